@@ -146,15 +146,12 @@ fn head(topic: &str, properties: &BasicProperties) -> Result<Message, String> {
         })?,
     };
     Ok(Message {
-        id: MessageId(id),
-        kind,
         tenant,
-        topic: topic.to_owned(),
         key: key.to_owned(),
         event_type: event_type.to_owned(),
-        payload: Vec::new(),
         committed_at,
         headers: own_headers(kind, &headers, properties)?,
+        ..Message::new(MessageId(id), kind, topic)
     })
 }
 

@@ -1,15 +1,13 @@
 //! Rows as the arrays that the functions of the schema take.
 
-use std::time::Duration;
-
 use saga_core::store::{NewSaga, NewWork, StoreError};
 use sqlx::Postgres;
 use sqlx::postgres::PgArguments;
 use sqlx::query::Query;
 
 use crate::clock::micros;
-use crate::definitions::Numbers;
-use crate::planted::Planted;
+use crate::definition_numbers::Numbers;
+use crate::lock_wait::LockWait;
 use crate::store::PostgresStore;
 
 /// A query of the store.
@@ -48,30 +46,6 @@ pub(crate) fn bind_commands<'q>(query: Statement<'q>, commands: &[Command<'_>]) 
         .bind(column(commands, |command| command.new.lease.map(|lease| micros(lease.ttl))))
 }
 
-/// How long a statement waits for a lock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Waits {
-    /// As long as a batch of steps does: others wait for the same commit.
-    Shortly,
-    /// As long as was said where its transaction began.
-    AsItsTransaction,
-}
-
-impl PostgresStore {
-    /// A row for the `FROM` of a statement, which limits how long its transaction waits for locks. It needs no message of
-    /// its own, and nothing has to be set back: the setting ends with the transaction, also where that is the statement.
-    pub(crate) fn short_wait(&self) -> String {
-        let limit =
-            if self.has_planted(Planted::WaitsForLocks) { 0 } else { millis(self.shared().options.batch_lock_timeout) };
-        format!("(SELECT set_config('lock_timeout', '{limit}', true) AS waits OFFSET 0) short")
-    }
-}
-
-/// A duration as the server's settings take it: nought would mean for ever.
-pub(crate) fn millis(duration: Duration) -> i32 {
-    i32::try_from(duration.as_millis()).unwrap_or(i32::MAX).max(1)
-}
-
 /// What `start_sagas` takes.
 pub(crate) struct StartArrays<'a> {
     sagas: Vec<(&'a NewSaga, i32)>,
@@ -96,11 +70,11 @@ impl<'a> StartArrays<'a> {
     }
 
     /// `waits`: how long it waits for keys that others are about to take.
-    pub(crate) fn query(&self, store: &PostgresStore, waits: Waits) -> Statement<'static> {
+    pub(crate) fn query(&self, store: &PostgresStore, waits: LockWait) -> Statement<'static> {
         let sagas = &self.sagas;
         let from = match waits {
-            Waits::Shortly => format!(" FROM {}", store.short_wait()),
-            Waits::AsItsTransaction => String::new(),
+            LockWait::Short => format!(" FROM {}", store.short_wait()),
+            LockWait::AsInTransaction => String::new(),
         };
         let sql = store.sql(&format!("SELECT {{schema}}.start_sagas({}){from}", placeholders(21)));
         let query = sqlx::query(sql)

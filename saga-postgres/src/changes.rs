@@ -12,13 +12,13 @@ use sqlx::{PgConnection, Row as _};
 
 use crate::arrays::{Command, bind_commands, column, placeholders};
 use crate::clock::micros;
-use crate::dead_letters::bind_letters;
-use crate::definitions::Numbers;
+use crate::dead_letters::bind_dead_letters;
+use crate::definition_numbers::Numbers;
 use crate::error::misuse;
 use crate::grant::Granted;
 use crate::options::Relay;
 use crate::rows::{self, clean, signed};
-use crate::sagas::wanted;
+use crate::sagas::definitions_of;
 use crate::store::PostgresStore;
 
 /// How many arguments `record_changes` takes.
@@ -26,31 +26,31 @@ const ARGUMENTS: usize = 92;
 
 /// What was in the way of a change, as `record_changes` answers it.
 #[derive(Debug)]
-pub(crate) struct Met {
+pub(crate) struct Obstacle {
     pub(crate) change: usize,
-    pub(crate) what: Obstacle,
+    pub(crate) kind: ObstacleKind,
 }
 
 #[derive(Debug)]
-pub(crate) enum Obstacle {
+pub(crate) enum ObstacleKind {
     Work(WorkId),
     Late(WorkId, Vec<u8>),
     Record(String),
     Saga(i64),
-    Taken,
-    Absent(i64),
+    KeyTaken,
+    NoSaga(i64),
 }
 
 /// What `record_changes` answers.
-pub(crate) enum Written {
+pub(crate) enum WriteOutcome {
     /// Nothing was in the way of all others.
-    Met(Vec<Met>),
+    Obstacles(Vec<Obstacle>),
     /// It did not run in the transaction that the claims were made in.
-    Ended,
+    OutsideTransaction,
 }
 
 /// Refuses what no store accepts.
-pub(crate) fn refuse_twins(operation: &'static str, changes: &[Changes]) -> Result<(), StoreError> {
+pub(crate) fn refuse_duplicate_changes(operation: &'static str, changes: &[Changes]) -> Result<(), StoreError> {
     let mut advanced = HashSet::with_capacity(changes.len());
     match changes.iter().filter_map(|change| change.saga.as_ref()).find(|advance| !advanced.insert(advance.id)) {
         None => Ok(()),
@@ -59,7 +59,7 @@ pub(crate) fn refuse_twins(operation: &'static str, changes: &[Changes]) -> Resu
 }
 
 /// Where to cut the changes so that no two of one part touch the same row: such are written one after the other.
-pub(crate) fn parts(changes: &[Changes]) -> Vec<std::ops::Range<usize>> {
+pub(crate) fn split_by_rows(changes: &[Changes]) -> Vec<std::ops::Range<usize>> {
     let (mut rows, mut records, mut sagas, mut starts) =
         (HashSet::new(), HashSet::new(), HashSet::new(), HashSet::new());
     let (mut parts, mut start) = (Vec::new(), 0);
@@ -89,7 +89,7 @@ pub(crate) fn parts(changes: &[Changes]) -> Vec<std::ops::Range<usize>> {
 
 /// The definitions of the commands, and of the sagas that are started.
 pub(crate) fn definitions(changes: &[Changes]) -> impl Iterator<Item = DefinitionId> {
-    let started = changes.iter().filter_map(|change| change.start.as_deref()).flat_map(wanted);
+    let started = changes.iter().filter_map(|change| change.start.as_deref()).flat_map(definitions_of);
     changes.iter().flat_map(|change| &change.commands).map(|command| command.definition.clone()).chain(started)
 }
 
@@ -104,33 +104,33 @@ impl PostgresStore {
         changes: &[Changes],
         numbers: &Numbers,
         failed: fn(&'static str, sqlx::Error) -> StoreError,
-    ) -> Result<Written, StoreError> {
-        let flat = Flat::new(changes, operation, numbers)?;
+    ) -> Result<WriteOutcome, StoreError> {
+        let flat = ChangeRows::new(changes, operation, numbers)?;
         let rows = flat
             .query(self, granted)
-            .persistent(self.prepares())
+            .persistent(self.prepares_statements())
             .fetch_all(conn)
             .await
             .map_err(|error| failed(operation, error))?;
         let met = rows.iter().map(obstacle).collect::<Result<Option<Vec<_>>, _>>();
         let met = met.map_err(|error| crate::error::store_error(operation, error))?;
-        Ok(met.map_or(Written::Ended, Written::Met))
+        Ok(met.map_or(WriteOutcome::OutsideTransaction, WriteOutcome::Obstacles))
     }
 }
 
 /// Nothing when the transaction is another one.
-fn obstacle(row: &PgRow) -> Result<Option<Met>, sqlx::Error> {
+fn obstacle(row: &PgRow) -> Result<Option<Obstacle>, sqlx::Error> {
     let what = match rows::text(row, 0)? {
         "ended" => return Ok(None),
-        "work" => Obstacle::Work(WorkId(row.try_get(2)?)),
-        "late" => Obstacle::Late(WorkId(row.try_get(2)?), row.try_get(4)?),
-        "record" => Obstacle::Record(row.try_get(3)?),
-        "saga" => Obstacle::Saga(row.try_get(2)?),
-        "taken" => Obstacle::Taken,
-        _ => Obstacle::Absent(row.try_get(2)?),
+        "work" => ObstacleKind::Work(WorkId(row.try_get(2)?)),
+        "late" => ObstacleKind::Late(WorkId(row.try_get(2)?), row.try_get(4)?),
+        "record" => ObstacleKind::Record(row.try_get(3)?),
+        "saga" => ObstacleKind::Saga(row.try_get(2)?),
+        "taken" => ObstacleKind::KeyTaken,
+        _ => ObstacleKind::NoSaga(row.try_get(2)?),
     };
     let change = usize::try_from(row.try_get::<i32, _>(1)?).unwrap_or(usize::MAX);
-    Ok(Some(Met { change, what }))
+    Ok(Some(Obstacle { change, kind: what }))
 }
 
 /// The work rows that a change holds or inserts.
@@ -156,32 +156,32 @@ fn keys(change: &Changes) -> impl Iterator<Item = (&str, &str, &str)> {
 }
 
 /// A row that is tried again later: one that is there, or one that is inserted with an attempt behind it.
-struct Later<'a> {
+struct Postponement<'a> {
     id: WorkId,
     due_in: Duration,
     attempts: u32,
-    maybe: bool,
+    in_doubt: bool,
     error: Option<&'a str>,
 }
 
-impl<'a> Later<'a> {
+impl<'a> Postponement<'a> {
     fn of_postponed(row: &'a Postponed) -> Self {
         let (id, error) = (row.work.id, row.error.as_deref());
-        Self { id, due_in: row.due_in, attempts: row.attempts, maybe: row.in_doubt, error }
+        Self { id, due_in: row.due_in, attempts: row.attempts, in_doubt: row.in_doubt, error }
     }
 
     fn of_tried(new: &'a NewWork) -> Option<Self> {
         let tried = new.tried.as_ref()?;
         let (attempts, error) = (tried.attempts, Some(&*tried.error));
-        Some(Self { id: new.id, due_in: new.due_in, attempts, maybe: false, error })
+        Some(Self { id: new.id, due_in: new.due_in, attempts, in_doubt: false, error })
     }
 }
 
 /// Rows of all changes, each with the number of its change.
-struct Flat<'a> {
+struct ChangeRows<'a> {
     held: Vec<(i32, WorkId, Option<u64>, Condition)>,
     finished: Vec<(i32, WorkId)>,
-    postponed: Vec<(i32, Later<'a>)>,
+    postponed: Vec<(i32, Postponement<'a>)>,
     records: Vec<(i32, &'a NewRecord)>,
     revised: Vec<(i32, &'a RevisedRecord)>,
     sagas: Vec<(i32, &'a Advance)>,
@@ -192,7 +192,7 @@ struct Flat<'a> {
     history: Vec<(i32, &'a HistoryEntry)>,
 }
 
-impl<'a> Flat<'a> {
+impl<'a> ChangeRows<'a> {
     fn new(changes: &'a [Changes], operation: &'static str, numbers: &Numbers) -> Result<Self, StoreError> {
         let mut flat = Self {
             held: Vec::with_capacity(changes.len()),
@@ -211,8 +211,8 @@ impl<'a> Flat<'a> {
             flat.held.extend(held(change).map(|(work, epoch, condition)| (number, work, epoch, condition)));
             flat.finished.extend(change.finished.iter().map(|(work, _)| (number, work.id)));
             flat.finished.extend(change.withdrawn.iter().map(|work| (number, *work)));
-            flat.postponed.extend(change.postponed.iter().map(|row| (number, Later::of_postponed(row))));
-            flat.postponed.extend(commands(change).filter_map(Later::of_tried).map(|row| (number, row)));
+            flat.postponed.extend(change.postponed.iter().map(|row| (number, Postponement::of_postponed(row))));
+            flat.postponed.extend(commands(change).filter_map(Postponement::of_tried).map(|row| (number, row)));
             flat.records.extend(change.records.iter().map(|record| (number, record)));
             flat.revised.extend(change.revised.iter().map(|record| (number, record)));
             flat.sagas.extend(change.saga.iter().map(|advance| (number, advance)));
@@ -262,7 +262,7 @@ impl<'a> Flat<'a> {
             .bind(column(&self.sagas, |(_, advance)| advance.id.0))
             .bind(column(&self.sagas, |(_, advance)| signed(advance.expected)))
             .bind(column(&self.sagas, |(_, advance)| {
-                granted.is_some_and(|granted| granted.fresh.contains(&advance.id))
+                granted.is_some_and(|granted| granted.started.contains(&advance.id))
             }))
             .bind(column(&self.sagas, |(_, advance)| advance.status.as_str()))
             .bind(column(&self.sagas, |(_, advance)| advance.status.is_ended()))
@@ -271,7 +271,7 @@ impl<'a> Flat<'a> {
         let query = self.bind_messages(bind_commands(query, &self.commands));
         let query = query.bind(column(&self.letters, |(change, _)| *change));
         let letters: Vec<&NewDeadLetter> = self.letters.iter().map(|(_, letter)| *letter).collect();
-        self.bind_history(bind_letters(query, &letters))
+        self.bind_history(bind_dead_letters(query, &letters))
     }
 
     fn bind_starts<'q>(&self, query: crate::arrays::Statement<'q>) -> crate::arrays::Statement<'q> {
@@ -297,7 +297,7 @@ impl<'a> Flat<'a> {
             .bind(column(postponed, |(_, row)| row.id.0))
             .bind(column(postponed, |(_, row)| micros(row.due_in)))
             .bind(column(postponed, |(_, row)| i64::from(row.attempts)))
-            .bind(column(postponed, |(_, row)| row.maybe))
+            .bind(column(postponed, |(_, row)| row.in_doubt))
             .bind(column(postponed, |(_, row)| row.error.map(clean)))
     }
 

@@ -11,13 +11,13 @@ use sqlx::{PgConnection, Row as _};
 
 use crate::arrays::{Statement, column, placeholders};
 use crate::error::store_error;
-use crate::rows::{self, clean};
+use crate::rows::{self, FromRow, clean};
 use crate::store::PostgresStore;
 
 /// How many arguments `bury_letters` takes.
 const ARGUMENTS: usize = 12;
 
-/// The columns that [`letter`] reads.
+/// The columns that a [`DeadLetter`] is read from.
 const SELECT_LETTERS: &str = "SELECT l.id, l.fingerprint, l.tenant, l.reason, l.detail, l.source, l.headers, l.payload, \
      l.message, l.attempts, l.seen, l.buried_at, l.state, l.decided_at, l.note FROM {schema}.dead_letters l ";
 
@@ -30,7 +30,7 @@ impl DeadLetters for PostgresStore {
         let sorted: Vec<&NewDeadLetter> = order.iter().map(|place| &letters[*place]).collect();
         let sql = self.sql(&format!("SELECT {{schema}}.bury_letters({})", placeholders(ARGUMENTS)));
         let query = sqlx::query(sql).bind(Vec::<i32>::new()).bind(vec![0; letters.len()]);
-        let query = bind_letters(query, &sorted);
+        let query = bind_dead_letters(query, &sorted);
         let rows = self.write_rows("bury", query).await?;
         let answers: Option<Vec<bool>> =
             rows.first().map(|row| row.try_get(0)).transpose().map_err(|error| store_error("bury", error))?;
@@ -53,14 +53,17 @@ impl DeadLetters for PostgresStore {
             .bind(filter.after.map_or(i64::MIN, |after| after.0))
             .bind(rows::limit(filter.limit));
         let rows = self.read_rows("dead_letters", query).await?;
-        rows.iter().map(letter).collect::<Result<_, _>>().map_err(|error| store_error("dead_letters", error))
+        rows.iter()
+            .map(DeadLetter::from_row)
+            .collect::<Result<_, _>>()
+            .map_err(|error| store_error("dead_letters", error))
     }
 
     async fn dead_letter(&self, tenant: &Tenant, id: DeadLetterId) -> Result<Option<DeadLetter>, StoreError> {
         let sql = self.sql(&format!("{SELECT_LETTERS} WHERE l.id = $1 AND l.tenant = $2"));
         let query = sqlx::query(sql).bind(id.0).bind(tenant.as_str().to_owned());
         let rows = self.read_rows("dead_letter", query).await?;
-        rows.first().map(letter).transpose().map_err(|error| store_error("dead_letter", error))
+        rows.first().map(DeadLetter::from_row).transpose().map_err(|error| store_error("dead_letter", error))
     }
 
     async fn replay_letter(
@@ -106,7 +109,7 @@ impl PostgresStore {
         work: WorkId,
         note: &str,
     ) -> Result<Option<DeadLetterState>, sqlx::Error> {
-        let Some((state, message)) = self.hold_letter(conn, tenant, id).await? else { return Ok(None) };
+        let Some((state, message)) = self.lock_dead_letter(conn, tenant, id).await? else { return Ok(None) };
         if let (DeadLetterState::Open, Some(message)) = (state, message) {
             self.decide(conn, id, DeadLetterState::Replayed, note).await?;
             self.receive_again(conn, work, &message).await?;
@@ -121,7 +124,7 @@ impl PostgresStore {
         id: DeadLetterId,
         note: &str,
     ) -> Result<Option<DeadLetterState>, sqlx::Error> {
-        let Some((state, _)) = self.hold_letter(conn, tenant, id).await? else { return Ok(None) };
+        let Some((state, _)) = self.lock_dead_letter(conn, tenant, id).await? else { return Ok(None) };
         if state == DeadLetterState::Open {
             self.decide(conn, id, DeadLetterState::Discarded, note).await?;
         }
@@ -129,7 +132,7 @@ impl PostgresStore {
     }
 
     /// Holds a letter, so that of two decisions the second finds the first.
-    async fn hold_letter(
+    async fn lock_dead_letter(
         &self,
         conn: &mut PgConnection,
         tenant: &Tenant,
@@ -156,7 +159,7 @@ impl PostgresStore {
 }
 
 /// Binds the columns of letters, in the order in which both functions take them.
-pub(crate) fn bind_letters<'q>(query: Statement<'q>, letters: &[&NewDeadLetter]) -> Statement<'q> {
+pub(crate) fn bind_dead_letters<'q>(query: Statement<'q>, letters: &[&NewDeadLetter]) -> Statement<'q> {
     query
         .bind(column(letters, |letter| letter.id.0))
         .bind(column(letters, |letter| letter.fingerprint.to_vec()))
@@ -170,10 +173,23 @@ pub(crate) fn bind_letters<'q>(query: Statement<'q>, letters: &[&NewDeadLetter])
         .bind(column(letters, |letter| i64::from(letter.attempts)))
 }
 
-fn letter(row: &PgRow) -> Result<DeadLetter, sqlx::Error> {
-    let fingerprint: &[u8] = row.try_get(1)?;
-    Ok(DeadLetter {
-        letter: NewDeadLetter {
+impl FromRow for DeadLetter {
+    fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            letter: NewDeadLetter::from_row(row)?,
+            seen: rows::unsigned(row, 10)?,
+            buried_at: rows::moment(row, 11)?,
+            state: rows::parsed(row, 12, DeadLetterState::parse)?,
+            decided_at: rows::moment_or_none(row, 13)?,
+            note: row.try_get(14)?,
+        })
+    }
+}
+
+impl FromRow for NewDeadLetter {
+    fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
+        let fingerprint: &[u8] = row.try_get(1)?;
+        Ok(Self {
             id: DeadLetterId(row.try_get(0)?),
             fingerprint: fingerprint.try_into().map_err(|_| rows::unreadable(1, "a fingerprint has 32 bytes"))?,
             tenant: rows::tenant(row, 2)?,
@@ -184,11 +200,6 @@ fn letter(row: &PgRow) -> Result<DeadLetter, sqlx::Error> {
             payload: row.try_get(7)?,
             message: rows::message_or_none(row, 8)?,
             attempts: rows::narrow(row, 9)?,
-        },
-        seen: rows::unsigned(row, 10)?,
-        buried_at: rows::moment(row, 11)?,
-        state: rows::parsed(row, 12, DeadLetterState::parse)?,
-        decided_at: rows::moment_or_none(row, 13)?,
-        note: row.try_get(14)?,
-    })
+        })
+    }
 }

@@ -1,9 +1,5 @@
 //! Definitions: as numbers, and as what they were when a process first knew them.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use async_trait::async_trait;
 use saga_core::store::{
     Applied, DefinitionId, NewDefinition, SagaMigration, StoreError, StoreErrorKind, StoredDefinition,
@@ -11,9 +7,10 @@ use saga_core::store::{
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
-use crate::arrays::Waits;
-use crate::error::{misuse, store_error};
-use crate::rows;
+use crate::definition_numbers::Numbers;
+use crate::error::store_error;
+use crate::lock_wait::LockWait;
+use crate::rows::{self, FromRow};
 use crate::store::PostgresStore;
 
 const REGISTER: &str = "register";
@@ -35,7 +32,8 @@ impl saga_core::store::Definitions for PostgresStore {
                 let mut order: Vec<usize> = (0..definitions.len()).collect();
                 order.sort_by_key(|place| &definitions[*place].id);
                 let wanted = order.iter().map(|place| definitions[*place].id.clone());
-                let numbers = store.number_definitions(conn, REGISTER, wanted, Waits::AsItsTransaction, false).await?;
+                let numbers =
+                    store.number_definitions(conn, REGISTER, wanted, LockWait::AsInTransaction, false).await?;
                 let mut kept = vec![None; definitions.len()];
                 for place in order {
                     let number = numbers.of(REGISTER, &definitions[place].id)?;
@@ -55,17 +53,22 @@ impl saga_core::store::Definitions for PostgresStore {
         let sql = "SELECT name, version, digest, shape FROM {schema}.definitions WHERE shape IS NOT NULL \
              ORDER BY name, version";
         let rows = self.read_rows("definitions", sqlx::query(self.sql(sql))).await?;
-        rows.iter().map(kept).collect::<Result<_, _>>().map_err(|error| store_error("definitions", error))
+        rows.iter()
+            .map(StoredDefinition::from_row)
+            .collect::<Result<_, _>>()
+            .map_err(|error| store_error("definitions", error))
     }
 
     async fn migrate(&self, moved: SagaMigration) -> Result<Applied, StoreError> {
-        self.move_saga(moved).await
+        self.migrate_saga(moved).await
     }
 }
 
-fn kept(row: &PgRow) -> Result<StoredDefinition, sqlx::Error> {
-    let id = DefinitionId { name: rows::text(row, 0)?.into(), version: rows::narrow(row, 1)? };
-    Ok(StoredDefinition { id, digest: digest(row, 2)?, shape: row.try_get(3)? })
+impl FromRow for StoredDefinition {
+    fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
+        let id = DefinitionId { name: rows::text(row, 0)?.into(), version: rows::narrow(row, 1)? };
+        Ok(Self { id, digest: digest(row, 2)?, shape: row.try_get(3)? })
+    }
 }
 
 fn digest(row: &PgRow, index: usize) -> Result<[u8; 32], sqlx::Error> {
@@ -73,70 +76,10 @@ fn digest(row: &PgRow, index: usize) -> Result<[u8; 32], sqlx::Error> {
     digest.try_into().map_err(|_| rows::unreadable(index, "a digest has 32 bytes"))
 }
 
-/// The numbers that are committed, as far as this process met them.
-#[derive(Debug, Default)]
-pub(crate) struct Definitions {
-    numbers: Mutex<HashMap<DefinitionId, i32>>,
-    /// The timeline on which they were; 0 before any was seen.
-    timeline: AtomicI64,
-}
-
-/// Numbers for one call.
-#[derive(Debug, Default)]
-pub(crate) struct Numbers(HashMap<DefinitionId, i32>);
-
-impl Numbers {
-    pub(crate) fn of(&self, operation: &'static str, definition: &DefinitionId) -> Result<i32, StoreError> {
-        self.0.get(definition).copied().ok_or_else(|| misuse(operation, format!("{definition} was given no number")))
-    }
-
-    pub(crate) fn get(&self, definition: &DefinitionId) -> Option<i32> {
-        self.0.get(definition).copied()
-    }
-
-    pub(crate) fn all(&self) -> Vec<i32> {
-        self.0.values().copied().collect()
-    }
-}
-
-impl Definitions {
-    fn lock(&self) -> MutexGuard<'_, HashMap<DefinitionId, i32>> {
-        self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The server is on this timeline. Numbers of an earlier one may be lost there, and given to other definitions.
-    pub(crate) fn on_timeline(&self, timeline: i64) {
-        let before = self.timeline.swap(timeline, Ordering::AcqRel);
-        if before != 0 && before != timeline {
-            self.lock().clear();
-            tracing::warn!(
-                before,
-                timeline,
-                "the database was failed over; if its standby lagged behind, what was committed last is lost: compare \
-                 it with what is outside"
-            );
-        }
-    }
-
-    fn met(&self, wanted: impl Iterator<Item = DefinitionId>) -> (Numbers, Vec<DefinitionId>) {
-        let known = self.lock();
-        let (mut numbers, mut missing) = (Numbers::default(), Vec::new());
-        for definition in wanted {
-            match known.get(&definition) {
-                Some(number) => _ = numbers.0.insert(definition, *number),
-                None if missing.contains(&definition) => {}
-                None => missing.push(definition),
-            }
-        }
-        (numbers, missing)
-    }
-}
-
 impl PostgresStore {
     /// What a transaction numbered is committed.
     pub(crate) fn remember_definitions(&self, numbers: &Numbers) {
-        let known = numbers.0.iter().map(|(definition, number)| (definition.clone(), *number));
-        self.shared().definitions.lock().extend(known);
+        self.shared().definitions.remember(numbers);
     }
 
     /// The numbers of those definitions that any row ever referred to.
@@ -147,7 +90,7 @@ impl PostgresStore {
         wanted: impl Iterator<Item = DefinitionId>,
     ) -> Result<Numbers, StoreError> {
         let definitions = &self.shared().definitions;
-        let (mut numbers, missing) = definitions.met(wanted);
+        let (mut numbers, missing) = definitions.known(wanted);
         if !missing.is_empty() {
             self.look_up(conn, operation, missing, &mut numbers).await?;
             // What another transaction committed stays.
@@ -163,18 +106,18 @@ impl PostgresStore {
         conn: &mut PgConnection,
         operation: &'static str,
         wanted: impl Iterator<Item = DefinitionId>,
-        waits: Waits,
+        waits: LockWait,
         is_committed: bool,
     ) -> Result<Numbers, StoreError> {
         let definitions = &self.shared().definitions;
-        let (mut numbers, missing) = definitions.met(wanted);
+        let (mut numbers, missing) = definitions.known(wanted);
         if missing.is_empty() {
             return Ok(numbers);
         }
         let (names, versions) = columns(&missing);
         let limit = match waits {
-            Waits::Shortly => format!("{} CROSS JOIN ", self.short_wait()),
-            Waits::AsItsTransaction => String::new(),
+            LockWait::Short => format!("{} CROSS JOIN ", self.short_wait()),
+            LockWait::AsInTransaction => String::new(),
         };
         let insert = self.sql(&format!(
             "INSERT INTO {{schema}}.definitions (name, version) \
@@ -203,7 +146,7 @@ impl PostgresStore {
         let row = sqlx::query(select).bind(number).persistent(false).fetch_one(&mut *conn).await.map_err(failed)?;
         let is_kept = row.try_get::<Option<&str>, _>(3).map_err(failed)?.is_some();
         if is_kept {
-            let known = kept(&row).map_err(failed)?;
+            let known = StoredDefinition::from_row(&row).map_err(failed)?;
             let started = self.sql("SELECT EXISTS (SELECT 1 FROM {schema}.sagas WHERE definition = $1)");
             let was_started = sqlx::query_scalar(started).bind(number).persistent(false);
             if known.digest == new.digest || was_started.fetch_one(&mut *conn).await.map_err(failed)? {
@@ -243,7 +186,7 @@ impl PostgresStore {
             let read = |row: &PgRow| Ok::<_, sqlx::Error>((row.try_get::<i64, _>(0)?, row.try_get(1)?));
             let (place, number) = read(&row).map_err(|error| store_error(operation, error))?;
             if let Some(definition) = usize::try_from(place - 1).ok().and_then(|place| missing.get(place)) {
-                numbers.0.insert(definition.clone(), number);
+                numbers.insert(definition.clone(), number);
             }
         }
         Ok(())

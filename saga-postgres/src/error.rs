@@ -107,7 +107,7 @@ pub(crate) fn conflict(operation: &'static str, detail: impl Into<String>) -> St
 }
 
 /// A task of the store's own ended without an answer.
-pub(crate) fn ended(operation: &'static str) -> StoreError {
+pub(crate) fn task_ended(operation: &'static str) -> StoreError {
     let detail = "the task of the call ended before it answered: it panicked, or the runtime stopped";
     StoreError::new(StoreErrorKind::UnknownCommit, operation, detail)
 }

@@ -6,11 +6,12 @@ use std::time::Duration;
 use saga_core::store::{Advance, Changes, Claim, NewSaga, SagaId, Status, StoreError, WorkKind};
 use sqlx::{PgConnection, Row as _};
 
-use crate::arrays::{Waits, column, millis, placeholders};
+use crate::aborted::OPERATION;
+use crate::arrays::{column, placeholders};
 use crate::error::store_error;
+use crate::lock_wait::{LockWait, millis};
 use crate::rows::signed;
 use crate::store::PostgresStore;
-use crate::transaction::OPERATION;
 
 /// How many arguments `grant_claims` takes.
 const ARGUMENTS: usize = 14;
@@ -23,7 +24,7 @@ pub(crate) struct Granted {
     /// Which of the claims were granted.
     pub(crate) claims: Vec<bool>,
     /// The sagas that it started, without their progress.
-    pub(crate) fresh: Vec<SagaId>,
+    pub(crate) started: Vec<SagaId>,
 }
 
 /// Holds the rows of the claims, and starts the sagas of those that have none. The handler of a lone claim waits for locks
@@ -41,7 +42,7 @@ pub(crate) async fn grant(
     let mut starts: Vec<&NewSaga> = claims.iter().filter_map(|claim| claim.start.as_deref()).collect();
     starts.sort_by_key(|saga| (&saga.tenant, &saga.key));
     let wanted = starts.iter().map(|saga| saga.definition.clone());
-    let numbers = store.number_definitions(conn, OPERATION, wanted, Waits::AsItsTransaction, false).await?;
+    let numbers = store.number_definitions(conn, OPERATION, wanted, LockWait::AsInTransaction, false).await?;
     let numbers = starts.iter().map(|saga| numbers.of(OPERATION, &saga.definition)).collect::<Result<Vec<_>, _>>()?;
 
     let is_lone_start = claims.len() == 1 && !starts.is_empty();
@@ -63,8 +64,11 @@ pub(crate) async fn grant(
         .bind(column(&starts, |saga| &*saga.input))
         .bind(column(&starts, |saga| &*saga.input_hash));
     let query = if is_lone_start { query.bind(millis(limit).to_string()) } else { query };
-    let row =
-        query.persistent(store.prepares()).fetch_one(conn).await.map_err(|error| store_error(OPERATION, error))?;
+    let row = query
+        .persistent(store.prepares_statements())
+        .fetch_one(conn)
+        .await
+        .map_err(|error| store_error(OPERATION, error))?;
     let read = || Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get::<Vec<i32>, _>(1)?, row.try_get(2)?));
     let (xact, places, fresh): (_, _, Vec<i64>) = read().map_err(|error| store_error(OPERATION, error))?;
 
@@ -76,11 +80,11 @@ pub(crate) async fn grant(
             granted[*index] = true;
         }
     }
-    Ok(Granted { xact, claims: granted, fresh })
+    Ok(Granted { xact, claims: granted, started: fresh })
 }
 
 /// Lets the sagas that were started and did not move stand at their first step.
-pub(crate) fn let_stand(claims: &[Claim], fresh: &[SagaId], changes: &mut Vec<Changes>) {
+pub(crate) fn keep_unmoved_sagas(claims: &[Claim], fresh: &[SagaId], changes: &mut Vec<Changes>) {
     let mut unmoved: HashMap<SagaId, &NewSaga> = claims
         .iter()
         .filter_map(|claim| claim.start.as_deref())

@@ -6,20 +6,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Poll;
 use std::time::Duration;
 
-use saga_core::store::{
-    Claim, HandlerVerdict, MovedSaga, RetryClass, SagaId, StoreError, StoreErrorKind, TransactError,
-};
+use saga_core::store::{Claim, HandlerVerdict, MovedSaga, RetryClass, SagaId, StoreError, StoreErrorKind};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
-use crate::arrays::{Waits, millis};
-use crate::changes::{Met, Obstacle, Written, definitions, parts, refuse_twins};
+use crate::aborted::{Aborted, Body, OPERATION};
+use crate::changes::{Obstacle, ObstacleKind, WriteOutcome, definitions, refuse_duplicate_changes, split_by_rows};
 use crate::error::{
     FAILED_TRANSACTION, NO_SAVEPOINT, NO_TRANSACTION, REFUSED_COMMIT, conflict, is_unwritable, sql_state, store_error,
 };
-use crate::grant::{Granted, grant, let_stand};
-use crate::planted::Planted;
+use crate::fault_injection::Mutant;
+use crate::grant::{Granted, grant, keep_unmoved_sagas};
+use crate::lock_wait::LockWait;
+use crate::lock_wait::millis;
 use crate::store::PostgresStore;
-use crate::transaction::{Body, OPERATION};
 
 /// How often sagas may move while a body decides. They are held from the first time on, so that one time is enough.
 const DECISIONS_MAX: usize = 4;
@@ -30,13 +29,6 @@ const GRACE: Duration = Duration::from_secs(5);
 /// told in a transaction of its own, since it would forget it with that rollback; the record statement takes it back.
 const GUARDED_BEGIN: &str = "BEGIN; SET default_transaction_read_only = on; COMMIT; \
      BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL saga.guarded = 'on'";
-
-/// Why a step transaction did not come to its end.
-pub(crate) struct Stopped {
-    pub(crate) error: TransactError,
-    /// Whether the connection may be in a state that nobody knows.
-    pub(crate) is_tainted: bool,
-}
 
 /// Which handlers get a savepoint in front of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,10 +59,11 @@ pub(crate) fn begin_statement(store: &PostgresStore, claims: &[Claim], body: &Bo
         _ => String::new(),
     };
     // A key that somebody is about to take is not waited for here, where a worker would: see `grant`.
-    let is_start = claims.iter().any(|claim| claim.start.is_some()) && !store.has_planted(Planted::WaitsForLocks);
+    let is_start =
+        claims.iter().any(|claim| claim.start.is_some()) && !store.is_mutant(Mutant::WaitsForLocksWithoutLimit);
     let lock_timeout = if claims.len() == 1 && !is_start { limit } else { options.batch_lock_timeout };
     let check = if store.shared().checks_clients { "; SET LOCAL client_connection_check_interval = 1000" } else { "" };
-    let begin = if store.guards_outside() { GUARDED_BEGIN } else { options.begin() };
+    let begin = if store.blocks_writes_outside() { GUARDED_BEGIN } else { options.begin() };
     format!("{begin}; SET LOCAL lock_timeout = {}; {}{check}{savepoint}", millis(lock_timeout), limits(limit))
 }
 
@@ -81,32 +74,20 @@ pub(crate) async fn run(
     claims: &[Claim],
     body: &mut Body,
     savepoints: Savepoints,
-) -> Result<(Vec<usize>, bool), Stopped> {
+) -> Result<(Vec<usize>, bool), Aborted> {
     let limit = longest(claims, body);
     let granted = grant(store, conn, claims, limit).await?;
     body.granted(&granted.claims);
     let indexes: Vec<usize> = (0..claims.len()).filter(|index| granted.claims[*index]).collect();
     let Some(mut last) = indexes.last().copied() else { return Ok((indexes, true)) };
-    // A lone command has one from the beginning.
-    let savepoint = if claims.len() == 1 { Savepoint::Set } else { Savepoint::Unset };
-    let mut handlers = Handlers {
-        store,
-        claims,
-        savepoints,
-        savepoint,
-        is_before_claim: claims.len() == 1,
-        limit,
-        limit_before: limit,
-        before: None,
-        is_spared: true,
-    };
+    let mut handlers = Handlers::new(store, claims, savepoints, limit);
     for index in &indexes {
         if !body.has_run(*index) {
             handlers.handle_all(conn, body, *index).await?;
             last = *index;
         }
     }
-    let is_spared = handlers.is_spared;
+    let is_spared = handlers.had_no_savepoint;
     record(store, conn, claims, body, &granted, last).await?;
     Ok((indexes, is_spared))
 }
@@ -125,12 +106,28 @@ struct Handlers<'a> {
     /// Whose writes lie behind the savepoint.
     before: Option<usize>,
     /// Whether no handler needed a savepoint.
-    is_spared: bool,
+    had_no_savepoint: bool,
 }
 
-impl Handlers<'_> {
+impl<'a> Handlers<'a> {
+    fn new(store: &'a PostgresStore, claims: &'a [Claim], savepoints: Savepoints, limit: Duration) -> Self {
+        // The savepoint of a lone command was set with the begin.
+        let is_lone = claims.len() == 1;
+        Self {
+            store,
+            claims,
+            savepoints,
+            savepoint: if is_lone { Savepoint::Set } else { Savepoint::Unset },
+            is_before_claim: is_lone,
+            limit,
+            limit_before: limit,
+            before: None,
+            had_no_savepoint: true,
+        }
+    }
+
     /// Runs the handlers of a claim.
-    async fn handle_all(&mut self, conn: &mut PgConnection, body: &mut Body, index: usize) -> Result<(), Stopped> {
+    async fn handle_all(&mut self, conn: &mut PgConnection, body: &mut Body, index: usize) -> Result<(), Aborted> {
         while matches!(
             self.handle(conn, body, index).await?,
             HandlerVerdict::KeepAndContinue | HandlerVerdict::UndoAndContinue
@@ -144,22 +141,22 @@ impl Handlers<'_> {
         conn: &mut PgConnection,
         body: &mut Body,
         index: usize,
-    ) -> Result<HandlerVerdict, Stopped> {
+    ) -> Result<HandlerVerdict, Aborted> {
         let is_needed = match self.savepoints {
             Savepoints::All => true,
             Savepoints::Needed => body.needs_savepoint(index),
         };
-        self.is_spared &= !is_needed;
+        self.had_no_savepoint &= !is_needed;
         self.set_savepoint(conn, is_needed, body.time_limit(index)).await?;
-        let verdict = caught(body, index, conn).await?;
+        let verdict = run_caught(body, index, conn).await?;
         if verdict != HandlerVerdict::Abandon && !conn.is_in_transaction() {
-            return Err(Stopped::ended(index));
+            return Err(Aborted::ended(index));
         }
         self.before = Some(index);
         match verdict {
             HandlerVerdict::Keep | HandlerVerdict::KeepAndContinue => self.use_savepoint(),
             HandlerVerdict::RollBack | HandlerVerdict::UndoAndContinue
-                if self.store.has_planted(Planted::KeepsRejected) =>
+                if self.store.is_mutant(Mutant::KeepsRejectedWrites) =>
             {
                 self.use_savepoint();
             }
@@ -169,16 +166,16 @@ impl Handlers<'_> {
             HandlerVerdict::RollBack | HandlerVerdict::UndoAndContinue => {
                 let back = format!("ROLLBACK TO SAVEPOINT {}", self.store.shared().savepoint);
                 let back = conn.execute(sqlx::raw_sql(AssertSqlSafe(back))).await;
-                back.map_err(|error| at_savepoint(error, index))?;
+                back.map_err(|error| savepoint_error(error, index))?;
                 if self.is_before_claim {
-                    self.claim_again(conn).await?;
+                    self.regrant(conn).await?;
                 }
                 (self.savepoint, self.limit) = (Savepoint::Set, self.limit_before);
             }
             HandlerVerdict::Conflict => return Err(conflict(OPERATION, "a handler met another transaction").into()),
             HandlerVerdict::Abandon => {
                 let error = StoreError::new(StoreErrorKind::Other, OPERATION, "a handler was dropped before its end");
-                return Err(Stopped::blame(index, error.with_class(RetryClass::Transient)).tainted());
+                return Err(Aborted::blame(index, error.with_class(RetryClass::Transient)).breaking_connection());
             }
         }
         Ok(verdict)
@@ -196,7 +193,7 @@ impl Handlers<'_> {
         conn: &mut PgConnection,
         is_needed: bool,
         limit: Duration,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), Aborted> {
         let is_set = !is_needed || self.savepoint == Savepoint::Set;
         if is_set && limit <= self.limit {
             return Ok(());
@@ -212,7 +209,7 @@ impl Handlers<'_> {
         let set = conn.execute(sqlx::raw_sql(AssertSqlSafe(statement))).await;
         set.map_err(|error| match self.before {
             // What is wrong here, the handler before left behind.
-            Some(before) => at_savepoint(error, before),
+            Some(before) => savepoint_error(error, before),
             None => store_error(OPERATION, error).into(),
         })?;
         if is_needed {
@@ -222,7 +219,7 @@ impl Handlers<'_> {
     }
 
     /// Claims once more what was given up with the savepoint. Somebody else may have it by now.
-    async fn claim_again(&self, conn: &mut PgConnection) -> Result<(), Stopped> {
+    async fn regrant(&self, conn: &mut PgConnection) -> Result<(), Aborted> {
         let granted = grant(self.store, conn, self.claims, self.limit_before).await?;
         if granted.claims.contains(&false) {
             return Err(conflict(OPERATION, "somebody took the row of a handler that was rolled back").into());
@@ -239,29 +236,29 @@ async fn record(
     body: &mut Body,
     granted: &Granted,
     last: usize,
-) -> Result<(), Stopped> {
+) -> Result<(), Aborted> {
     let mut changes = body.changes();
-    let left_behind = |error| left_behind(error, last, claims.len());
+    let left_behind = |error| record_error(error, last, claims.len());
     for _ in 0..DECISIONS_MAX {
-        let_stand(claims, &granted.fresh, &mut changes);
-        if !store.has_planted(Planted::TakesTwins) {
-            refuse_twins(OPERATION, &changes)?;
+        keep_unmoved_sagas(claims, &granted.started, &mut changes);
+        if !store.is_mutant(Mutant::AcceptsTwoChangesOfOneSaga) {
+            refuse_duplicate_changes(OPERATION, &changes)?;
         }
         let mut moved: Vec<SagaId> = Vec::new();
-        for (number, part) in parts(&changes).into_iter().enumerate() {
+        for (number, part) in split_by_rows(&changes).into_iter().enumerate() {
             let part = &changes[part];
             let numbers =
-                store.number_definitions(conn, OPERATION, definitions(part), Waits::AsItsTransaction, false).await;
+                store.number_definitions(conn, OPERATION, definitions(part), LockWait::AsInTransaction, false).await;
             let numbers = numbers.map_err(left_behind)?;
             let written = store.write_changes(conn, OPERATION, Some(granted), part, &numbers, store_error).await;
             let met = match written.map_err(left_behind)? {
-                Written::Met(met) => met,
-                Written::Ended => return Err(Stopped::ended(last)),
+                WriteOutcome::Obstacles(met) => met,
+                WriteOutcome::OutsideTransaction => return Err(Aborted::ended(last)),
             };
             if let Some(other) = met.iter().find(|met| met.moved().is_none() || number > 0) {
-                return Err(conflict(OPERATION, in_words(other)).into());
+                return Err(conflict(OPERATION, describe(other)).into());
             }
-            moved.extend(met.iter().filter_map(Met::moved));
+            moved.extend(met.iter().filter_map(Obstacle::moved));
             if !moved.is_empty() {
                 break;
             }
@@ -280,7 +277,7 @@ async fn record(
 }
 
 /// Runs the next handler of a claim, and survives its panic.
-async fn caught(body: &mut Body, index: usize, conn: &mut PgConnection) -> Result<HandlerVerdict, Stopped> {
+async fn run_caught(body: &mut Body, index: usize, conn: &mut PgConnection) -> Result<HandlerVerdict, Aborted> {
     // Whatever the body does, it does when it is polled.
     let mut running = Box::pin(async move { body.run(index, conn).await });
     let ran = poll_fn(move |context| match catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(context))) {
@@ -289,7 +286,7 @@ async fn caught(body: &mut Body, index: usize, conn: &mut PgConnection) -> Resul
         Err(_) => Poll::Ready(None),
     })
     .await;
-    ran.ok_or_else(|| Stopped::panicked(index))
+    ran.ok_or_else(|| Aborted::panicked(index))
 }
 
 fn longest(claims: &[Claim], body: &Body) -> Duration {
@@ -303,82 +300,33 @@ fn limits(limit: Duration) -> String {
 }
 
 /// A savepoint could not be set or gone back to: what the handler did to the transaction comes out.
-fn at_savepoint(error: sqlx::Error, index: usize) -> Stopped {
+fn savepoint_error(error: sqlx::Error, index: usize) -> Aborted {
     match sql_state(&error).as_deref() {
-        Some(NO_TRANSACTION | NO_SAVEPOINT | REFUSED_COMMIT) => Stopped::ended(index),
-        Some(FAILED_TRANSACTION) => Stopped::failed(index),
+        Some(NO_TRANSACTION | NO_SAVEPOINT | REFUSED_COMMIT) => Aborted::ended(index),
+        Some(FAILED_TRANSACTION) => Aborted::failed(index),
         _ => store_error(OPERATION, error).into(),
     }
 }
 
 /// A statement of the store failed behind the last handler. The transaction could be written when its rows were claimed,
 /// so that no server that became read-only is the reason.
-fn left_behind(error: StoreError, last: usize, claims: usize) -> Stopped {
+fn record_error(error: StoreError, last: usize, claims: usize) -> Aborted {
     let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<sqlx::Error>());
     match source.and_then(sql_state).as_deref() {
-        Some(FAILED_TRANSACTION) => Stopped::failed(last),
+        Some(FAILED_TRANSACTION) => Aborted::failed(last),
         // In company nobody knows who did it: they run again in halves.
-        Some(state) if is_unwritable(state) => Stopped::unwritable(&error, (claims == 1).then_some(last)),
+        Some(state) if is_unwritable(state) => Aborted::unwritable(&error, (claims == 1).then_some(last)),
         _ => error.into(),
     }
 }
 
-fn in_words(met: &Met) -> String {
-    match &met.what {
-        Obstacle::Work(id) => format!("work row {} is gone", id.0),
-        Obstacle::Late(id, _) => format!("a late success was noted on work row {}", id.0),
-        Obstacle::Record(step) => format!("there is a record of {step} already"),
-        Obstacle::Saga(saga) => format!("saga {saga} has moved"),
-        Obstacle::Taken => "the key of a saga to start is taken".to_owned(),
-        Obstacle::Absent(saga) => format!("there is no saga {saga}"),
-    }
-}
-
-impl Stopped {
-    fn blame(index: usize, error: StoreError) -> Self {
-        let error = TransactError { error, culprit: Some(index), ended_transaction: false };
-        Self { error, is_tainted: false }
-    }
-
-    fn tainted(self) -> Self {
-        Self { is_tainted: true, ..self }
-    }
-
-    /// The handler ended the transaction that it was given.
-    fn ended(index: usize) -> Self {
-        let detail = "a handler ended the transaction that it was given";
-        let mut stopped = Self::blame(index, StoreError::new(StoreErrorKind::Misuse, OPERATION, detail)).tainted();
-        stopped.error.ended_transaction = true;
-        stopped
-    }
-
-    /// The handler kept quiet about a statement that failed.
-    fn failed(index: usize) -> Self {
-        let detail = "a statement of the handler failed, and it went on as if nothing had happened";
-        let error = StoreError::new(StoreErrorKind::Other, OPERATION, detail);
-        Self::blame(index, error.with_class(RetryClass::Transient))
-    }
-
-    /// A handler left the transaction so that the store cannot record in it.
-    fn unwritable(error: &StoreError, culprit: Option<usize>) -> Self {
-        let detail = format!(
-            "a step left its transaction unwritable ({}); what it sets, such as its role or READ ONLY, it must set back \
-             before it returns",
-            error.detail()
-        );
-        let error = StoreError::new(StoreErrorKind::Other, OPERATION, detail);
-        Self { error: TransactError { error, culprit, ended_transaction: false }, is_tainted: false }
-    }
-
-    fn panicked(index: usize) -> Self {
-        let error = StoreError::new(StoreErrorKind::Other, OPERATION, "a handler panicked");
-        Self::blame(index, error.with_class(RetryClass::Transient)).tainted()
-    }
-}
-
-/// An error that the store met itself: what was written is taken back.
-impl From<StoreError> for Stopped {
-    fn from(error: StoreError) -> Self {
-        Self { error: error.into(), is_tainted: false }
+fn describe(met: &Obstacle) -> String {
+    match &met.kind {
+        ObstacleKind::Work(id) => format!("work row {} is gone", id.0),
+        ObstacleKind::Late(id, _) => format!("a late success was noted on work row {}", id.0),
+        ObstacleKind::Record(step) => format!("there is a record of {step} already"),
+        ObstacleKind::Saga(saga) => format!("saga {saga} has moved"),
+        ObstacleKind::KeyTaken => "the key of a saga to start is taken".to_owned(),
+        ObstacleKind::NoSaga(saga) => format!("there is no saga {saga}"),
     }
 }

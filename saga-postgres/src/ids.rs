@@ -1,7 +1,6 @@
 //! Handing out ids: a counter in memory over blocks of a sequence, so that no id comes twice, whoever asks.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use saga_core::store::{Ids, StoreError, StoreErrorKind};
@@ -15,32 +14,7 @@ use crate::timeline::TIMELINE;
 const BLOCK: i64 = 1 << 20;
 /// How many ids there are for each timeline. A failover to a standby that lagged behind takes the sequence back, while
 /// processes still hold blocks from before: those of the new timeline begin elsewhere.
-const OF_TIMELINE: i64 = 1 << 46;
-
-/// The ids that this process may still hand out.
-#[derive(Debug, Default)]
-pub(crate) struct IdCounter(Mutex<Range<i64>>);
-
-impl IdCounter {
-    /// The next `count` ids; nothing when too few are left.
-    pub(crate) fn take(&self, count: u32) -> Option<Range<i64>> {
-        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let end = left.start.checked_add(i64::from(count)).filter(|end| *end <= left.end)?;
-        let taken = left.start..end;
-        left.start = end;
-        Some(taken)
-    }
-
-    /// Adds what was fetched. What cannot be joined to it is lost, which is allowed to ids.
-    fn add(&self, fetched: Range<i64>) {
-        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if left.end == fetched.start {
-            left.end = fetched.end;
-        } else if fetched.end - fetched.start > left.end - left.start {
-            *left = fetched;
-        }
-    }
-}
+const IDS_PER_TIMELINE: i64 = 1 << 46;
 
 #[async_trait]
 impl Ids for PostgresStore {
@@ -75,7 +49,7 @@ impl PostgresStore {
             let drawn = sqlx::query_as(sql.clone()).persistent(false).fetch_one(&mut *conn).await;
             let (next, timeline): (i64, i64) = drawn.map_err(|e| store_error(operation, e))?;
             self.shared().definitions.on_timeline(timeline);
-            let start = begin_of_block(next, timeline).ok_or_else(|| {
+            let start = block_start(next, timeline).ok_or_else(|| {
                 let detail = format!("the sequence of ids is used up: {next} on timeline {timeline}");
                 StoreError::new(StoreErrorKind::Corrupt, operation, detail)
             })?;
@@ -87,9 +61,9 @@ impl PostgresStore {
 
 /// Where the block begins that the sequence gave on this timeline. The first timeline, which most servers stay on, has the
 /// numbers of the sequence itself.
-fn begin_of_block(next: i64, timeline: i64) -> Option<i64> {
-    let is_in_range = (1..=OF_TIMELINE - BLOCK).contains(&next);
-    let before = timeline.checked_sub(1)?.checked_mul(OF_TIMELINE)?;
+fn block_start(next: i64, timeline: i64) -> Option<i64> {
+    let is_in_range = (1..=IDS_PER_TIMELINE - BLOCK).contains(&next);
+    let before = timeline.checked_sub(1)?.checked_mul(IDS_PER_TIMELINE)?;
     before.checked_add(next).filter(|_| is_in_range)
 }
 
@@ -99,23 +73,11 @@ mod tests {
 
     #[test]
     fn no_block_of_one_timeline_reaches_into_another() {
-        assert_eq!(begin_of_block(1, 1), Some(1));
-        assert_eq!(begin_of_block(1, 2), Some(OF_TIMELINE + 1));
-        let last = begin_of_block(OF_TIMELINE - BLOCK, 1).unwrap();
-        assert!(last + BLOCK <= begin_of_block(1, 2).unwrap());
-        assert_eq!(begin_of_block(OF_TIMELINE, 1), None);
-        assert_eq!(begin_of_block(1, i64::MAX), None);
-    }
-
-    #[test]
-    fn an_id_is_handed_out_once() {
-        let ids = IdCounter::default();
-        assert_eq!(ids.take(1), None);
-        ids.add(1..4);
-        assert_eq!(ids.take(2), Some(1..3));
-        assert_eq!(ids.take(2), None);
-        // Another process took the block in between.
-        ids.add(7..10);
-        assert_eq!(ids.take(2), Some(7..9));
+        assert_eq!(block_start(1, 1), Some(1));
+        assert_eq!(block_start(1, 2), Some(IDS_PER_TIMELINE + 1));
+        let last = block_start(IDS_PER_TIMELINE - BLOCK, 1).unwrap();
+        assert!(last + BLOCK <= block_start(1, 2).unwrap());
+        assert_eq!(block_start(IDS_PER_TIMELINE, 1), None);
+        assert_eq!(block_start(1, i64::MAX), None);
     }
 }

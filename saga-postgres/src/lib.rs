@@ -42,37 +42,42 @@
 //! # PgBouncer
 //! In its transaction mode, set [`pgbouncer`](PostgresOptions::pgbouncer).
 
+mod aborted;
 mod arrays;
 mod changes;
 mod clock;
 mod connection;
+mod connection_cache;
 mod dead_letters;
+mod definition_numbers;
 mod definitions;
-mod doubt;
 mod error;
+#[doc(hidden)]
+pub mod fault_injection;
 mod grant;
 mod handlers;
+mod hint_connection;
 mod hints;
+mod id_counter;
 mod ids;
 mod inbox;
-mod kept;
+mod lock_wait;
 mod members;
-mod moves;
+mod migrate_saga;
 mod options;
 mod outbox;
-#[cfg(not(feature = "testing"))]
-mod planted;
-#[cfg(feature = "testing")]
-#[doc(hidden)]
-pub mod planted;
+mod pool;
 mod pooler;
 mod records;
 mod rows;
 mod sagas;
 mod schema;
+mod server;
+mod shared;
 mod shares;
 mod start_in;
 mod statement;
+mod statement_cache;
 mod statistics;
 mod store;
 mod timeline;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use saga_core::store::{StoreError, StoreErrorKind};
 use sqlx::postgres::PgConnectOptions;
 
-use crate::planted::Planted;
+use crate::fault_injection::BrokenRule;
 
 /// The longest name of a schema: PostgreSQL cuts longer ones.
 const SCHEMA_BYTES_MAX: usize = 63;
@@ -43,8 +43,7 @@ pub struct PostgresOptions {
     pub(crate) relay: Relay,
     pub(crate) read_only: bool,
     pub(crate) migration_tries: u32,
-    #[cfg(feature = "testing")]
-    pub(crate) planted: Option<Planted>,
+    pub(crate) broken_rule: BrokenRule,
 }
 
 impl PostgresOptions {
@@ -75,8 +74,7 @@ impl PostgresOptions {
             relay: Relay::Runtime,
             read_only: false,
             migration_tries: 40,
-            #[cfg(feature = "testing")]
-            planted: None,
+            broken_rule: BrokenRule::NONE,
         }
     }
 
@@ -178,17 +176,13 @@ impl PostgresOptions {
         self
     }
 
-    /// Whether a test left this rule out.
-    #[cfg(feature = "testing")]
-    pub(crate) fn has_planted(&self, bug: Planted) -> bool {
-        self.planted == Some(bug)
-    }
-
-    /// Nothing is left out where no test is.
-    #[cfg(not(feature = "testing"))]
-    #[expect(clippy::unused_self, reason = "a test may have left something out")]
-    pub(crate) fn has_planted(&self, _bug: Planted) -> bool {
-        false
+    /// Opens a mutant of the store.
+    #[cfg(feature = "fault-injection")]
+    #[doc(hidden)]
+    #[must_use]
+    pub fn mutant(mut self, mutant: crate::fault_injection::Mutant) -> Self {
+        self.broken_rule = BrokenRule::of(mutant);
+        self
     }
 
     /// How to connect, all things considered.

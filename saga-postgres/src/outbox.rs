@@ -11,7 +11,7 @@ use sqlx::postgres::PgRow;
 use crate::arrays::column;
 use crate::clock::{duration, micros};
 use crate::error::store_error;
-use crate::rows::{self, clean, signed};
+use crate::rows::{self, FromRow, clean, signed};
 use crate::store::PostgresStore;
 
 /// That a row `o` is due, and its key is not parked.
@@ -88,7 +88,7 @@ impl Outbox for PostgresStore {
         let (numbers, epochs) = columns(lanes);
         let query = sqlx::query(self.sql(&sql)).bind(numbers).bind(epochs).bind(rows::limit(limit));
         let rows = self.read_rows("read_lane", query).await?;
-        rows.iter().map(outbox_row).collect::<Result<_, _>>().map_err(|error| store_error("read_lane", error))
+        rows.iter().map(OutboxRow::from_row).collect::<Result<_, _>>().map_err(|error| store_error("read_lane", error))
     }
 
     async fn sent(&self, messages: &[MessageId]) -> Result<(), StoreError> {
@@ -119,7 +119,7 @@ impl Outbox for PostgresStore {
         let sql = "SELECT tenant, aggregatetype, aggregateid, message, attempts, error, since, retry_at FROM {schema}.parked \
              ORDER BY tenant, aggregatetype, aggregateid LIMIT $1";
         let rows = self.read_rows("parked", sqlx::query(self.sql(sql)).bind(rows::limit(limit))).await?;
-        rows.iter().map(parked_key).collect::<Result<_, _>>().map_err(|error| store_error("parked", error))
+        rows.iter().map(ParkedKey::from_row).collect::<Result<_, _>>().map_err(|error| store_error("parked", error))
     }
 
     async fn release(&self, message: MessageId) -> Result<bool, StoreError> {
@@ -182,31 +182,35 @@ fn lane(row: &PgRow) -> Result<LeasedLane, sqlx::Error> {
     Ok(LeasedLane { lane, epoch: rows::unsigned(row, 1)? })
 }
 
-fn outbox_row(row: &PgRow) -> Result<OutboxRow, sqlx::Error> {
-    Ok(OutboxRow {
-        id: MessageId(row.try_get(0)?),
-        tenant: rows::tenant(row, 1)?,
-        aggregate_type: row.try_get(2)?,
-        aggregate_id: row.try_get(3)?,
-        event_type: row.try_get(4)?,
-        payload: row.try_get(5)?,
-        position: rows::unsigned(row, 6)?,
-        committed_at: rows::moment(row, 7)?,
-        kind: rows::parsed(row, 8, MessageKind::parse)?,
-        headers: rows::headers(row, 9)?,
-        attempts: rows::narrow(row, 10)?,
-    })
+impl FromRow for OutboxRow {
+    fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            id: MessageId(row.try_get(0)?),
+            tenant: rows::tenant(row, 1)?,
+            aggregate_type: row.try_get(2)?,
+            aggregate_id: row.try_get(3)?,
+            event_type: row.try_get(4)?,
+            payload: row.try_get(5)?,
+            position: rows::unsigned(row, 6)?,
+            committed_at: rows::moment(row, 7)?,
+            kind: rows::parsed(row, 8, MessageKind::parse)?,
+            headers: rows::headers(row, 9)?,
+            attempts: rows::narrow(row, 10)?,
+        })
+    }
 }
 
-fn parked_key(row: &PgRow) -> Result<ParkedKey, sqlx::Error> {
-    Ok(ParkedKey {
-        tenant: rows::tenant(row, 0)?,
-        aggregate_type: row.try_get(1)?,
-        aggregate_id: row.try_get(2)?,
-        message: MessageId(row.try_get(3)?),
-        attempts: rows::narrow(row, 4)?,
-        error: row.try_get(5)?,
-        since: rows::moment(row, 6)?,
-        retry_at: rows::moment_or_none(row, 7)?,
-    })
+impl FromRow for ParkedKey {
+    fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            tenant: rows::tenant(row, 0)?,
+            aggregate_type: row.try_get(1)?,
+            aggregate_id: row.try_get(2)?,
+            message: MessageId(row.try_get(3)?),
+            attempts: rows::narrow(row, 4)?,
+            error: row.try_get(5)?,
+            since: rows::moment(row, 6)?,
+            retry_at: rows::moment_or_none(row, 7)?,
+        })
+    }
 }

@@ -7,11 +7,11 @@ use saga_core::key::{Key, StepId, Tenant};
 use saga_core::store::{Applied, Changes, Miss, NewSaga, Records, SagaId, SagaRow, StepRecord, StoreError};
 use sqlx::PgConnection;
 
-use crate::arrays::Waits;
-use crate::changes::{Met, Obstacle, Written, definitions, parts, refuse_twins};
-use crate::definitions::Numbers;
+use crate::changes::{Obstacle, ObstacleKind, WriteOutcome, definitions, refuse_duplicate_changes, split_by_rows};
+use crate::definition_numbers::Numbers;
 use crate::error::{commit_error, misuse, store_error};
-use crate::rows::{self, SELECT_RECORDS};
+use crate::lock_wait::LockWait;
+use crate::rows::{FromRow, SELECT_RECORDS};
 use crate::store::PostgresStore;
 
 const OPERATION: &str = "record";
@@ -22,21 +22,21 @@ impl Records for PostgresStore {
         if changes.is_empty() {
             return Ok(Vec::new());
         }
-        refuse_twins(OPERATION, &changes)?;
-        let parts = parts(&changes);
-        if self.commits_alone() && parts.len() == 1 {
-            let mut conn = self.lend(OPERATION).await?;
+        refuse_duplicate_changes(OPERATION, &changes)?;
+        let parts = split_by_rows(&changes);
+        if self.autocommits() && parts.len() == 1 {
+            let mut conn = self.acquire(OPERATION).await?;
             let numbers =
-                self.number_definitions(&mut conn, OPERATION, definitions(&changes), Waits::Shortly, true).await?;
+                self.number_definitions(&mut conn, OPERATION, definitions(&changes), LockWait::Short, true).await?;
             let applied = self.record_on(&mut conn, &changes, &numbers, commit_error).await;
-            conn.done_if_sound(&applied);
+            conn.release_if_usable(&applied);
             return applied;
         }
         let store = self.clone();
         let applied = self.in_transaction(OPERATION, move |conn| {
             Box::pin(async move {
                 let numbers =
-                    store.number_definitions(conn, OPERATION, definitions(&changes), Waits::Shortly, false).await?;
+                    store.number_definitions(conn, OPERATION, definitions(&changes), LockWait::Short, false).await?;
                 let mut applied = Vec::with_capacity(changes.len());
                 for part in parts {
                     applied.extend(store.record_on(conn, &changes[part], &numbers, store_error).await?);
@@ -56,7 +56,7 @@ impl Records for PostgresStore {
             .bind(key.as_str().to_owned())
             .bind(step.as_str().to_owned());
         let rows = self.read_rows("record_of", query).await?;
-        rows.first().map(rows::record).transpose().map_err(|error| store_error("record_of", error))
+        rows.first().map(StepRecord::from_row).transpose().map_err(|error| store_error("record_of", error))
     }
 
     async fn records_of(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError> {
@@ -82,7 +82,7 @@ impl PostgresStore {
         let sql = format!("{SELECT_RECORDS} WHERE r.tenant = $1 AND r.key = $2 {which} ORDER BY r.position, r.step");
         let query = sqlx::query(self.sql(&sql)).bind(tenant.as_str().to_owned()).bind(key.as_str().to_owned());
         let rows = self.read_rows(operation, query).await?;
-        rows.iter().map(rows::record).collect::<Result<_, _>>().map_err(|error| store_error(operation, error))
+        rows.iter().map(StepRecord::from_row).collect::<Result<_, _>>().map_err(|error| store_error(operation, error))
     }
 
     async fn record_on(
@@ -93,24 +93,24 @@ impl PostgresStore {
         failed: fn(&'static str, sqlx::Error) -> StoreError,
     ) -> Result<Vec<Applied>, StoreError> {
         let written = self.write_changes(conn, OPERATION, None, changes, numbers, failed).await?;
-        let Written::Met(met) = written else {
+        let WriteOutcome::Obstacles(met) = written else {
             return Err(misuse(OPERATION, "changes outside a step transaction were taken for a part of one"));
         };
-        let moved: Vec<SagaId> = met.iter().filter_map(Met::moved).collect();
+        let moved: Vec<SagaId> = met.iter().filter_map(Obstacle::moved).collect();
         let mut rows = if moved.is_empty() { Vec::new() } else { self.sagas_on(conn, OPERATION, &moved).await? };
-        let mut taken = self.takers(conn, changes, &met).await?;
+        let mut taken = self.key_holders(conn, changes, &met).await?;
         let mut applied: Vec<Applied> = changes.iter().map(|_| Ok(())).collect();
-        for Met { change, what } in met {
+        for Obstacle { change, kind: what } in met {
             let miss = match what {
-                Obstacle::Work(id) => Miss::Work(id),
-                Obstacle::Late(work, output) => Miss::Late { work, output },
-                Obstacle::Record(step) => Miss::Record(StepId::from_stored(&step)),
-                Obstacle::Absent(saga) => return Err(misuse(OPERATION, format!("there is no saga {saga}"))),
-                Obstacle::Taken => match taken.remove(&change) {
+                ObstacleKind::Work(id) => Miss::Work(id),
+                ObstacleKind::Late(work, output) => Miss::Late { work, output },
+                ObstacleKind::Record(step) => Miss::Record(StepId::from_stored(&step)),
+                ObstacleKind::NoSaga(saga) => return Err(misuse(OPERATION, format!("there is no saga {saga}"))),
+                ObstacleKind::KeyTaken => match taken.remove(&change) {
                     Some(known) => Miss::Saga(Box::new(known)),
                     None => return Err(misuse(OPERATION, "a saga is gone whose key was taken")),
                 },
-                Obstacle::Saga(saga) => match rows.iter().position(|row| row.id.0 == saga) {
+                ObstacleKind::Saga(saga) => match rows.iter().position(|row| row.id.0 == saga) {
                     Some(place) => Miss::Saga(Box::new(rows.swap_remove(place))),
                     None => return Err(misuse(OPERATION, format!("there is no saga {saga}"))),
                 },
@@ -126,13 +126,13 @@ impl PostgresStore {
     }
 
     /// The sagas that hold the keys under which changes were to start one.
-    async fn takers(
+    async fn key_holders(
         &self,
         conn: &mut PgConnection,
         changes: &[Changes],
-        met: &[Met],
+        met: &[Obstacle],
     ) -> Result<HashMap<usize, SagaRow>, StoreError> {
-        let taken = met.iter().filter(|met| matches!(met.what, Obstacle::Taken));
+        let taken = met.iter().filter(|met| matches!(met.kind, ObstacleKind::KeyTaken));
         let starts: Vec<(usize, &NewSaga)> =
             taken.filter_map(|met| Some((met.change, changes.get(met.change)?.start.as_deref()?))).collect();
         let known = self.known_sagas(conn, OPERATION, starts.iter().map(|(_, saga)| *saga)).await?;
@@ -141,11 +141,11 @@ impl PostgresStore {
     }
 }
 
-impl Met {
+impl Obstacle {
     /// The saga that had moved.
     pub(crate) fn moved(&self) -> Option<SagaId> {
-        match self.what {
-            Obstacle::Saga(saga) => Some(SagaId(saga)),
+        match self.kind {
+            ObstacleKind::Saga(saga) => Some(SagaId(saga)),
             _ => None,
         }
     }

@@ -12,62 +12,73 @@ use sqlx::{Error, Row as _};
 
 use crate::clock::{Moment, duration};
 
-/// The columns that [`saga`] reads, and where they come from.
+/// A value of the contract that is read from a row.
+pub(crate) trait FromRow: Sized {
+    fn from_row(row: &PgRow) -> Result<Self, Error>;
+}
+
+/// The columns that a [`SagaRow`] is read from, and where they come from.
 pub(crate) const SELECT_SAGAS: &str = "SELECT s.id, s.tenant, s.key, d.name, d.version, s.digest, p.status, p.version, \
      p.state, s.input, s.input_hash, s.started_at, p.advanced_at, p.ended_at \
      FROM {schema}.sagas s JOIN {schema}.progress p ON p.id = s.id JOIN {schema}.definitions d ON d.id = s.definition ";
 
-/// The columns that [`record`] reads.
+/// The columns that a [`StepRecord`] is read from.
 pub(crate) const SELECT_RECORDS: &str = "SELECT r.step, r.outcome, r.output, r.error, r.input, r.position, r.attempts, \
      r.recorded_at, r.took_micros FROM {schema}.records r ";
 
-pub(crate) fn saga(row: &PgRow) -> Result<SagaRow, Error> {
-    let digest: &[u8] = row.try_get(5)?;
-    Ok(SagaRow {
-        id: SagaId(row.try_get(0)?),
-        tenant: tenant(row, 1)?,
-        key: key(row, 2)?,
-        definition: DefinitionId { name: text(row, 3)?.into(), version: narrow(row, 4)? },
-        digest: digest.try_into().map_err(|_| unreadable(5, "a digest has 32 bytes"))?,
-        status: parsed(row, 6, Status::parse)?,
-        version: unsigned(row, 7)?,
-        state: row.try_get(8)?,
-        input: row.try_get(9)?,
-        input_hash: row.try_get(10)?,
-        started_at: moment(row, 11)?,
-        advanced_at: moment(row, 12)?,
-        ended_at: moment_or_none(row, 13)?,
-    })
+impl FromRow for SagaRow {
+    fn from_row(row: &PgRow) -> Result<Self, Error> {
+        let digest: &[u8] = row.try_get(5)?;
+        Ok(Self {
+            id: SagaId(row.try_get(0)?),
+            tenant: tenant(row, 1)?,
+            key: key(row, 2)?,
+            definition: DefinitionId { name: text(row, 3)?.into(), version: narrow(row, 4)? },
+            digest: digest.try_into().map_err(|_| unreadable(5, "a digest has 32 bytes"))?,
+            status: parsed(row, 6, Status::parse)?,
+            version: unsigned(row, 7)?,
+            state: row.try_get(8)?,
+            input: row.try_get(9)?,
+            input_hash: row.try_get(10)?,
+            started_at: moment(row, 11)?,
+            advanced_at: moment(row, 12)?,
+            ended_at: moment_or_none(row, 13)?,
+        })
+    }
 }
 
-pub(crate) fn record(row: &PgRow) -> Result<StepRecord, Error> {
-    Ok(StepRecord {
-        step: step(row, 0)?,
-        outcome: parsed(row, 1, RecordedOutcome::parse)?,
-        output: row.try_get(2)?,
-        error: row.try_get(3)?,
-        input: row.try_get(4)?,
-        position: narrow(row, 5)?,
-        attempts: narrow(row, 6)?,
-        recorded_at: moment(row, 7)?,
-        took: micros(row, 8)?,
-    })
+impl FromRow for StepRecord {
+    fn from_row(row: &PgRow) -> Result<Self, Error> {
+        Ok(Self {
+            step: step(row, 0)?,
+            outcome: parsed(row, 1, RecordedOutcome::parse)?,
+            output: row.try_get(2)?,
+            error: row.try_get(3)?,
+            input: row.try_get(4)?,
+            position: narrow(row, 5)?,
+            attempts: narrow(row, 6)?,
+            recorded_at: moment(row, 7)?,
+            took: micros(row, 8)?,
+        })
+    }
 }
 
-pub(crate) fn work_status(row: &PgRow) -> Result<WorkStatus, Error> {
-    Ok(WorkStatus {
-        work: WorkRef { id: WorkId(row.try_get(0)?), epoch: unsigned(row, 8)? },
-        kind: parsed(row, 1, WorkKind::parse)?,
-        step: step(row, 2)?,
-        attempts: narrow(row, 3)?,
-        in_doubt: row.try_get(9)?,
-        due_at: moment(row, 4)?,
-        owner: row.try_get::<Option<i64>, _>(5)?.map(MemberId),
-        retrying_since: moment_or_none(row, 6)?,
-        error: row.try_get(7)?,
-        payload: row.try_get(10)?,
-        reported: reported(row, 11)?,
-    })
+impl FromRow for WorkStatus {
+    fn from_row(row: &PgRow) -> Result<Self, Error> {
+        Ok(Self {
+            work: WorkRef { id: WorkId(row.try_get(0)?), epoch: unsigned(row, 8)? },
+            kind: parsed(row, 1, WorkKind::parse)?,
+            step: step(row, 2)?,
+            attempts: narrow(row, 3)?,
+            in_doubt: row.try_get(9)?,
+            due_at: moment(row, 4)?,
+            owner: row.try_get::<Option<i64>, _>(5)?.map(MemberId),
+            retrying_since: moment_or_none(row, 6)?,
+            error: row.try_get(7)?,
+            payload: row.try_get(10)?,
+            reported: reported(row, 11)?,
+        })
+    }
 }
 
 /// The three columns of a report, where there is one.

@@ -7,16 +7,17 @@ use saga_core::env::BoxFuture;
 use saga_core::key::{Key, Tenant};
 use saga_core::store::{
     AuditFilter, AuditRow, DefinitionId, HistoryEntry, HistoryKind, NewSaga, SagaFilter, SagaId, SagaProgress, SagaRow,
-    SagaWithSteps, Sagas, Started, Status, StoreError, StoreErrorKind, Timestamp,
+    SagaWithSteps, Sagas, Started, Status, StepRecord, StoreError, StoreErrorKind, Timestamp, WorkStatus,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
-use crate::arrays::{StartArrays, Waits};
+use crate::arrays::StartArrays;
 use crate::connection::Sql;
-use crate::definitions::Numbers;
+use crate::definition_numbers::Numbers;
 use crate::error::{commit_error, store_error};
-use crate::rows::{self, SELECT_RECORDS, SELECT_SAGAS};
+use crate::lock_wait::LockWait;
+use crate::rows::{self, FromRow, SELECT_RECORDS, SELECT_SAGAS};
 use crate::store::PostgresStore;
 
 #[async_trait]
@@ -25,20 +26,21 @@ impl Sagas for PostgresStore {
         if sagas.is_empty() {
             return Ok(Vec::new());
         }
-        let wanted: Vec<_> = sagas.iter().flat_map(wanted).collect();
-        if self.commits_alone() {
-            let mut conn = self.lend("start").await?;
-            let numbers = self.number_definitions(&mut conn, "start", wanted.into_iter(), Waits::Shortly, true).await?;
-            let started = self.start_on(&mut conn, "start", &sagas, &numbers, Waits::Shortly, commit_error).await;
-            conn.done_if_sound(&started);
+        let wanted: Vec<_> = sagas.iter().flat_map(definitions_of).collect();
+        if self.autocommits() {
+            let mut conn = self.acquire("start").await?;
+            let numbers =
+                self.number_definitions(&mut conn, "start", wanted.into_iter(), LockWait::Short, true).await?;
+            let started = self.start_on(&mut conn, "start", &sagas, &numbers, LockWait::Short, commit_error).await;
+            conn.release_if_usable(&started);
             return started;
         }
         let store = self.clone();
         let started = self.in_transaction("start", move |conn| -> BoxFuture<'_, _> {
             Box::pin(async move {
                 let numbers =
-                    store.number_definitions(conn, "start", wanted.into_iter(), Waits::Shortly, false).await?;
-                let started = store.start_on(conn, "start", &sagas, &numbers, Waits::Shortly, store_error).await?;
+                    store.number_definitions(conn, "start", wanted.into_iter(), LockWait::Short, false).await?;
+                let started = store.start_on(conn, "start", &sagas, &numbers, LockWait::Short, store_error).await?;
                 Ok((started, numbers))
             })
         });
@@ -50,7 +52,7 @@ impl Sagas for PostgresStore {
     async fn saga(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaRow>, StoreError> {
         let query = sqlx::query(self.saga_by_key()).bind(tenant.as_str().to_owned()).bind(key.as_str().to_owned());
         let rows = self.read_rows("saga", query).await?;
-        rows.first().map(rows::saga).transpose().map_err(|error| store_error("saga", error))
+        rows.first().map(SagaRow::from_row).transpose().map_err(|error| store_error("saga", error))
     }
 
     async fn saga_with_steps(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaWithSteps>, StoreError> {
@@ -74,7 +76,7 @@ impl Sagas for PostgresStore {
         let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
         let query = sqlx::query(self.sql(&format!("{SELECT_SAGAS} WHERE s.id = ANY ($1)"))).bind(ids);
         let rows = self.read_rows("sagas_by_id", query).await?;
-        rows.iter().map(rows::saga).collect::<Result<_, _>>().map_err(|error| store_error("sagas_by_id", error))
+        rows.iter().map(SagaRow::from_row).collect::<Result<_, _>>().map_err(|error| store_error("sagas_by_id", error))
     }
 
     async fn standings(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
@@ -108,7 +110,7 @@ impl Sagas for PostgresStore {
             .bind(filter.definition.clone())
             .bind(rows::limit(filter.limit));
         let rows = self.read_rows("list", query).await?;
-        rows.iter().map(rows::saga).collect::<Result<_, _>>().map_err(|error| store_error("list", error))
+        rows.iter().map(SagaRow::from_row).collect::<Result<_, _>>().map_err(|error| store_error("list", error))
     }
 
     async fn count(&self, tenant: &Tenant) -> Result<Vec<(Status, u64)>, StoreError> {
@@ -152,7 +154,7 @@ impl PostgresStore {
         operation: &'static str,
         sagas: &[NewSaga],
         numbers: &Numbers,
-        waits: Waits,
+        waits: LockWait,
         failed: fn(&'static str, sqlx::Error) -> StoreError,
     ) -> Result<Vec<Started>, StoreError> {
         // Two calls that insert the same keys in different orders would wait for each other.
@@ -165,7 +167,7 @@ impl PostgresStore {
         let arrays = StartArrays::new(order.iter().map(|place| &sagas[*place]), operation, numbers)?;
         let new = arrays
             .query(self, waits)
-            .persistent(self.prepares())
+            .persistent(self.prepares_statements())
             .fetch_one(&mut *conn)
             .await
             .map_err(|error| failed(operation, error))?;
@@ -204,7 +206,7 @@ impl PostgresStore {
         );
         let rows = sqlx::query(self.sql(&sql)).bind(tenants).bind(keys).persistent(false).fetch_all(conn).await;
         let rows = rows.map_err(|error| store_error(operation, error))?;
-        rows.iter().map(rows::saga).collect::<Result<_, _>>().map_err(|error| store_error(operation, error))
+        rows.iter().map(SagaRow::from_row).collect::<Result<_, _>>().map_err(|error| store_error(operation, error))
     }
 
     /// Sagas by their ids, on this connection.
@@ -222,7 +224,7 @@ impl PostgresStore {
             .fetch_all(conn)
             .await
             .map_err(|error| store_error(operation, error))?;
-        rows.iter().map(rows::saga).collect::<Result<_, _>>().map_err(|error| store_error(operation, error))
+        rows.iter().map(SagaRow::from_row).collect::<Result<_, _>>().map_err(|error| store_error(operation, error))
     }
 
     pub(crate) fn saga_by_key(&self) -> Sql {
@@ -237,7 +239,7 @@ impl PostgresStore {
     ) -> Result<Option<SagaWithSteps>, sqlx::Error> {
         let row = sqlx::query(self.saga_by_key()).bind(tenant.as_str()).bind(key.as_str()).persistent(false);
         let Some(row) = row.fetch_optional(&mut *conn).await? else { return Ok(None) };
-        let saga = rows::saga(&row)?;
+        let saga = SagaRow::from_row(&row)?;
         let records =
             self.sql(&format!("{SELECT_RECORDS} WHERE r.tenant = $1 AND r.key = $2 ORDER BY r.position, r.step"));
         let records = sqlx::query(records)
@@ -257,16 +259,16 @@ impl PostgresStore {
         );
         let work = sqlx::query(work).bind(saga.id.0).persistent(false).fetch_all(&mut *conn).await?;
         Ok(Some(SagaWithSteps {
-            records: records.iter().map(rows::record).collect::<Result<_, _>>()?,
+            records: records.iter().map(StepRecord::from_row).collect::<Result<_, _>>()?,
             history: history.iter().map(|row| history_entry(saga.id, row)).collect::<Result<_, _>>()?,
-            work: work.iter().map(rows::work_status).collect::<Result<_, _>>()?,
+            work: work.iter().map(WorkStatus::from_row).collect::<Result<_, _>>()?,
             saga,
         }))
     }
 }
 
 /// The definitions that a start refers to.
-pub(crate) fn wanted(saga: &NewSaga) -> Vec<DefinitionId> {
+pub(crate) fn definitions_of(saga: &NewSaga) -> Vec<DefinitionId> {
     let commands = saga.commands.iter().map(|command| command.definition.clone());
     std::iter::once(saga.definition.clone()).chain(commands).collect()
 }

@@ -48,9 +48,9 @@ const TABLES: [&str; 14] = [
 const LOCK_CLASS: i32 = 0x7361_6761;
 
 /// How long a migration waits for a table: whoever wants the table meanwhile waits behind it.
-const LIMITED_WAIT: &str = "SET LOCAL lock_timeout = 500";
+const SET_LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = 500";
 /// How long the others have the tables for themselves, until it is tried again.
-const MIGRATION_PAUSE: Duration = Duration::from_secs(1);
+const MIGRATION_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// What went wrong: the server, or what was found there.
 pub(crate) enum Failure {
@@ -81,7 +81,7 @@ pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) 
             }
             Err(Failure::Sql(error)) if is_conflict(&error) => {
                 tracing::warn!(schema = options.schema, tries, %error, "a migration waits for a table that another session holds");
-                tokio::time::sleep(MIGRATION_PAUSE).await;
+                tokio::time::sleep(MIGRATION_RETRY_DELAY).await;
             }
             migrated => return migrated,
         }
@@ -101,7 +101,7 @@ async fn migrate_once(conn: &mut PgConnection, options: &PostgresOptions) -> Res
         .persistent(false)
         .execute(&mut *tx)
         .await?;
-    tx.execute(LIMITED_WAIT).await?;
+    tx.execute(SET_LOCK_TIMEOUT).await?;
     // Whoever held the lock before may have done it.
     for migration in missing(&mut tx, options).await? {
         if migration.number == 1 {

@@ -4,7 +4,7 @@ use saga_core::store::{Claimed, DefinitionId, ShareRequest, StoreError};
 use sqlx::PgConnection;
 
 use crate::clock::micros;
-use crate::definitions::Numbers;
+use crate::definition_numbers::Numbers;
 use crate::rows;
 use crate::store::PostgresStore;
 
@@ -62,7 +62,7 @@ impl PostgresStore {
                 .bind(micros(request.lease.ttl))
                 .bind(rows::limit(request.limit))
                 .bind(request.takes_over)
-                .persistent(self.prepares())
+                .persistent(self.prepares_statements())
                 .fetch_all(&mut *conn)
                 .await
                 .map_err(|error| failed("claim_shares", error))?;

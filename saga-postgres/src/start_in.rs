@@ -4,11 +4,11 @@ use async_trait::async_trait;
 use saga_core::store::{NewMessage, NewSaga, SagaId, StartIn, Started, StoreError, WorkId};
 use sqlx::{Executor as _, PgConnection};
 
-use crate::arrays::Waits;
 use crate::error::{NO_TRANSACTION, misuse, sql_state, store_error};
+use crate::lock_wait::LockWait;
 use crate::options::Relay;
 use crate::rows::clean;
-use crate::sagas::wanted;
+use crate::sagas::definitions_of;
 use crate::store::PostgresStore;
 
 #[async_trait]
@@ -20,8 +20,8 @@ impl StartIn for PostgresStore {
     async fn start_in(&self, conn: &mut PgConnection, saga: NewSaga) -> Result<Started, StoreError> {
         let operation = "start_in";
         set_savepoint(conn, operation).await?;
-        let started = self.start_behind_savepoint(conn, operation, saga).await;
-        leave_savepoint(conn, operation, started).await
+        let started = self.start_in_savepoint(conn, operation, saga).await;
+        end_savepoint(conn, operation, started).await
     }
 
     /// On any connection that [`start_in`](Self::start_in) takes.
@@ -30,9 +30,9 @@ impl StartIn for PostgresStore {
     async fn publish_in(&self, conn: &mut PgConnection, message: NewMessage) -> Result<(), StoreError> {
         let operation = "publish_in";
         set_savepoint(conn, operation).await?;
-        let published = self.publish_behind_savepoint(conn, &message).await;
+        let published = self.publish_in_savepoint(conn, &message).await;
         let published = published.map_err(|error| store_error(operation, error));
-        leave_savepoint(conn, operation, published).await
+        end_savepoint(conn, operation, published).await
     }
 }
 
@@ -48,7 +48,7 @@ async fn set_savepoint(conn: &mut PgConnection, operation: &'static str) -> Resu
     })
 }
 
-async fn leave_savepoint<T>(
+async fn end_savepoint<T>(
     conn: &mut PgConnection,
     operation: &'static str,
     done: Result<T, StoreError>,
@@ -65,7 +65,7 @@ async fn leave_savepoint<T>(
 }
 
 impl PostgresStore {
-    async fn start_behind_savepoint(
+    async fn start_in_savepoint(
         &self,
         conn: &mut PgConnection,
         operation: &'static str,
@@ -80,15 +80,16 @@ impl PostgresStore {
             // The commit is the caller's: a row that is born leased could run before it, or wait long behind it.
             command.lease = None;
         }
-        let numbers =
-            self.number_definitions(conn, operation, wanted(&saga).into_iter(), Waits::AsItsTransaction, false).await?;
+        let numbers = self
+            .number_definitions(conn, operation, definitions_of(&saga).into_iter(), LockWait::AsInTransaction, false)
+            .await?;
         let mut started =
-            self.start_on(conn, operation, &[saga], &numbers, Waits::AsItsTransaction, store_error).await?;
+            self.start_on(conn, operation, &[saga], &numbers, LockWait::AsInTransaction, store_error).await?;
         started.pop().ok_or_else(|| misuse(operation, "a start was not answered"))
     }
 
     /// The lock on the counter's row lasts until the caller's transaction ends.
-    async fn publish_behind_savepoint(&self, conn: &mut PgConnection, new: &NewMessage) -> Result<(), sqlx::Error> {
+    async fn publish_in_savepoint(&self, conn: &mut PgConnection, new: &NewMessage) -> Result<(), sqlx::Error> {
         let sql = "WITH counted AS (INSERT INTO {schema}.published AS p (tenant, aggregatetype, aggregateid, position) \
              VALUES ($1, $2, $3, 1) ON CONFLICT (tenant, aggregatetype, aggregateid) \
              DO UPDATE SET position = p.position + 1 RETURNING p.position) \
@@ -105,11 +106,11 @@ impl PostgresStore {
             .bind(&*new.payload)
             .bind(new.kind.as_str())
             .bind(new.headers.encode());
-        insert.persistent(self.prepares()).execute(&mut *conn).await?;
+        insert.persistent(self.prepares_statements()).execute(&mut *conn).await?;
         if self.shared().options.relay == Relay::Cdc {
             // A statement of its own, since the first one does not see what it inserted.
             let delete = sqlx::query(self.sql("DELETE FROM {schema}.outbox WHERE id = $1")).bind(new.id.0);
-            delete.persistent(self.prepares()).execute(conn).await?;
+            delete.persistent(self.prepares_statements()).execute(conn).await?;
         }
         Ok(())
     }

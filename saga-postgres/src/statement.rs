@@ -19,11 +19,11 @@ impl PostgresStore {
         operation: &'static str,
         query: Query<'static, Postgres, PgArguments>,
     ) -> Result<u64, StoreError> {
-        if self.commits_alone() {
-            let mut conn = self.lend(operation).await?;
+        if self.autocommits() {
+            let mut conn = self.acquire(operation).await?;
             let done =
                 query.persistent(false).execute(&mut *conn).await.map_err(|error| commit_error(operation, error));
-            conn.done_if_sound(&done);
+            conn.release_if_usable(&done);
             return done.map(|done| done.rows_affected());
         }
         self.in_transaction(operation, move |conn| {
@@ -51,7 +51,7 @@ impl PostgresStore {
         operation: &'static str,
         query: Query<'static, Postgres, PgArguments>,
     ) -> Result<Vec<PgRow>, StoreError> {
-        self.rows_of(operation, query.persistent(self.prepares())).await
+        self.rows_of(operation, query.persistent(self.prepares_statements())).await
     }
 
     async fn rows_of(
@@ -59,10 +59,10 @@ impl PostgresStore {
         operation: &'static str,
         query: Query<'static, Postgres, PgArguments>,
     ) -> Result<Vec<PgRow>, StoreError> {
-        if self.commits_alone() {
-            let mut conn = self.lend(operation).await?;
+        if self.autocommits() {
+            let mut conn = self.acquire(operation).await?;
             let rows = query.fetch_all(&mut *conn).await.map_err(|error| commit_error(operation, error));
-            conn.done_if_sound(&rows);
+            conn.release_if_usable(&rows);
             return rows;
         }
         self.in_transaction(operation, move |conn| {
@@ -81,20 +81,20 @@ impl PostgresStore {
             // A statement is prepared and run in two messages, which reach one session only inside a transaction.
             return self.write_rows(operation, query).await;
         }
-        let mut conn = self.lend(operation).await?;
+        let mut conn = self.acquire(operation).await?;
         let rows = query.persistent(false).fetch_all(&mut *conn).await.map_err(|error| store_error(operation, error));
-        conn.done_if_sound(&rows);
+        conn.release_if_usable(&rows);
         rows
     }
 
     /// Whether what runs most often may be prepared under a name, and its plan be kept.
-    pub(crate) fn prepares(&self) -> bool {
+    pub(crate) fn prepares_statements(&self) -> bool {
         !self.shared().options.pgbouncer
     }
 
     /// Whether a statement outside a transaction commits by itself. On a pool that is the application's, a connection may
     /// come from the middle of a transaction; behind PgBouncer a statement needs one to stay with its session; and a test may want to lose the answer to a commit.
-    pub(crate) fn commits_alone(&self) -> bool {
-        self.shared().owns_pool && self.doubt.is_none() && !self.shared().options.pgbouncer
+    pub(crate) fn autocommits(&self) -> bool {
+        self.shared().owns_pool && !self.commit_fault.is_set() && !self.shared().options.pgbouncer
     }
 }

@@ -8,13 +8,13 @@ pub struct Statistics {
     /// Commands that they carried.
     pub commands: u64,
     /// Step transactions that committed and set no savepoint, since none of their handlers needed one.
-    pub spared: u64,
+    pub without_savepoint: u64,
     /// Step transactions that were rolled back whole.
     pub rollbacks: u64,
     /// Times that a saga had moved while its step ran, and was decided again.
     pub decided_again: u64,
     /// Connections that were cut, because a step was dropped in the middle of something.
-    pub cut: u64,
+    pub connections_closed: u64,
     /// Connections that are open.
     pub connections: u32,
     /// Connections that nobody uses.
@@ -25,10 +25,10 @@ pub struct Statistics {
 pub(crate) struct Counters {
     pub(crate) transactions: Counter,
     pub(crate) commands: Counter,
-    pub(crate) spared: Counter,
+    pub(crate) without_savepoint: Counter,
     pub(crate) rollbacks: Counter,
     pub(crate) decided_again: Counter,
-    pub(crate) cut: Counter,
+    pub(crate) connections_closed: Counter,
 }
 
 #[derive(Debug, Default)]
@@ -44,17 +44,18 @@ impl Counter {
     }
 }
 
-impl Counters {
-    pub(crate) fn read(&self, pool: &sqlx::PgPool, kept: usize) -> Statistics {
-        Statistics {
-            transactions: self.transactions.read(),
-            commands: self.commands.read(),
-            spared: self.spared.read(),
-            rollbacks: self.rollbacks.read(),
-            decided_again: self.decided_again.read(),
-            cut: self.cut.read(),
+impl Statistics {
+    /// What was counted; `cached` connections lie idle outside the pool.
+    pub(crate) fn read(counters: &Counters, pool: &sqlx::PgPool, cached: usize) -> Self {
+        Self {
+            transactions: counters.transactions.read(),
+            commands: counters.commands.read(),
+            without_savepoint: counters.without_savepoint.read(),
+            rollbacks: counters.rollbacks.read(),
+            decided_again: counters.decided_again.read(),
+            connections_closed: counters.connections_closed.read(),
             connections: pool.size(),
-            idle: u32::try_from(pool.num_idle() + kept).unwrap_or(u32::MAX),
+            idle: u32::try_from(pool.num_idle() + cached).unwrap_or(u32::MAX),
         }
     }
 }

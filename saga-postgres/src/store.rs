@@ -1,34 +1,20 @@
-use std::collections::HashMap;
 use std::fmt;
-use std::hash::{BuildHasher as _, RandomState};
-use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::sync::Arc;
 
-use async_trait::async_trait;
-use saga_core::store::{
-    Capabilities, Claim, Durability, Store, StoreError, StoreErrorKind, TransactError, TransactionBody,
-};
+use saga_core::store::StoreError;
 use sqlx::postgres::PgPoolOptions;
-use sqlx::{Connection as _, Executor as _, PgConnection, PgPool, Row as _};
+use sqlx::{Connection as _, PgConnection, PgPool};
 
-use crate::connection;
-use crate::definitions::Definitions;
-use crate::doubt::Doubt;
-use crate::error::{ended, is_conflict, open_error};
-use crate::hints::HintLine;
-use crate::ids::IdCounter;
-use crate::kept::Kept;
-use crate::options::{PostgresOptions, Relay};
-use crate::planted::Planted;
+use crate::definition_numbers::DefinitionNumbers;
+use crate::error::open_error;
+use crate::fault_injection::CommitFault;
+use crate::options::PostgresOptions;
+use crate::pool::{end_stale_transaction, own_pool_options};
 use crate::pooler::refuse_unknown_pooler;
-use crate::schema::{self, Failure};
-use crate::statistics::{Counters, Statistics};
-use crate::{timeline, transaction};
-
-/// The oldest server whose functions this store uses.
-const SERVER_VERSION_MIN: i32 = 140_000;
-/// A connection that lay idle for so long is tried before it is used.
-const IDLE_TRUSTED: Duration = Duration::from_secs(1);
+use crate::server::{Server, prepare};
+use crate::shared::Shared;
+use crate::statistics::Statistics;
+use crate::timeline::note_timeline;
 
 /// A store in a PostgreSQL database.
 ///
@@ -36,27 +22,7 @@ const IDLE_TRUSTED: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct PostgresStore {
     shared: Arc<Shared>,
-    pub(crate) doubt: Option<Arc<Doubt>>,
-}
-
-/// What all handles share.
-pub(crate) struct Shared {
-    pub(crate) options: PostgresOptions,
-    pub(crate) pool: PgPool,
-    /// Whether nobody but this store uses the pool, so that it knows the state of each connection.
-    pub(crate) owns_pool: bool,
-    /// What lies idle of a pool that only this store uses.
-    pub(crate) kept: Option<Arc<Kept>>,
-    pub(crate) durability: Durability,
-    /// Whether the server can be told to look whether its client is still there while a statement runs.
-    pub(crate) checks_clients: bool,
-    pub(crate) ids: IdCounter,
-    pub(crate) definitions: Arc<Definitions>,
-    pub(crate) statements: Statements,
-    pub(crate) statistics: Counters,
-    pub(crate) hints: HintLine,
-    /// The name of the savepoint in front of a handler. It is another one in each process, so that no step takes it.
-    pub(crate) savepoint: String,
+    pub(crate) commit_fault: CommitFault,
 }
 
 impl PostgresStore {
@@ -116,14 +82,14 @@ impl PostgresStore {
         refuse_unknown_pooler(&mut conn, &options).await?;
         let server = prepare(&mut conn, &options).await?;
         conn.close().await.map_err(failed)?;
-        let definitions = Arc::<Definitions>::default();
+        let definitions = Arc::<DefinitionNumbers>::default();
         let numbered = Arc::clone(&definitions);
         let pool = own_pool_options()
             .max_connections(options.connections_max)
             .acquire_timeout(options.acquire_timeout)
             .after_connect(move |conn, _| {
                 let numbered = Arc::clone(&numbered);
-                Box::pin(async move { timeline::look(conn, &numbered).await })
+                Box::pin(async move { note_timeline(conn, &numbered).await })
             })
             .connect_lazy_with(options.connection());
         Ok(Self::new(options, pool, server, Some(definitions)))
@@ -151,7 +117,7 @@ impl PostgresStore {
     /// Options for a pool that this store and an application share: a connection that is given back inside a transaction,
     /// as it happens when a future is dropped in the middle of `begin`, is rolled back before anybody else gets it.
     pub fn pool_options() -> PgPoolOptions {
-        own_pool_options().after_release(|conn, _| Box::pin(connection::leave_stale_transaction(conn)))
+        own_pool_options().after_release(|conn, _| Box::pin(end_stale_transaction(conn)))
     }
 
     /// Closes the connections, once the calls that use them have ended. Later calls fail.
@@ -160,7 +126,7 @@ impl PostgresStore {
     /// The store is closed even if this is dropped; then nobody knows when its connections are.
     pub async fn close(&self) {
         self.shared.hints.close().await;
-        if let Some(kept) = &self.shared.kept {
+        if let Some(kept) = &self.shared.cache {
             kept.close();
         }
         if self.shared.owns_pool {
@@ -170,8 +136,8 @@ impl PostgresStore {
 
     /// What the store did since it was opened.
     pub fn statistics(&self) -> Statistics {
-        let kept = self.shared.kept.as_ref().map_or(0, |kept| kept.len());
-        self.shared.statistics.read(&self.shared.pool, kept)
+        let cached = self.shared.cache.as_ref().map_or(0, |cache| cache.len());
+        Statistics::read(&self.shared.statistics, &self.shared.pool, cached)
     }
 
     /// The schema of the runtime's own tables.
@@ -179,127 +145,51 @@ impl PostgresStore {
         &self.shared.options.schema
     }
 
-    /// For tests: a handle on the same store whose next commit is answered as unknown. It took place if `commits`.
-    #[cfg(feature = "testing")]
+    /// A handle on the same store whose next commit is answered as unknown. `is_committed` says whether it took place.
+    #[cfg(feature = "fault-injection")]
     #[doc(hidden)]
     #[must_use]
-    pub fn doubtful(&self, commits: bool) -> Self {
-        Self { shared: Arc::clone(&self.shared), doubt: Some(Arc::new(Doubt::new(commits))) }
+    pub fn with_lost_commit(&self, is_committed: bool) -> Self {
+        Self { shared: Arc::clone(&self.shared), commit_fault: CommitFault::lose_next(is_committed) }
+    }
+
+    /// Calls a function with the connection that the next call would get.
+    ///
+    /// # Errors
+    /// When no connection is free within the acquire timeout.
+    ///
+    /// # Cancel safety
+    /// Dropped, the connection is closed.
+    #[cfg(feature = "fault-injection")]
+    #[doc(hidden)]
+    pub async fn on_next_connection<T>(&self, call: impl AsyncFnOnce(&mut PgConnection) -> T) -> Result<T, StoreError> {
+        let mut conn = self.acquire("on_next_connection").await?;
+        let answer = call(&mut conn).await;
+        conn.release();
+        Ok(answer)
     }
 
     /// For tests: the pool.
     #[doc(hidden)]
     pub fn pool(&self) -> &PgPool {
-        if let Some(kept) = &self.shared.kept {
+        if let Some(kept) = &self.shared.cache {
             kept.clear();
         }
         &self.shared.pool
-    }
-
-    /// For tests: does something with the connection that the next call would be lent.
-    ///
-    /// # Errors
-    /// When there is none in time.
-    ///
-    /// # Cancel safety
-    /// Dropped, the connection is closed.
-    #[cfg(feature = "testing")]
-    #[doc(hidden)]
-    pub async fn on_next_connection<T>(&self, call: impl AsyncFnOnce(&mut PgConnection) -> T) -> Result<T, StoreError> {
-        let mut conn = self.lend("on_next_connection").await?;
-        let answer = call(&mut conn).await;
-        conn.done();
-        Ok(answer)
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
-    /// `definitions`: what each connection of a pool looks after that only this store uses.
-    fn new(options: PostgresOptions, pool: PgPool, server: Server, definitions: Option<Arc<Definitions>>) -> Self {
-        let owns_pool = definitions.is_some();
-        let definitions = definitions.unwrap_or_default();
-        let statements = Statements {
-            schema: options.quoted_schema(),
-            #[cfg(feature = "testing")]
-            planted: options.planted,
-            met: RwLock::default(),
-        };
-        let savepoint = handler_savepoint(&options);
-        let shared = Shared {
-            hints: HintLine::new(&options),
-            kept: owns_pool.then(|| Arc::new(Kept::new(options.connections_max, IDLE_TRUSTED))),
-            options,
-            pool,
-            owns_pool,
-            durability: server.durability,
-            checks_clients: server.checks_clients,
-            ids: IdCounter::default(),
-            definitions,
-            statements,
-            statistics: Counters::default(),
-            savepoint,
-        };
-        Self { shared: Arc::new(shared), doubt: None }
-    }
-}
-
-#[async_trait]
-impl Store for PostgresStore {
-    type Conn = PgConnection;
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            name: "postgres",
-            shared: true,
-            persistent: true,
-            durability: self.shared.durability.clone(),
-            starts_in_transactions: true,
-            relayed: self.shared.options.relay == Relay::Runtime,
-            batch_max: self.shared.options.batch_max,
-        }
-    }
-
-    fn is_conflict(&self, error: &(dyn std::error::Error + 'static)) -> bool {
-        error.downcast_ref::<sqlx::Error>().is_some_and(is_conflict)
-    }
-
-    /// It runs in a task of its own, which ends whatever becomes of the caller.
-    async fn transact(
-        &self,
-        claims: Vec<Claim>,
-        body: Box<dyn TransactionBody<PgConnection>>,
-    ) -> Result<(), TransactError> {
-        let store = self.clone();
-        let mut body = body;
-        let task = tokio::spawn(async move { transaction::transact(&store, &claims, &mut body).await });
-        task.await.unwrap_or_else(|_| Err(ended("transact").into()))
-    }
-}
-
-/// The statements of a store, each made once for its schema.
-pub(crate) struct Statements {
-    schema: String,
-    #[cfg(feature = "testing")]
-    planted: Option<Planted>,
-    met: RwLock<HashMap<String, Arc<str>>>,
-}
-
-impl Statements {
-    pub(crate) fn of(&self, template: &str) -> Arc<str> {
-        if let Some(statement) = self.met.read().unwrap_or_else(PoisonError::into_inner).get(template) {
-            return Arc::clone(statement);
-        }
-        let statement = template.to_owned();
-        #[cfg(feature = "testing")]
-        let statement = match self.planted {
-            Some(bug) => bug.spoil(statement),
-            None => statement,
-        };
-        let statement: Arc<str> = statement.replace("{schema}", &self.schema).into();
-        self.met.write().unwrap_or_else(PoisonError::into_inner).insert(template.to_owned(), Arc::clone(&statement));
-        statement
+    fn new(
+        options: PostgresOptions,
+        pool: PgPool,
+        server: Server,
+        definitions: Option<Arc<DefinitionNumbers>>,
+    ) -> Self {
+        let shared = Shared::new(options, pool, server, definitions);
+        Self { shared: Arc::new(shared), commit_fault: CommitFault::NONE }
     }
 }
 
@@ -307,69 +197,4 @@ impl fmt::Debug for PostgresStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresStore").field("options", &self.shared.options).finish_non_exhaustive()
     }
-}
-
-/// A name that nobody guesses. Not one for each transaction: statistics by statement would have a line for each.
-fn handler_savepoint(options: &PostgresOptions) -> String {
-    if options.has_planted(Planted::NamesItsSavepoint) {
-        return "saga_handler".to_owned();
-    }
-    // Its keys are random.
-    format!("saga_handler_{:016x}", RandomState::new().hash_one(0))
-}
-
-/// Options for a pool that only this store uses: it closes what may be in the middle of a transaction.
-fn own_pool_options() -> PgPoolOptions {
-    PgPoolOptions::new().test_before_acquire(false).before_acquire(|conn, known| {
-        let is_trusted = known.idle_for < IDLE_TRUSTED;
-        Box::pin(async move {
-            if !is_trusted {
-                conn.ping().await?;
-            }
-            Ok(true)
-        })
-    })
-}
-
-/// What there is to know of a server.
-struct Server {
-    durability: Durability,
-    checks_clients: bool,
-}
-
-/// Looks at the server, and brings the schema to this version; a read-only store asks for that version.
-async fn prepare(conn: &mut PgConnection, options: &PostgresOptions) -> Result<Server, StoreError> {
-    let failed = |error| open_error(&options.connect, error);
-    let settings = "SELECT current_setting('server_version_num')::integer, current_setting('fsync'), \
-         current_setting('synchronous_commit'), pg_is_in_recovery()";
-    let row = conn.fetch_one(sqlx::raw_sql(settings)).await.map_err(failed)?;
-    let read = || Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?));
-    let (version, fsync, synchronous, is_standby): (i32, String, String, bool) = read().map_err(failed)?;
-    if version < SERVER_VERSION_MIN {
-        let detail = format!(
-            "the server is PostgreSQL {}; version {} or a later one is needed",
-            version / 10_000,
-            SERVER_VERSION_MIN / 10_000
-        );
-        return Err(StoreError::new(StoreErrorKind::NotAStore, "open", detail));
-    }
-    if is_standby && !options.read_only {
-        let detail = "the server is a standby, which cannot be written; name the primary \
-             (with several hosts: target_session_attrs=read-write)";
-        return Err(StoreError::new(StoreErrorKind::NotWritable, "open", detail));
-    }
-    let at_hand =
-        if options.read_only { schema::require(conn, options).await } else { schema::migrate(conn, options).await };
-    at_hand.map_err(|failure| match failure {
-        Failure::Sql(error) => failed(error),
-        Failure::Refused(error) => error,
-    })?;
-    let durability = match (&*fsync, &*synchronous) {
-        ("on", "off") => Durability::Process("synchronous_commit=off".to_owned()),
-        ("on", _) => Durability::Full,
-        _ => Durability::Process("fsync=off".to_owned()),
-    };
-    // Not every system that a server runs on can do it.
-    let checks_clients = conn.execute("SET client_connection_check_interval = 1000").await.is_ok();
-    Ok(Server { durability, checks_clients })
 }

@@ -1,87 +1,123 @@
 //! The step transaction: claim, handlers, record, commit.
 
-use saga_core::store::{Claim, RetryClass, StoreError, StoreErrorKind, TransactError, TransactionBody};
+use async_trait::async_trait;
+use saga_core::store::{
+    Capabilities, Claim, RetryClass, Store, StoreError, StoreErrorKind, TransactError, TransactionBody,
+};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Postgres, Transaction};
 
-use crate::connection::Lent;
-use crate::error::{begin_error, handlers_commit_error};
-use crate::handlers::{self, Savepoints, Stopped, begin_statement};
-use crate::planted::Planted;
+use crate::aborted::{Aborted, Body, OPERATION};
+use crate::connection::PooledConn;
+use crate::error::{begin_error, handlers_commit_error, is_conflict, task_ended};
+use crate::fault_injection::Mutant;
+use crate::handlers::{self, Savepoints, begin_statement};
+use crate::options::Relay;
 use crate::store::PostgresStore;
 
-pub(crate) const OPERATION: &str = "transact";
+#[async_trait]
+impl Store for PostgresStore {
+    type Conn = PgConnection;
 
-pub(crate) type Body = Box<dyn TransactionBody<PgConnection>>;
+    fn capabilities(&self) -> Capabilities {
+        let options = &self.shared().options;
+        Capabilities {
+            shared: true,
+            relayed: options.relay == Relay::Runtime,
+            ..Capabilities::database("postgres", self.shared().durability.clone(), options.batch_max)
+        }
+    }
 
-/// Runs one step transaction. Nobody drops it half way: it is a task of its own.
-pub(crate) async fn transact(store: &PostgresStore, claims: &[Claim], body: &mut Body) -> Result<(), TransactError> {
-    // A savepoint also finds out that the handler before it ended the transaction; without one, what the next writes behind
-    // it must be refused.
-    let savepoints = if store.guards_outside() { Savepoints::Needed } else { Savepoints::All };
-    once(store, claims, body, savepoints).await.map_err(|stopped| stopped.error)
+    fn is_conflict(&self, error: &(dyn std::error::Error + 'static)) -> bool {
+        error.downcast_ref::<sqlx::Error>().is_some_and(is_conflict)
+    }
+
+    /// It runs in a task of its own, which ends whatever becomes of the caller.
+    async fn transact(
+        &self,
+        claims: Vec<Claim>,
+        body: Box<dyn TransactionBody<PgConnection>>,
+    ) -> Result<(), TransactError> {
+        let store = self.clone();
+        let mut body = body;
+        let task = tokio::spawn(async move { transact(&store, &claims, &mut body).await });
+        task.await.unwrap_or_else(|_| Err(task_ended("transact").into()))
+    }
 }
 
-async fn once(store: &PostgresStore, claims: &[Claim], body: &mut Body, savepoints: Savepoints) -> Result<(), Stopped> {
-    let mut conn = store.lend(OPERATION).await?;
+/// Runs one step transaction. Nobody drops it half way: it is a task of its own.
+async fn transact(store: &PostgresStore, claims: &[Claim], body: &mut Body) -> Result<(), TransactError> {
+    // A savepoint also finds out that the handler before it ended the transaction; without one, what the next writes behind
+    // it must be refused.
+    let savepoints = if store.blocks_writes_outside() { Savepoints::Needed } else { Savepoints::All };
+    run_transaction(store, claims, body, savepoints).await.map_err(|stopped| stopped.error)
+}
+
+async fn run_transaction(
+    store: &PostgresStore,
+    claims: &[Claim],
+    body: &mut Body,
+    savepoints: Savepoints,
+) -> Result<(), Aborted> {
+    let mut conn = store.acquire(OPERATION).await?;
     let begin = begin_statement(store, claims, body);
     let mut tx = conn.begin_with(AssertSqlSafe(begin)).await.map_err(|error| begin_error(OPERATION, error))?;
     let statistics = &store.shared().statistics;
     let (ran, is_spared) = match handlers::run(store, &mut tx, claims, body, savepoints).await {
         Ok((ran, _)) if ran.is_empty() => {
             if tx.rollback().await.is_ok() {
-                unguard(store, conn).await;
+                restore_session(store, conn).await;
             }
             return Ok(());
         }
         Ok(ran) => ran,
         Err(stopped) => {
             statistics.rollbacks.add(1);
-            if stopped.is_tainted {
+            if stopped.breaks_connection {
                 // The server rolls back when it sees that the connection is closed.
-                statistics.cut.add(1);
+                statistics.connections_closed.add(1);
             } else if tx.rollback().await.is_ok() {
-                unguard(store, conn).await;
+                restore_session(store, conn).await;
             }
             return Err(stopped);
         }
     };
     let committed = commit(store, tx, ran.len()).await;
     match committed {
-        Ok(()) if conn.is_in_transaction() && !store.has_planted(Planted::TrustsNesting) => {
+        Ok(()) if conn.is_in_transaction() && !store.is_mutant(Mutant::SkipsNestingCheck) => {
             // What was sent released a savepoint only. The connection is closed; until then nothing of it stays locked.
             statistics.rollbacks.add(1);
-            statistics.cut.add(1);
+            statistics.connections_closed.add(1);
             _ = conn.execute("ROLLBACK").await;
-            Err(Stopped { error: left_open(ran.len()), is_tainted: true })
+            Err(Aborted { error: left_open(ran.len()), breaks_connection: true })
         }
         Ok(()) => {
-            conn.done();
+            conn.release();
             statistics.transactions.add(1);
             statistics.commands.add(ran.len());
-            statistics.spared.add(usize::from(is_spared));
+            statistics.without_savepoint.add(usize::from(is_spared));
             Ok(())
         }
         Err(error) => {
             statistics.rollbacks.add(1);
             if error.error.class() != RetryClass::Unknown {
-                unguard(store, conn).await;
+                restore_session(store, conn).await;
             }
-            Err(Stopped { error, is_tainted: false })
+            Err(Aborted { error, breaks_connection: false })
         }
     }
 }
 
 /// Gives a connection back whose transaction was rolled back, and with it the statement that takes the guard away.
-async fn unguard(store: &PostgresStore, mut conn: Lent) {
-    if !store.guards_outside() || conn.execute("SET default_transaction_read_only = off").await.is_ok() {
-        conn.done();
+async fn restore_session(store: &PostgresStore, mut conn: PooledConn) {
+    if !store.blocks_writes_outside() || conn.execute("SET default_transaction_read_only = off").await.is_ok() {
+        conn.release();
     }
 }
 
 async fn commit(store: &PostgresStore, tx: Transaction<'_, Postgres>, commands: usize) -> Result<(), TransactError> {
-    if let Some(doubt) = store.doubt_of(OPERATION) {
-        doubt.settle(tx).await?;
-        return Err(doubt.error(OPERATION).into());
+    if let Some(lost) = store.commit_fault.take(OPERATION) {
+        lost.end(tx).await?;
+        return Err(lost.error(OPERATION).into());
     }
     tx.commit().await.map_err(|error| {
         let error = handlers_commit_error(OPERATION, error);

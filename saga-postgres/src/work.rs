@@ -14,13 +14,13 @@ use sqlx::{PgConnection, Row as _};
 use crate::clock::{Moment, duration, micros};
 use crate::error::{commit_error, misuse, store_error};
 use crate::records::OF_STEPS;
-use crate::rows::{self, SELECT_RECORDS, signed};
+use crate::rows::{self, FromRow, SELECT_RECORDS, signed};
 use crate::store::PostgresStore;
 
 #[async_trait]
 impl Work for PostgresStore {
     async fn claim(&self, request: ClaimRequest) -> Result<Claimed, StoreError> {
-        if !self.commits_alone() {
+        if !self.autocommits() {
             let store = self.clone();
             return self
                 .in_transaction("claim", move |conn| {
@@ -28,14 +28,14 @@ impl Work for PostgresStore {
                 })
                 .await;
         }
-        let mut conn = self.lend("claim").await?;
+        let mut conn = self.acquire("claim").await?;
         let claimed = self.claim_on(&mut conn, &request, commit_error).await;
-        conn.done_if_sound(&claimed);
+        conn.release_if_usable(&claimed);
         claimed
     }
 
     async fn claim_shares(&self, request: ShareRequest) -> Result<Claimed, StoreError> {
-        if !self.commits_alone() {
+        if !self.autocommits() {
             let store = self.clone();
             return self
                 .in_transaction("claim_shares", move |conn| {
@@ -43,9 +43,9 @@ impl Work for PostgresStore {
                 })
                 .await;
         }
-        let mut conn = self.lend("claim_shares").await?;
+        let mut conn = self.acquire("claim_shares").await?;
         let claimed = self.claim_shares_on(&mut conn, &request, commit_error).await;
-        conn.done_if_sound(&claimed);
+        conn.release_if_usable(&claimed);
         claimed
     }
 
@@ -154,7 +154,7 @@ impl PostgresStore {
             .bind(micros(request.lease.ttl))
             .bind(rows::limit(request.limit))
             .bind(request.takes_over)
-            .persistent(self.prepares())
+            .persistent(self.prepares_statements())
             .fetch_all(&mut *conn)
             .await
             .map_err(|error| failed("claim", error))?;
@@ -172,7 +172,7 @@ impl PostgresStore {
         for row in rows {
             let read = || -> Result<(), sqlx::Error> {
                 if row.try_get::<Option<i64>, _>(0)?.is_some() {
-                    claimed.work.push(claimed_work(row)?);
+                    claimed.work.push(ClaimedWork::from_row(row)?);
                 } else {
                     claimed.next_due_in = row.try_get::<Option<i64>, _>(11)?.map(duration);
                 }
@@ -217,7 +217,7 @@ impl PostgresStore {
         let mut records: HashMap<i64, Vec<StepRecord>> = HashMap::with_capacity(sagas.len());
         for row in &rows {
             let saga = row.try_get(9).map_err(failed)?;
-            records.entry(saga).or_default().push(rows::record(row).map_err(failed)?);
+            records.entry(saga).or_default().push(StepRecord::from_row(row).map_err(failed)?);
         }
         let with_records = |saga: SagaRow| {
             let records = records.remove(&saga.id.0).unwrap_or_default();
@@ -252,19 +252,21 @@ fn held(operation: &'static str, asked: &[WorkRef], rows: &[PgRow]) -> Result<Ve
     Ok(asked.iter().map(|work| written.contains(work)).collect())
 }
 
-fn claimed_work(row: &PgRow) -> Result<ClaimedWork, sqlx::Error> {
-    Ok(ClaimedWork {
-        work: WorkRef { id: WorkId(row.try_get(0)?), epoch: rows::unsigned(row, 1)? },
-        kind: rows::parsed(row, 2, WorkKind::parse)?,
-        saga: SagaId(row.try_get(3)?),
-        step: rows::step(row, 4)?,
-        attempts: rows::narrow(row, 5)?,
-        in_doubt: row.try_get(6)?,
-        recovered: row.try_get(7)?,
-        retrying_for: row.try_get::<Option<i64>, _>(8)?.map(duration),
-        payload: row.try_get(9)?,
-        late: row.try_get(10)?,
-        reported: rows::reported(row, 12)?,
-        began: row.try_get(15)?,
-    })
+impl FromRow for ClaimedWork {
+    fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            work: WorkRef { id: WorkId(row.try_get(0)?), epoch: rows::unsigned(row, 1)? },
+            kind: rows::parsed(row, 2, WorkKind::parse)?,
+            saga: SagaId(row.try_get(3)?),
+            step: rows::step(row, 4)?,
+            attempts: rows::narrow(row, 5)?,
+            in_doubt: row.try_get(6)?,
+            recovered: row.try_get(7)?,
+            retrying_for: row.try_get::<Option<i64>, _>(8)?.map(duration),
+            payload: row.try_get(9)?,
+            late: row.try_get(10)?,
+            reported: rows::reported(row, 12)?,
+            began: row.try_get(15)?,
+        })
+    }
 }

@@ -78,7 +78,7 @@ impl StoreHarness for Postgres {
     }
 
     fn doubtful(&self, store: &PostgresStore, commits: bool) -> Option<PostgresStore> {
-        Some(store.doubtful(commits))
+        Some(store.with_lost_commit(commits))
     }
 }
 

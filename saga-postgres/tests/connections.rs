@@ -236,7 +236,7 @@ async fn run_everything(store: &PostgresStore, lease: Lease, prefix: &str, times
         begun(store, &format!("{prefix}-d-{number}")).await;
         let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into(), takes_over: true };
         let work = store.claim(request).await.unwrap().work;
-        store.release(&work.iter().map(|work| work.work).collect::<Vec<_>>()).await.unwrap();
+        store.release_work(&work.iter().map(|work| work.work).collect::<Vec<_>>()).await.unwrap();
         store.lease_lanes(lease, 64).await.unwrap();
     }
 }

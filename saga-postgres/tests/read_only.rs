@@ -37,7 +37,7 @@ async fn it_reads_what_is_there_and_no_call_writes() {
         assert!(looking.listen().is_none(), "who only looks is told nothing");
         let not_writable = |error: &StoreError| assert_eq!(error.kind(), StoreErrorKind::NotWritable, "{error}");
         not_writable(&looking.start(vec![saga.clone()]).await.unwrap_err());
-        not_writable(&looking.release(&[claim.work]).await.unwrap_err());
+        not_writable(&looking.release_work(&[claim.work]).await.unwrap_err());
         not_writable(&looking.join(std::time::Duration::from_secs(1)).await.unwrap_err());
         let step = Body::new(std::slice::from_ref(&claim)).note("one").transact(looking).await;
         not_writable(&step.unwrap_err().error);

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use saga_core::store::{Claim, HandlerVerdict, Status, StoreErrorKind};
 use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
 use saga_postgres::PostgresStore;
-use saga_postgres::planted::Planted;
+use saga_postgres::fault_injection::Mutant;
 use sqlx::{Executor as _, PgConnection};
 use support::{Body, Place, begun, status};
 
@@ -24,7 +24,7 @@ async fn two(place: &Place) -> (PostgresStore, [Claim; 2]) {
 async fn handlers_that_need_none_run_without_savepoints() {
     let place = Place::new().await;
     // It is known by name here, to be looked for.
-    let options = place.options().planted(Planted::NamesItsSavepoint);
+    let options = place.options().mutant(Mutant::FixedSavepointName);
     let store = PostgresStore::connect_with(options).await.unwrap();
     let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await];
     let has_savepoint = Arc::new(Mutex::new(Vec::new()));
@@ -45,9 +45,9 @@ async fn handlers_that_need_none_run_without_savepoints() {
         .unwrap_err();
     assert_eq!(*has_savepoint.lock().unwrap(), [false]);
     assert_eq!((error.error.kind(), error.culprit), (StoreErrorKind::Conflict, None), "nothing else can be taken back");
-    assert_eq!((place.notes().await.len(), store.statistics().spared), (0, 0));
+    assert_eq!((place.notes().await.len(), store.statistics().without_savepoint), (0, 0));
     Body::new(&claims).note("one").note("two").spared().transact(&store).await.unwrap();
-    assert_eq!((place.notes().await.len(), store.statistics().spared), (2, 1));
+    assert_eq!((place.notes().await.len(), store.statistics().without_savepoint), (2, 1));
     store.close().await;
     place.remove().await;
 }
@@ -124,7 +124,7 @@ async fn who_is_to_blame_among_the_spared_is_found_out() {
     for first in (0..1_000).step_by(50) {
         _ = sell(first..first + 50).await;
     }
-    let spared = runtime.store().statistics().spared;
+    let spared = runtime.store().statistics().without_savepoint;
     assert!(spared > 0, "the later of them had no savepoints");
     let mut sold = sell(1_000..1_010).await;
     sold.extend(sell(2_000..2_004).await);

@@ -70,7 +70,7 @@ async fn g10_an_abandoned_handler_costs_its_connection() {
         .unwrap_err();
     assert_eq!((error.culprit, error.ended_transaction), (Some(1), false), "{error:?}");
     assert_eq!(error.error.class(), RetryClass::Transient);
-    assert_eq!(store.statistics().cut, 1);
+    assert_eq!(store.statistics().connections_closed, 1);
     // The server notices that its client is gone, ends the statement and gives the locks back.
     let backend = told.await.unwrap();
     let mut conn = place.connection().await;
@@ -120,7 +120,7 @@ async fn whoever_keeps_quiet_about_a_failed_statement_is_to_blame() {
         assert_eq!(error.error.kind(), StoreErrorKind::Other);
     }
     assert_eq!(place.notes().await, Vec::<String>::new());
-    assert_eq!(store.statistics().cut, 0, "the connection is sound");
+    assert_eq!(store.statistics().connections_closed, 0, "the connection is sound");
     store.close().await;
     place.remove().await;
 }

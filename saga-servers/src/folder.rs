@@ -9,18 +9,19 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use crate::error::Error;
-use crate::process::{ProcessGroup, Signal};
-use crate::warden::Warden;
+use crate::process::ProcessGroup;
+use crate::signal::Signal;
+use crate::watchdog::Watchdog;
 
 /// PostgreSQL and PgBouncer refuse to run as root; their packages bring this user.
 const UNPRIVILEGED_USER: &str = "postgres";
 
-/// A folder that goes with its value, watched by a warden, or one that somebody else keeps.
+/// A folder that goes with its value, watched by a watchdog, or one that somebody else keeps.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    /// Dropped after the folder: until then the warden would remove it.
-    owned: Option<(TempDir, Arc<Warden>)>,
+    /// Dropped after the folder: until then the watchdog would remove it.
+    owned: Option<(TempDir, Arc<Watchdog>)>,
 }
 
 impl Folder {
@@ -30,8 +31,8 @@ impl Folder {
         let temporary =
             tempfile::Builder::new().prefix(&prefix).tempdir().map_err(Error::system("make a temporary folder"))?;
         let path = temporary.path().to_path_buf();
-        let warden = Arc::new(Warden::start(Some(&path))?);
-        let folder = Self { path, owned: Some((temporary, warden)) };
+        let watchdog = Arc::new(Watchdog::start(Some(&path))?);
+        let folder = Self { path, owned: Some((temporary, watchdog)) };
         folder.let_others_pass()?;
         Ok(folder)
     }
@@ -61,8 +62,8 @@ impl Folder {
         let output = fs::File::create(&log).map_err(Error::system(shown()))?;
         let errors = output.try_clone().map_err(Error::system(shown()))?;
         command.current_dir(&self.path).stdin(Stdio::null()).stdout(output).stderr(errors);
-        let warden = self.owned.as_ref().map(|(_, warden)| Arc::clone(warden));
-        ProcessGroup::spawn_watched(command, on_end, warden)
+        let watchdog = self.owned.as_ref().map(|(_, watchdog)| Arc::clone(watchdog));
+        ProcessGroup::spawn_watched(command, on_end, watchdog)
     }
 
     /// Writes a file that anybody may read.

@@ -8,9 +8,10 @@ use crate::error::Error;
 use crate::folder::{Folder, unprivileged};
 use crate::ports::{STARTS_MAX, free_port, says_port_is_taken};
 use crate::postgres::psql;
-use crate::process::{ProcessGroup, Signal};
+use crate::process::ProcessGroup;
 use crate::programs::program;
 use crate::running::RunningProcess;
+use crate::signal::Signal;
 use crate::url::Url;
 use crate::wait::until;
 

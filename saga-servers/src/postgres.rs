@@ -8,9 +8,10 @@ use std::time::Duration;
 use crate::error::Error;
 use crate::folder::{Folder, unprivileged};
 use crate::ports::{STARTS_MAX, free_port, says_port_is_taken};
-use crate::process::{ProcessGroup, Signal, send};
+use crate::process::{ProcessGroup, send};
 use crate::programs::postgres_programs;
 use crate::running::RunningProcess;
+use crate::signal::Signal;
 use crate::url::{Url, escaped};
 use crate::wait::until;
 

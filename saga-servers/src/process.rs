@@ -6,49 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::Error;
+use crate::signal::Signal;
 use crate::wait::{LOOK_EVERY, until};
-use crate::warden::Warden;
+use crate::watchdog::Watchdog;
 
 /// How long a process that is asked to end may take before it is killed.
 const END_PATIENCE: Duration = Duration::from_secs(5);
-
-/// A signal, by the name that `kill -s` knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Signal {
-    /// Asks to end.
-    Term,
-    /// What Ctrl-C sends.
-    Interrupt,
-    /// PostgreSQL's immediate shutdown.
-    Quit,
-    /// Ends at once, without a chance to say or write anything.
-    Kill,
-    /// Stops, until [`Signal::Continue`].
-    Stop,
-    /// Goes on after [`Signal::Stop`].
-    Continue,
-}
-
-impl Signal {
-    /// The name without `SIG`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Term => "TERM",
-            Self::Interrupt => "INT",
-            Self::Quit => "QUIT",
-            Self::Kill => "KILL",
-            Self::Stop => "STOP",
-            Self::Continue => "CONT",
-        }
-    }
-
-    /// The signal of that name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        let all = [Self::Term, Self::Interrupt, Self::Quit, Self::Kill, Self::Stop, Self::Continue];
-        all.into_iter().find(|signal| signal.name() == name)
-    }
-}
 
 /// A child process in a process group of its own, with all that it starts there.
 ///
@@ -59,7 +22,7 @@ pub struct ProcessGroup {
     child: Child,
     on_end: Signal,
     ended: Option<ExitStatus>,
-    warden: Option<Arc<Warden>>,
+    watchdog: Option<Arc<Watchdog>>,
     /// Whether it goes on when this value is dropped.
     kept: bool,
 }
@@ -70,21 +33,21 @@ impl ProcessGroup {
     /// # Errors
     /// The program cannot be run.
     pub fn spawn(command: Command, on_end: Signal) -> Result<Self, Error> {
-        Self::spawn_watched(command, on_end, Some(Arc::new(Warden::start(None)?)))
+        Self::spawn_watched(command, on_end, Some(Arc::new(Watchdog::start(None)?)))
     }
 
-    /// As [`spawn`](Self::spawn), with a warden that is there already, or with none: then it outlives this process.
+    /// As [`spawn`](Self::spawn), with a watchdog that is there already, or with none: then it outlives this process.
     pub(crate) fn spawn_watched(
         mut command: Command,
         on_end: Signal,
-        warden: Option<Arc<Warden>>,
+        watchdog: Option<Arc<Watchdog>>,
     ) -> Result<Self, Error> {
         let shown = command.get_program().to_string_lossy().into_owned();
         let child = command.process_group(0).spawn().map_err(Error::system(format!("run `{shown}`")))?;
-        if let Some(warden) = &warden {
-            warden.watch(child.id(), on_end);
+        if let Some(watchdog) = &watchdog {
+            watchdog.watch(child.id(), on_end);
         }
-        Ok(Self { child, on_end, ended: None, warden, kept: false })
+        Ok(Self { child, on_end, ended: None, watchdog, kept: false })
     }
 
     /// The process id of the first process, which is the id of the group.
@@ -110,8 +73,8 @@ impl ProcessGroup {
         if self.ended.is_none() {
             let id = self.id();
             self.ended = self.child.try_wait().map_err(Error::system(format!("wait for process {id}")))?;
-            if let (Some(_), Some(warden)) = (self.ended, &self.warden) {
-                warden.forget(id);
+            if let (Some(_), Some(watchdog)) = (self.ended, &self.watchdog) {
+                watchdog.forget(id);
             }
         }
         Ok(self.ended)
@@ -177,8 +140,8 @@ impl ProcessGroup {
     /// Lets it go on without an owner, and returns the signal that ends it.
     pub(crate) fn keep(&mut self) -> Signal {
         self.kept = true;
-        if let Some(warden) = &self.warden {
-            warden.forget(self.child.id());
+        if let Some(watchdog) = &self.watchdog {
+            watchdog.forget(self.child.id());
         }
         self.on_end
     }
@@ -199,8 +162,8 @@ impl Drop for ProcessGroup {
         let _ = send(Signal::Kill, &format!("-{}", self.id()));
         if self.ended.is_none() {
             let _ = self.child.wait();
-            if let Some(warden) = &self.warden {
-                warden.forget(self.child.id());
+            if let Some(watchdog) = &self.watchdog {
+                watchdog.forget(self.child.id());
             }
         }
     }

@@ -9,9 +9,10 @@ use crate::error::Error;
 use crate::folder::Folder;
 use crate::management::Management;
 use crate::ports::{STARTS_MAX, free_port, says_port_is_taken};
-use crate::process::{ProcessGroup, Signal};
+use crate::process::ProcessGroup;
 use crate::programs::{program, rabbitmq_program};
 use crate::running::RunningProcess;
+use crate::signal::Signal;
 use crate::url::escaped;
 use crate::wait::until;
 

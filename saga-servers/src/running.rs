@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::process::{ProcessGroup, Signal, send};
+use crate::process::{ProcessGroup, send};
+use crate::signal::Signal;
 use crate::wait::until;
 
 const END_PATIENCE: Duration = Duration::from_secs(10);

@@ -7,11 +7,11 @@ use saga_core::store::{StoreError, StoreErrorKind};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::error::{closed, store_error};
-use crate::job::{Fate, Flow, Job, panicked, release, unanswered};
-use crate::readers::ReadJob;
+use crate::error::{closed, read_failed, store_error, writer_ended};
+use crate::job::{Completion, Job, JobFlow, drop_callers_value, panicked, unanswered};
+use crate::job_queues::ReadJob;
 use crate::session::{JOB, Session};
-use crate::store::{SqliteStore, died, unread};
+use crate::store::SqliteStore;
 
 const WRITE: &str = "write";
 const READ: &str = "read";
@@ -146,10 +146,10 @@ impl SqliteStore {
             };
             _ = reply.send(answer);
         });
-        if !self.shared().reads.push(job) {
+        if !self.queues().reads.push(job) {
             return Err(closed(READ).into());
         }
-        answer.await.unwrap_or_else(|_| Err(unread(READ).into()))
+        answer.await.unwrap_or_else(|_| Err(read_failed(READ).into()))
     }
 
     async fn submit<T, E, F>(&self, function: F) -> Result<T, E>
@@ -161,7 +161,7 @@ impl SqliteStore {
         let (reply, answer) = oneshot::channel();
         let job = Write { function, runtime: Handle::try_current().ok(), answer: None, reply };
         self.send(WRITE, Box::new(job))?;
-        answer.await.unwrap_or_else(|_| Err(died(WRITE).into()))
+        answer.await.unwrap_or_else(|_| Err(writer_ended(WRITE).into()))
     }
 }
 
@@ -179,21 +179,21 @@ where
     E: From<StoreError> + Send,
     F: FnMut(&mut Session) -> Option<Result<T, E>> + Send,
 {
-    fn run(&mut self, session: &mut Session) -> Flow {
+    fn run(&mut self, session: &mut Session) -> JobFlow {
         let runtime = self.runtime.clone();
         let _entered = runtime.as_ref().map(Handle::enter);
         if let Err(error) = session.set(JOB) {
             self.answer = Some(Err(store_error(WRITE, error).into()));
-            return Flow::Broken;
+            return JobFlow::RetryAlone;
         }
         let ran = catch_unwind(AssertUnwindSafe(|| (self.function)(session)));
         let is_gone = session.conn.is_autocommit();
         let refuse = |kind, detail: &str| Err(StoreError::new(kind, WRITE, detail).into());
         let answer = match ran {
-            _ if session.guard.was_ended() => {
+            _ if session.authorizer.tried_to_end_transaction() => {
                 refuse(StoreErrorKind::Misuse, "the closure ended the transaction that it was given")
             }
-            _ if session.guard.was_interrupted() && is_gone => {
+            _ if session.authorizer.was_interrupted() && is_gone => {
                 refuse(StoreErrorKind::Unavailable, "a statement ran past the time limit")
             }
             Ok(Some(answer)) => answer,
@@ -203,19 +203,19 @@ where
         let is_kept = answer.is_ok();
         self.answer = Some(answer);
         if is_gone {
-            let is_at_fault = session.guard.was_ended() || session.guard.was_interrupted();
-            return if is_at_fault { Flow::Spoilt } else { Flow::Broken };
+            let is_at_fault = session.authorizer.tried_to_end_transaction() || session.authorizer.was_interrupted();
+            return if is_at_fault { JobFlow::Fail } else { JobFlow::RetryAlone };
         }
         let back = if is_kept { Ok(()) } else { session.roll_back_to(JOB) };
-        if back.and_then(|()| session.release(JOB)).is_err() { Flow::Broken } else { Flow::GoOn }
+        if back.and_then(|()| session.release(JOB)).is_err() { JobFlow::RetryAlone } else { JobFlow::Continue }
     }
 
-    fn settle(self: Box<Self>, fate: Fate<'_>) {
+    fn complete(self: Box<Self>, fate: Completion<'_>) {
         let Self { function, answer, reply, .. } = *self;
-        release(function);
+        drop_callers_value(function);
         let answer = match fate {
-            Fate::Answered => answer.unwrap_or_else(|| Err(unanswered(WRITE).into())),
-            Fate::Failed(error) => Err(error.error(WRITE).into()),
+            Completion::Answered => answer.unwrap_or_else(|| Err(unanswered(WRITE).into())),
+            Completion::Failed(error) => Err(error.error(WRITE).into()),
         };
         // A caller who went away does not want to know.
         _ = reply.send(answer);

@@ -6,34 +6,26 @@ use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension as _};
 use saga_core::store::{
-    Advance, Changes, Condition, HistoryEntry, Miss, NewMessage, NewRecord, NewWork, Postponed, RevisedRecord, SagaId,
-    SagaRow, Started, Status, StoreError, Timestamp, WorkRef,
+    Advance, Changes, Condition, HistoryEntry, Miss, NewMessage, NewRecord, Postponed, RevisedRecord, Started,
+    StoreError, Timestamp, WorkRef,
 };
 
-use crate::clock::{after, micros};
-use crate::dead_letters::bury;
+use crate::clock::{micros, plus};
+use crate::dead_letters::insert_open;
 use crate::error::{Failure, misuse};
-use crate::rows::{self, id_bytes, select_sagas, signed};
-use crate::sagas::{by_key, start};
+use crate::rows::{id_bytes, signed};
+use crate::saga_rows::{CurrentProgress, by_key, current_progress, saga_by_id, start};
 use crate::session::Session;
-
-/// What stands where a saga is advanced from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Standing {
-    pub(crate) status: Status,
-    pub(crate) version: u64,
-    /// Whether it is started by this transaction, and has no row there yet.
-    pub(crate) is_new: bool,
-}
+use crate::work_rows::insert_work;
 
 /// What is in the way of a change, or where its saga stands.
 pub(crate) enum Check {
-    Clear(Option<Standing>),
+    Clear(Option<CurrentProgress>),
     Missed(Miss),
 }
 
 /// Refuses what no store accepts.
-pub(crate) fn refuse_twins(operation: &'static str, changes: &[Changes]) -> Result<(), StoreError> {
+pub(crate) fn refuse_duplicate_changes(operation: &'static str, changes: &[Changes]) -> Result<(), StoreError> {
     if changes.len() < 2 {
         return Ok(());
     }
@@ -50,7 +42,7 @@ pub(crate) fn check(conn: &Connection, operation: &'static str, change: &Changes
     let finished = change.finished.iter().map(|(work, condition)| (*work, *condition));
     let postponed = change.postponed.iter().map(|postponed| (postponed.work, Condition::Held));
     for (work, condition) in finished.chain(postponed) {
-        match held(conn, work)? {
+        match late_flag_of(conn, work)? {
             None => return Ok(Check::Missed(Miss::Work(work.id))),
             Some(true) if condition == Condition::NotLate => late = late.or(Some(work)),
             Some(_) => {}
@@ -62,7 +54,7 @@ pub(crate) fn check(conn: &Connection, operation: &'static str, change: &Changes
             .query_row([work.id.0], |row| row.get(0))?;
         return Ok(Check::Missed(Miss::Late { work: work.id, output }));
     }
-    if let Some(miss) = record_in_the_way(conn, change)? {
+    if let Some(miss) = conflicting_record(conn, change)? {
         return Ok(Check::Missed(miss));
     }
     if let Some(saga) = &change.start
@@ -71,34 +63,18 @@ pub(crate) fn check(conn: &Connection, operation: &'static str, change: &Changes
         return Ok(Check::Missed(Miss::Saga(Box::new(known))));
     }
     let Some(advance) = &change.saga else { return Ok(Check::Clear(None)) };
-    let standing = standing(conn, operation, advance.id)?;
+    let standing = current_progress(conn, operation, advance.id)?;
     if standing.version == advance.expected {
         return Ok(Check::Clear(Some(standing)));
     }
     Ok(Check::Missed(Miss::Saga(Box::new(saga_by_id(conn, advance.id)?))))
 }
 
-/// Where a saga stands.
-pub(crate) fn standing(conn: &Connection, operation: &'static str, saga: SagaId) -> Result<Standing, Failure> {
-    let standing = conn
-        .prepare_cached("SELECT status, version FROM saga_progress WHERE id = ?1")?
-        .query_row([saga.0], |row| {
-            Ok(Standing { status: rows::status(row, 0)?, version: rows::unsigned(row, 1)?, is_new: false })
-        })
-        .optional()?;
-    standing.ok_or_else(|| misuse(operation, format!("there is no saga {}", saga.0)).into())
-}
-
-/// A saga that is known to exist.
-pub(crate) fn saga_by_id(conn: &Connection, saga: SagaId) -> rusqlite::Result<SagaRow> {
-    conn.prepare_cached(select_sagas!("WHERE s.id = ?1"))?.query_row([saga.0], rows::saga)
-}
-
 /// Writes a change; answers what it met that a check would have found, and which the caller then has to roll back.
 pub(crate) fn write(
     session: &mut Session,
     change: &Changes,
-    standing: Option<Standing>,
+    standing: Option<CurrentProgress>,
     now: Timestamp,
 ) -> Result<Result<(), String>, Failure> {
     if let Some(saga) = &change.start
@@ -141,7 +117,7 @@ pub(crate) fn write(
         insert_messages(&session.conn, &change.messages, now)?;
     }
     for letter in &change.letters {
-        bury(&session.conn, letter, now)?;
+        insert_open(&session.conn, letter, now)?;
     }
     for entry in &change.history {
         insert_history(&session.conn, entry, now)?;
@@ -149,57 +125,14 @@ pub(crate) fn write(
     Ok(Ok(()))
 }
 
-/// Inserts a command through the writer, which knows the number of its definition.
-pub(crate) fn insert_work(session: &mut Session, new: &NewWork, saga: SagaId, now: Timestamp) -> rusqlite::Result<()> {
-    let definition = session.definitions.number(&session.conn, &new.definition)?;
-    if let Some(lease) = new.lease {
-        session.note_owner(lease.owner);
-    }
-    insert_work_row(&session.conn, new, saga, definition, now)
-}
-
-/// Inserts a command on any connection.
-pub(crate) fn insert_work_row(
-    conn: &Connection,
-    new: &NewWork,
-    saga: SagaId,
-    definition: i64,
-    now: Timestamp,
-) -> rusqlite::Result<()> {
-    let owner = new.lease.map(|lease| lease.owner.0);
-    let leased_until = new.lease.map(|lease| after(now, lease.ttl).0);
-    conn.prepare_cached(
-        "INSERT INTO saga_work (id, saga, tenant, key, kind, step, definition, epoch, due_at, owner, leased_until, \
-         attempts, maybe, suspect, payload, retrying_since, error) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1, ?8, ?9, ?10, ?12, 0, 0, ?11, ?13, ?14)",
-    )?
-    .execute((
-        new.id.0,
-        saga.0,
-        new.tenant.as_str(),
-        new.key.as_str(),
-        new.kind.as_str(),
-        new.step.as_str(),
-        definition,
-        after(now, new.due_in).0,
-        owner,
-        leased_until,
-        new.payload.as_deref(),
-        new.tried.as_ref().map_or(0, |tried| tried.attempts),
-        new.tried.as_ref().map(|_| now.0),
-        new.tried.as_ref().map(|tried| tried.error.as_str()),
-    ))?;
-    Ok(())
-}
-
 /// Whether the row has that epoch, and if so, whether a late success is noted on it.
-fn held(conn: &Connection, work: WorkRef) -> rusqlite::Result<Option<bool>> {
+fn late_flag_of(conn: &Connection, work: WorkRef) -> rusqlite::Result<Option<bool>> {
     conn.prepare_cached("SELECT late IS NOT NULL FROM saga_work WHERE id = ?1 AND epoch = ?2")?
         .query_row((work.id.0, signed(work.epoch)), |row| row.get(0))
         .optional()
 }
 
-fn record_in_the_way(conn: &Connection, change: &Changes) -> rusqlite::Result<Option<Miss>> {
+fn conflicting_record(conn: &Connection, change: &Changes) -> rusqlite::Result<Option<Miss>> {
     let outcome_of = |tenant: &str, key: &str, step: &str| {
         conn.prepare_cached("SELECT outcome FROM saga_records WHERE tenant = ?1 AND key = ?2 AND step = ?3")?
             .query_row((tenant, key, step), |row| row.get::<_, String>(0))
@@ -238,7 +171,7 @@ fn postpone(conn: &Connection, postponed: &Postponed, now: Timestamp) -> rusqlit
     let row = (
         postponed.work.id.0,
         signed(postponed.work.epoch),
-        after(now, postponed.due_in).0,
+        plus(now, postponed.due_in).0,
         postponed.attempts,
         postponed.in_doubt,
         postponed.error.as_deref(),
@@ -282,7 +215,7 @@ fn revise(conn: &Connection, old: &RevisedRecord) -> rusqlite::Result<bool> {
     Ok(conn.prepare_cached(sql)?.execute(row)? == 1)
 }
 
-fn advance_saga(conn: &Connection, advance: &Advance, from: Standing, now: Timestamp) -> rusqlite::Result<bool> {
+fn advance_saga(conn: &Connection, advance: &Advance, from: CurrentProgress, now: Timestamp) -> rusqlite::Result<bool> {
     let (expected, version) = (signed(advance.expected), signed(advance.expected + 1));
     if from.is_new {
         let sql = "INSERT INTO saga_progress (id, status, version, state, advanced_at, ended_at) \
@@ -321,7 +254,7 @@ pub(crate) fn insert_messages(conn: &Connection, messages: &[NewMessage], now: T
             &*new.payload,
             new.kind.as_str(),
             new.headers.encode(),
-            after(now, new.due_in).0,
+            plus(now, new.due_in).0,
         ))?;
     }
     Ok(())

@@ -9,24 +9,24 @@ use saga_core::store::Timestamp;
 #[derive(Debug)]
 pub(crate) struct Clock {
     began: Instant,
-    told: Mutex<Told>,
+    state: Mutex<ClockState>,
 }
 
 #[derive(Debug, Default)]
-struct Told {
+struct ClockState {
     last: i64,
     /// By how much the machine's clock was set back since the start: time goes on from where it was.
-    set_back: i64,
+    correction: i64,
 }
 
 impl Clock {
     pub(crate) fn new() -> Self {
-        Self { began: instant(), told: Mutex::default() }
+        Self { began: instant(), state: Mutex::default() }
     }
 
     /// The time that is written down, and that decides leases and due times.
     pub(crate) fn now(&self) -> Timestamp {
-        self.tell(system_micros())
+        self.advance_to(system_micros())
     }
 
     /// Time since this clock was made, for limits within the process.
@@ -34,11 +34,11 @@ impl Clock {
         instant().saturating_duration_since(self.began)
     }
 
-    fn tell(&self, system: i64) -> Timestamp {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = system.saturating_add(told.set_back);
+    fn advance_to(&self, system: i64) -> Timestamp {
+        let mut told = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = system.saturating_add(told.correction);
         if now < told.last {
-            told.set_back += told.last - now;
+            told.correction += told.last - now;
         } else {
             told.last = now;
         }
@@ -47,12 +47,12 @@ impl Clock {
 }
 
 /// The moment that lies `duration` behind `now`.
-pub(crate) fn after(now: Timestamp, duration: Duration) -> Timestamp {
+pub(crate) fn plus(now: Timestamp, duration: Duration) -> Timestamp {
     Timestamp(now.0.saturating_add(micros(duration)))
 }
 
 /// How long ago `earlier` was at `now`; nothing when it lies ahead.
-pub(crate) fn between(earlier: Timestamp, now: Timestamp) -> Duration {
+pub(crate) fn elapsed_between(earlier: Timestamp, now: Timestamp) -> Duration {
     Duration::from_micros(u64::try_from(now.0.saturating_sub(earlier.0)).unwrap_or(0))
 }
 
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_back_goes_on_from_where_it_was() {
         let clock = Clock::new();
-        let told: Vec<i64> = [100, 150, 20, 30, 40, 500].map(|system| clock.tell(system).0).into();
+        let told: Vec<i64> = [100, 150, 20, 30, 40, 500].map(|system| clock.advance_to(system).0).into();
         assert_eq!(told, [100, 150, 150, 160, 170, 630]);
     }
 }

@@ -9,11 +9,11 @@ use saga_core::store::{
 };
 
 use crate::inbox::receive_again;
-use crate::rows;
+use crate::rows::{self, FromRow};
 use crate::session::Session;
 use crate::store::SqliteStore;
 
-/// The columns that [`letter`] reads. A condition follows.
+/// The columns that a [`DeadLetter`] is read from. A condition follows.
 macro_rules! select_letters {
     ($condition:expr) => {
         concat!(
@@ -29,14 +29,14 @@ impl DeadLetters for SqliteStore {
     async fn bury(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
         self.call("bury", move |session| {
             let now = session.now();
-            letters.iter().map(|letter| Ok(bury(&session.conn, letter, now)?)).collect()
+            letters.iter().map(|letter| Ok(insert_open(&session.conn, letter, now)?)).collect()
         })
         .await
     }
 
     async fn dead_letters(&self, filter: &DeadLetterFilter) -> Result<Vec<DeadLetter>, StoreError> {
         let filter = filter.clone();
-        self.look("dead_letters", move |conn| {
+        self.query("dead_letters", move |conn| {
             conn.prepare_cached(select_letters!(
                 "WHERE tenant = ?1 AND (?2 IS NULL OR state = ?2) AND (?3 IS NULL OR reason = ?3) AND id > ?4 \
                  ORDER BY id LIMIT ?5"
@@ -49,7 +49,7 @@ impl DeadLetters for SqliteStore {
                     filter.after.map_or(i64::MIN, |after| after.0),
                     rows::limit(filter.limit),
                 ),
-                letter,
+                DeadLetter::from_row,
             )?
             .collect()
         })
@@ -58,9 +58,9 @@ impl DeadLetters for SqliteStore {
 
     async fn dead_letter(&self, tenant: &Tenant, id: DeadLetterId) -> Result<Option<DeadLetter>, StoreError> {
         let tenant = tenant.clone();
-        self.look("dead_letter", move |conn| {
+        self.query("dead_letter", move |conn| {
             conn.prepare_cached(select_letters!("WHERE id = ?1 AND tenant = ?2"))?
-                .query_row((id.0, tenant.as_str()), letter)
+                .query_row((id.0, tenant.as_str()), DeadLetter::from_row)
                 .optional()
         })
         .await
@@ -75,7 +75,7 @@ impl DeadLetters for SqliteStore {
     ) -> Result<Option<DeadLetterState>, StoreError> {
         let (tenant, note) = (tenant.clone(), note.to_owned());
         self.call("replay_letter", move |session| {
-            let Some((state, message)) = standing(&session.conn, &tenant, id)? else { return Ok(None) };
+            let Some((state, message)) = state_and_message(&session.conn, &tenant, id)? else { return Ok(None) };
             if let (DeadLetterState::Open, Some(message)) = (state, message) {
                 decide(session, id, DeadLetterState::Replayed, &note)?;
                 receive_again(session, work, &message, session.now())?;
@@ -93,7 +93,7 @@ impl DeadLetters for SqliteStore {
     ) -> Result<Option<DeadLetterState>, StoreError> {
         let (tenant, note) = (tenant.clone(), note.to_owned());
         self.call("discard_letter", move |session| {
-            let Some((state, _)) = standing(&session.conn, &tenant, id)? else { return Ok(None) };
+            let Some((state, _)) = state_and_message(&session.conn, &tenant, id)? else { return Ok(None) };
             if state == DeadLetterState::Open {
                 decide(session, id, DeadLetterState::Discarded, &note)?;
             }
@@ -104,7 +104,7 @@ impl DeadLetters for SqliteStore {
 }
 
 /// Inserts a letter, or counts it where the same one is open; answers whether it is new.
-pub(crate) fn bury(conn: &Connection, letter: &NewDeadLetter, now: Timestamp) -> rusqlite::Result<bool> {
+pub(crate) fn insert_open(conn: &Connection, letter: &NewDeadLetter, now: Timestamp) -> rusqlite::Result<bool> {
     let sql = "UPDATE saga_dead_letters SET seen = seen + 1 WHERE fingerprint = ?1 AND state = 'open'";
     if conn.prepare_cached(sql)?.execute([letter.fingerprint])? > 0 {
         return Ok(false);
@@ -114,7 +114,7 @@ pub(crate) fn bury(conn: &Connection, letter: &NewDeadLetter, now: Timestamp) ->
 }
 
 /// Inserts a letter that was decided about before it was one.
-pub(crate) fn keep_discarded(session: &Session, letter: &NewDeadLetter, note: &str) -> rusqlite::Result<()> {
+pub(crate) fn insert_discarded(session: &Session, letter: &NewDeadLetter, note: &str) -> rusqlite::Result<()> {
     insert(&session.conn, letter, DeadLetterState::Discarded, session.now())?;
     decide(session, letter.id, DeadLetterState::Discarded, note)
 }
@@ -139,7 +139,7 @@ fn insert(conn: &Connection, letter: &NewDeadLetter, state: DeadLetterState, now
     Ok(())
 }
 
-fn standing(
+fn state_and_message(
     conn: &Connection,
     tenant: &Tenant,
     id: DeadLetterId,
@@ -158,9 +158,22 @@ fn decide(session: &Session, id: DeadLetterId, state: DeadLetterState, note: &st
     Ok(())
 }
 
-fn letter(row: &Row<'_>) -> rusqlite::Result<DeadLetter> {
-    Ok(DeadLetter {
-        letter: NewDeadLetter {
+impl FromRow for DeadLetter {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            letter: NewDeadLetter::from_row(row)?,
+            seen: rows::unsigned(row, 10)?,
+            buried_at: Timestamp(row.get(11)?),
+            state: rows::parsed(row, 12, DeadLetterState::parse)?,
+            decided_at: row.get::<_, Option<i64>>(13)?.map(Timestamp),
+            note: row.get(14)?,
+        })
+    }
+}
+
+impl FromRow for NewDeadLetter {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
             id: DeadLetterId(row.get(0)?),
             fingerprint: row.get(1)?,
             tenant: rows::tenant(row, 2)?,
@@ -171,11 +184,6 @@ fn letter(row: &Row<'_>) -> rusqlite::Result<DeadLetter> {
             payload: row.get(7)?,
             message: if rows::is_set(row, 8)? { Some(rows::message(row, 8)?) } else { None },
             attempts: row.get(9)?,
-        },
-        seen: rows::unsigned(row, 10)?,
-        buried_at: Timestamp(row.get(11)?),
-        state: rows::parsed(row, 12, DeadLetterState::parse)?,
-        decided_at: row.get::<_, Option<i64>>(13)?.map(Timestamp),
-        note: row.get(14)?,
-    })
+        })
+    }
 }

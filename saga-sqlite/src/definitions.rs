@@ -1,13 +1,11 @@
 //! Definitions: as numbers, and as what they were when a process first knew them.
 
-use std::collections::HashMap;
-
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use saga_core::store::{Applied, DefinitionId, NewDefinition, SagaMigration, StoreError, StoredDefinition};
 
-use crate::moves;
-use crate::rows;
+use crate::migrate_saga;
+use crate::rows::{self, FromRow};
 use crate::session::Session;
 use crate::store::SqliteStore;
 
@@ -21,24 +19,26 @@ impl saga_core::store::Definitions for SqliteStore {
     }
 
     async fn definitions(&self) -> Result<Vec<StoredDefinition>, StoreError> {
-        self.look("definitions", |conn| {
+        self.query("definitions", |conn| {
             conn.prepare_cached(
                 "SELECT name, version, digest, shape FROM saga_definitions WHERE shape IS NOT NULL ORDER BY name, version",
             )?
-            .query_map((), kept)?
+            .query_map((), StoredDefinition::from_row)?
             .collect()
         })
         .await
     }
 
     async fn migrate(&self, moved: SagaMigration) -> Result<Applied, StoreError> {
-        self.call("migrate", move |session| moves::migrate(session, &moved)).await
+        self.call("migrate", move |session| migrate_saga::migrate(session, &moved)).await
     }
 }
 
-fn kept(row: &Row<'_>) -> rusqlite::Result<StoredDefinition> {
-    let id = DefinitionId { name: rows::text(row, 0)?.into(), version: row.get(1)? };
-    Ok(StoredDefinition { id, digest: row.get(2)?, shape: row.get(3)? })
+impl FromRow for StoredDefinition {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let id = DefinitionId { name: rows::text(row, 0)?.into(), version: row.get(1)? };
+        Ok(Self { id, digest: row.get(2)?, shape: row.get(3)? })
+    }
 }
 
 fn register(session: &mut Session, new: &NewDefinition) -> rusqlite::Result<StoredDefinition> {
@@ -48,7 +48,7 @@ fn register(session: &mut Session, new: &NewDefinition) -> rusqlite::Result<Stor
         .prepare_cached(
             "SELECT name, version, digest, shape FROM saga_definitions WHERE id = ?1 AND shape IS NOT NULL",
         )?
-        .query_row([number], kept)
+        .query_row([number], StoredDefinition::from_row)
         .optional()?;
     let stays = match known {
         Some(known) if known.digest == new.digest || was_started(conn, number)? => Some(known),
@@ -86,61 +86,4 @@ fn other_digest(conn: &Connection, number: i64, digest: &[u8; 32]) -> rusqlite::
     )?
     .query_row((number, digest), |row| row.get(0))
     .optional()
-}
-
-/// The numbers of the definitions that this process met. One that a rolled back transaction gave is forgotten.
-#[derive(Debug, Default)]
-pub(crate) struct Definitions {
-    committed: HashMap<DefinitionId, i64>,
-    pending: HashMap<DefinitionId, i64>,
-}
-
-impl Definitions {
-    /// The number of a definition, which is given one if it has none.
-    pub(crate) fn number(&mut self, conn: &Connection, definition: &DefinitionId) -> rusqlite::Result<i64> {
-        let met = self.committed.get(definition).or_else(|| self.pending.get(definition));
-        if let Some(number) = met {
-            return Ok(*number);
-        }
-        let number = number_or_new(conn, definition)?;
-        self.pending.insert(definition.clone(), number);
-        Ok(number)
-    }
-
-    /// The number of a definition, if any row ever referred to it.
-    pub(crate) fn known(&mut self, conn: &Connection, definition: &DefinitionId) -> rusqlite::Result<Option<i64>> {
-        let met = self.committed.get(definition).or_else(|| self.pending.get(definition));
-        if let Some(number) = met {
-            return Ok(Some(*number));
-        }
-        let number = find(conn, definition)?;
-        if let Some(number) = number {
-            self.pending.insert(definition.clone(), number);
-        }
-        Ok(number)
-    }
-
-    pub(crate) fn on_commit(&mut self) {
-        self.committed.extend(self.pending.drain());
-    }
-
-    pub(crate) fn on_rollback(&mut self) {
-        self.pending.clear();
-    }
-}
-
-/// The number of a definition, which is given one if it has none, in the transaction that is open on the connection.
-pub(crate) fn number_or_new(conn: &Connection, definition: &DefinitionId) -> rusqlite::Result<i64> {
-    if let Some(number) = find(conn, definition)? {
-        return Ok(number);
-    }
-    conn.prepare_cached("INSERT INTO saga_definitions (name, version) VALUES (?1, ?2)")?
-        .execute((&*definition.name, definition.version))?;
-    Ok(conn.last_insert_rowid())
-}
-
-fn find(conn: &Connection, definition: &DefinitionId) -> rusqlite::Result<Option<i64>> {
-    conn.prepare_cached("SELECT id FROM saga_definitions WHERE name = ?1 AND version = ?2")?
-        .query_row((&*definition.name, definition.version), |row| row.get(0))
-        .optional()
 }

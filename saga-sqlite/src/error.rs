@@ -66,13 +66,13 @@ impl GroupError {
     }
 
     /// SQLite rolled the transaction back by itself, and nobody said so.
-    pub(crate) fn lost() -> Self {
+    pub(crate) fn rolled_back_by_sqlite() -> Self {
         let detail = "SQLite rolled the transaction back by itself".to_owned();
         Self { kind: StoreErrorKind::Unavailable, class: RetryClass::Transient, detail, source: None }
     }
 
     /// What is written goes into a file that nobody finds again.
-    pub(crate) fn moved(path: &Path) -> Self {
+    pub(crate) fn file_moved(path: &Path) -> Self {
         let detail = format!(
             "{} was deleted, moved or replaced while it was open, so that nothing can be kept; end the process, put the file \
              back, and start again",
@@ -81,8 +81,9 @@ impl GroupError {
         Self { kind: StoreErrorKind::NotWritable, class: RetryClass::Permanent, detail, source: None }
     }
 
-    /// The answer got lost, because a test wants it so.
-    pub(crate) fn doubtful() -> Self {
+    /// A test lost the answer.
+    #[cfg(feature = "fault-injection")]
+    pub(crate) fn lost_answer() -> Self {
         let (kind, class) = (StoreErrorKind::UnknownCommit, RetryClass::Unknown);
         Self { kind, class, detail: "the answer to the commit did not arrive".to_owned(), source: None }
     }
@@ -127,6 +128,22 @@ pub(crate) fn misuse(operation: &'static str, detail: impl Into<String>) -> Stor
 
 pub(crate) fn closed(operation: &'static str) -> StoreError {
     StoreError::new(StoreErrorKind::Unavailable, operation, "the store is closed").with_class(RetryClass::Permanent)
+}
+
+/// A thread that could not be started.
+pub(crate) fn no_thread(error: std::io::Error) -> StoreError {
+    StoreError::new(StoreErrorKind::Unavailable, "open", format!("no thread could be started: {error}"))
+        .with_source(error)
+}
+
+/// The writer ended before it answered.
+pub(crate) fn writer_ended(operation: &'static str) -> StoreError {
+    StoreError::new(StoreErrorKind::UnknownCommit, operation, "the writer thread ended before it answered")
+}
+
+/// A read that did not come to its end.
+pub(crate) fn read_failed(operation: &'static str) -> StoreError {
+    StoreError::new(StoreErrorKind::Other, operation, "the read panicked, or the store was closed meanwhile")
 }
 
 /// What a panic said.

@@ -9,11 +9,11 @@ use saga_core::store::{
     WorkRef,
 };
 
-use crate::clock::after;
-use crate::rows::{self, id_bytes};
+use crate::claims::{candidates, next_due_in};
+use crate::clock::plus;
+use crate::rows::{self, FromRow, id_bytes};
 use crate::session::Session;
 use crate::store::SqliteStore;
-use crate::work::{candidates, next_due_in};
 
 /// What a row of `saga_work` that keeps a message has in the place of a definition: no definition has this number.
 pub(crate) const MESSAGES: i64 = 0;
@@ -89,7 +89,7 @@ fn insert_message(
          leased_until, attempts, maybe, suspect, payload) VALUES (?1, 0, ?2, '', 'message', '', ?3, 1, ?4, ?5, ?6, 0, \
          0, 0, ?7)";
     let owner = lease.map(|lease| lease.owner.0);
-    let until = lease.map(|lease| after(now, lease.ttl).0);
+    let until = lease.map(|lease| plus(now, lease.ttl).0);
     let row = params![work.0, message.tenant.as_str(), MESSAGES, now.0, owner, until, message.encode()];
     session.conn.prepare_cached(sql)?.execute(row)?;
     Ok(())
@@ -100,7 +100,7 @@ fn claim(session: &mut Session, lease: Lease, limit: usize) -> rusqlite::Result<
     let mut claimed = ClaimedMessages { now, ..ClaimedMessages::default() };
     // One more than asked for, so that it is known whether another one waits.
     let found = candidates(session, &[MESSAGES], now, limit.saturating_add(1), true)?;
-    let until = after(now, lease.ttl).0;
+    let until = plus(now, lease.ttl).0;
     for candidate in found.iter().take(limit) {
         // Only a lease that nobody gave back is still written on a free row: its owner vanished.
         let message = session
@@ -109,7 +109,7 @@ fn claim(session: &mut Session, lease: Lease, limit: usize) -> rusqlite::Result<
                 "UPDATE saga_work SET epoch = epoch + 1, suspect = suspect OR owner IS NOT NULL, owner = ?2, \
                  leased_until = ?3 WHERE id = ?1 RETURNING id, epoch, payload, attempts, suspect",
             )?
-            .query_row(params![candidate.id, lease.owner.0, until], claimed_message)
+            .query_row(params![candidate.id, lease.owner.0, until], ClaimedMessage::from_row)
             .optional()?;
         claimed.messages.extend(message);
     }
@@ -119,11 +119,13 @@ fn claim(session: &mut Session, lease: Lease, limit: usize) -> rusqlite::Result<
     Ok(claimed)
 }
 
-fn claimed_message(row: &Row<'_>) -> rusqlite::Result<ClaimedMessage> {
-    Ok(ClaimedMessage {
-        work: WorkRef { id: WorkId(row.get(0)?), epoch: rows::unsigned(row, 1)? },
-        message: rows::message(row, 2)?,
-        attempts: row.get(3)?,
-        recovered: row.get(4)?,
-    })
+impl FromRow for ClaimedMessage {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            work: WorkRef { id: WorkId(row.get(0)?), epoch: rows::unsigned(row, 1)? },
+            message: rows::message(row, 2)?,
+            attempts: row.get(3)?,
+            recovered: row.get(4)?,
+        })
+    }
 }

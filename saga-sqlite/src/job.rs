@@ -14,26 +14,28 @@ use crate::session::Session;
 /// committed counts. The job keeps its answer until then.
 pub(crate) trait Job: Send {
     /// Works in the transaction that is open.
-    fn run(&mut self, session: &mut Session) -> Flow;
+    fn run(&mut self, session: &mut Session) -> JobFlow;
 
     /// Tells the caller what became of the job.
-    fn settle(self: Box<Self>, fate: Fate<'_>);
+    fn complete(self: Box<Self>, fate: Completion<'_>);
 }
+
+pub(crate) type BoxedJob = Box<dyn Job>;
 
 /// How the group goes on behind a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flow {
+pub(crate) enum JobFlow {
     /// With the next one. The job has an answer, good or bad, and left the transaction as it should.
-    GoOn,
+    Continue,
     /// Not: the transaction may hold half of the job. It is rolled back, and the job runs once more, alone.
-    Broken,
+    RetryAlone,
     /// Not: the transaction is rolled back, and the job has failed for good.
-    Spoilt,
+    Fail,
 }
 
 /// What became of a job.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Fate<'a> {
+pub(crate) enum Completion<'a> {
     /// What its last run answered stands.
     Answered,
     /// The group failed.
@@ -65,25 +67,25 @@ where
     T: Send,
     F: FnMut(&mut Session) -> Result<T, Failure> + Send,
 {
-    fn run(&mut self, session: &mut Session) -> Flow {
+    fn run(&mut self, session: &mut Session) -> JobFlow {
         let ran = catch_unwind(AssertUnwindSafe(|| (self.function)(session)));
         let (answer, flow) = match ran {
-            Ok(Ok(answer)) => (Ok(answer), Flow::GoOn),
-            Ok(Err(Failure::Refused(error))) => (Err(error), Flow::GoOn),
-            Ok(Err(Failure::Half(error))) => (Err(error), Flow::Broken),
-            Ok(Err(Failure::Sql(error))) => (Err(store_error(self.operation, error)), Flow::Broken),
-            Err(panic) => (Err(panicked(self.operation, &*panic)), Flow::Spoilt),
+            Ok(Ok(answer)) => (Ok(answer), JobFlow::Continue),
+            Ok(Err(Failure::Refused(error))) => (Err(error), JobFlow::Continue),
+            Ok(Err(Failure::Half(error))) => (Err(error), JobFlow::RetryAlone),
+            Ok(Err(Failure::Sql(error))) => (Err(store_error(self.operation, error)), JobFlow::RetryAlone),
+            Err(panic) => (Err(panicked(self.operation, &*panic)), JobFlow::Fail),
         };
         self.answer = Some(answer);
         flow
     }
 
-    fn settle(self: Box<Self>, fate: Fate<'_>) {
+    fn complete(self: Box<Self>, fate: Completion<'_>) {
         let Self { operation, function, answer, reply } = *self;
-        release(function);
+        drop_callers_value(function);
         let answer = match fate {
-            Fate::Failed(error) => Err(error.error(operation)),
-            Fate::Answered => answer.unwrap_or_else(|| Err(unanswered(operation))),
+            Completion::Failed(error) => Err(error.error(operation)),
+            Completion::Answered => answer.unwrap_or_else(|| Err(unanswered(operation))),
         };
         // A caller who went away does not want to know.
         _ = reply.send(answer);
@@ -92,7 +94,7 @@ where
 
 /// Drops what a caller gave, before the caller is answered: then nothing of it is left with the store. It may be the
 /// user's, and may panic.
-pub(crate) fn release<T>(given: T) {
+pub(crate) fn drop_callers_value<T>(given: T) {
     if catch_unwind(AssertUnwindSafe(|| drop(given))).is_err() {
         tracing::error!("a value panicked when it was dropped on the writer thread");
     }

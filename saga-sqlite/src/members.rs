@@ -1,51 +1,11 @@
 //! Who is alive. One process works on a file, so the members live in its memory and none outlives it.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use saga_core::store::{Incarnation, MemberId, Members, StoreError, Timestamp};
+use saga_core::store::{Incarnation, MemberId, Members, StoreError};
 
-use crate::clock::after;
 use crate::store::SqliteStore;
-
-/// The members and until when they live. The dead need no entry.
-#[derive(Debug, Default)]
-pub(crate) struct Living(Mutex<HashMap<MemberId, Timestamp>>);
-
-impl Living {
-    /// Whether the member is alive.
-    pub(crate) fn has(&self, member: MemberId, now: Timestamp) -> bool {
-        self.lock().get(&member).is_some_and(|until| *until > now)
-    }
-
-    fn join(&self, member: MemberId, ttl: Duration, now: Timestamp) -> u32 {
-        let mut living = self.lock();
-        living.retain(|_, until| *until > now);
-        let others = u32::try_from(living.len()).unwrap_or(u32::MAX);
-        living.insert(member, after(now, ttl));
-        others
-    }
-
-    fn beat(&self, member: MemberId, ttl: Duration, now: Timestamp) -> bool {
-        match self.lock().get_mut(&member).filter(|until| **until > now) {
-            Some(until) => {
-                *until = after(now, ttl);
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn leave(&self, member: MemberId) {
-        self.lock().remove(&member);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<MemberId, Timestamp>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 #[async_trait]
 impl Members for SqliteStore {

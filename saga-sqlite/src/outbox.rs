@@ -9,9 +9,9 @@ use saga_core::store::{
     OutboxRow, ParkedKey, StoreError, Timestamp,
 };
 
-use crate::clock::{after, between};
-use crate::dead_letters::keep_discarded;
-use crate::rows::{self, id_bytes, signed};
+use crate::clock::{elapsed_between, plus};
+use crate::dead_letters::insert_discarded;
+use crate::rows::{self, FromRow, id_bytes, signed};
 use crate::session::Session;
 use crate::store::SqliteStore;
 
@@ -32,7 +32,7 @@ impl Outbox for SqliteStore {
     async fn renew_lanes(&self, lanes: &[LeasedLane], lease: Lease) -> Result<Vec<bool>, StoreError> {
         let lanes = lanes.to_vec();
         self.call("renew_lanes", move |session| {
-            let until = after(session.now(), lease.ttl).0;
+            let until = plus(session.now(), lease.ttl).0;
             let sql = "UPDATE saga_lanes SET owner = ?3, leased_until = ?4 WHERE lane = ?1 AND epoch = ?2";
             let mut statement = session.conn.prepare_cached(sql)?;
             let renew =
@@ -57,7 +57,7 @@ impl Outbox for SqliteStore {
 
     async fn read_lane(&self, lane: LeasedLane, limit: usize) -> Result<Vec<OutboxRow>, StoreError> {
         let now = self.now();
-        self.look("read_lane", move |conn| read_lane(conn, lane, limit, now)).await
+        self.query("read_lane", move |conn| read_lane(conn, lane, limit, now)).await
     }
 
     async fn sent(&self, messages: &[MessageId]) -> Result<(), StoreError> {
@@ -81,7 +81,7 @@ impl Outbox for SqliteStore {
                  attempts = excluded.attempts, error = excluded.error, retry_at = excluded.retry_at";
             let (now, mut statement) = (session.now(), session.conn.prepare_cached(sql)?);
             for NewParked { message, attempts, error, retry_in } in &parked {
-                let retry_at = retry_in.map(|pause| after(now, pause).0);
+                let retry_at = retry_in.map(|pause| plus(now, pause).0);
                 statement.execute((id_bytes(*message), attempts, error, now.0, retry_at))?;
             }
             Ok(())
@@ -90,12 +90,12 @@ impl Outbox for SqliteStore {
     }
 
     async fn parked(&self, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
-        self.look("parked", move |conn| {
+        self.query("parked", move |conn| {
             conn.prepare_cached(
                 "SELECT tenant, aggregatetype, aggregateid, message, attempts, error, since, retry_at FROM saga_parked \
                  LIMIT ?1",
             )?
-            .query_map([rows::limit(limit)], parked_key)?
+            .query_map([rows::limit(limit)], ParkedKey::from_row)?
             .collect()
         })
         .await
@@ -111,7 +111,7 @@ impl Outbox for SqliteStore {
             let was_parked = unpark(&session.conn, message)?;
             if was_parked {
                 let payload = delete(&session.conn, message)?.unwrap_or_default();
-                keep_discarded(session, &NewDeadLetter { payload, ..letter.clone() }, &note)?;
+                insert_discarded(session, &NewDeadLetter { payload, ..letter.clone() }, &note)?;
             }
             Ok(was_parked)
         })
@@ -119,7 +119,7 @@ impl Outbox for SqliteStore {
     }
 
     async fn is_empty(&self) -> Result<bool, StoreError> {
-        self.look("is_empty", move |conn| {
+        self.query("is_empty", move |conn| {
             let mut query = conn.prepare_cached("SELECT NOT EXISTS (SELECT 1 FROM saga_outbox)")?;
             query.query_row((), |row| row.get(0))
         })
@@ -128,13 +128,13 @@ impl Outbox for SqliteStore {
 
     async fn depth(&self) -> Result<OutboxDepth, StoreError> {
         let now = self.now();
-        self.look("depth", move |conn| {
+        self.query("depth", move |conn| {
             let (rows, oldest) = conn
                 .prepare_cached("SELECT count(*), min(committed_at) FROM saga_outbox")?
                 .query_row((), |row| Ok((rows::unsigned(row, 0)?, row.get::<_, Option<i64>>(1)?)))?;
             let parked =
                 conn.prepare_cached("SELECT count(*) FROM saga_parked")?.query_row((), |row| rows::unsigned(row, 0))?;
-            let oldest_age = oldest.map(|oldest| between(Timestamp(oldest), now));
+            let oldest_age = oldest.map(|oldest| elapsed_between(Timestamp(oldest), now));
             Ok(OutboxDepth { rows, oldest_age, parked })
         })
         .await
@@ -164,7 +164,7 @@ fn lease_lanes(session: &Session, lease: Lease, limit: usize) -> rusqlite::Resul
                  ON CONFLICT (lane) DO UPDATE SET epoch = epoch + 1, owner = excluded.owner, \
                  leased_until = excluded.leased_until RETURNING epoch",
             )?
-            .query_row((lane, lease.owner.0, after(now, lease.ttl).0), |row| rows::unsigned(row, 0))?;
+            .query_row((lane, lease.owner.0, plus(now, lease.ttl).0), |row| rows::unsigned(row, 0))?;
         leased.push(LeasedLane { lane, epoch });
     }
     Ok(leased)
@@ -181,7 +181,7 @@ fn is_free(session: &Session, lane: u8, owner: MemberId, now: Timestamp) -> rusq
         .prepare_cached("SELECT owner FROM saga_lanes WHERE lane = ?1 AND leased_until > ?2")?
         .query_row((lane, now.0), |row| row.get(0).map(MemberId))
         .optional()?;
-    Ok(held.is_none_or(|holder| holder == owner || !session.shared.members.has(holder, now)))
+    Ok(held.is_none_or(|holder| holder == owner || !session.shared.members.is_alive(holder, now)))
 }
 
 /// Each ordering key keeps the places that its rows have in the order of the commits, so that no key is starved, and
@@ -201,7 +201,7 @@ fn read_lane(conn: &Connection, lane: LeasedLane, limit: usize, now: Timestamp) 
          coalesce((SELECT k.attempts FROM saga_parked k WHERE k.message = saga_outbox.id), 0) \
          FROM saga_outbox WHERE seq = ?1",
     )?;
-    order.into_iter().map(|seq| statement.query_row([seq], outbox_row)).collect()
+    order.into_iter().map(|seq| statement.query_row([seq], OutboxRow::from_row)).collect()
 }
 
 /// The rows of a lane in the order in which they may be sent: at most `limit` of their numbers.
@@ -235,33 +235,37 @@ fn places(conn: &Connection, lane: u8, limit: usize, now: Timestamp) -> rusqlite
     Ok(places.into_iter().filter_map(|key| sorted[key].pop_front()).map(|(_, seq)| seq).collect())
 }
 
-fn outbox_row(row: &Row<'_>) -> rusqlite::Result<OutboxRow> {
-    Ok(OutboxRow {
-        id: rows::message_id(row, 0)?,
-        tenant: rows::tenant(row, 1)?,
-        aggregate_type: row.get(2)?,
-        aggregate_id: row.get(3)?,
-        event_type: row.get(4)?,
-        payload: row.get(5)?,
-        position: rows::unsigned(row, 6)?,
-        committed_at: Timestamp(row.get(7)?),
-        kind: rows::parsed(row, 8, MessageKind::parse)?,
-        headers: rows::headers(row, 9)?,
-        attempts: row.get(10)?,
-    })
+impl FromRow for OutboxRow {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            id: rows::message_id(row, 0)?,
+            tenant: rows::tenant(row, 1)?,
+            aggregate_type: row.get(2)?,
+            aggregate_id: row.get(3)?,
+            event_type: row.get(4)?,
+            payload: row.get(5)?,
+            position: rows::unsigned(row, 6)?,
+            committed_at: Timestamp(row.get(7)?),
+            kind: rows::parsed(row, 8, MessageKind::parse)?,
+            headers: rows::headers(row, 9)?,
+            attempts: row.get(10)?,
+        })
+    }
 }
 
-fn parked_key(row: &Row<'_>) -> rusqlite::Result<ParkedKey> {
-    Ok(ParkedKey {
-        tenant: rows::tenant(row, 0)?,
-        aggregate_type: row.get(1)?,
-        aggregate_id: row.get(2)?,
-        message: rows::message_id(row, 3)?,
-        attempts: row.get(4)?,
-        error: row.get(5)?,
-        since: Timestamp(row.get(6)?),
-        retry_at: row.get::<_, Option<i64>>(7)?.map(Timestamp),
-    })
+impl FromRow for ParkedKey {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            tenant: rows::tenant(row, 0)?,
+            aggregate_type: row.get(1)?,
+            aggregate_id: row.get(2)?,
+            message: rows::message_id(row, 3)?,
+            attempts: row.get(4)?,
+            error: row.get(5)?,
+            since: Timestamp(row.get(6)?),
+            retry_at: row.get::<_, Option<i64>>(7)?.map(Timestamp),
+        })
+    }
 }
 
 fn delete(conn: &Connection, message: MessageId) -> rusqlite::Result<Option<Vec<u8>>> {

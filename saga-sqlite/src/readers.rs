@@ -8,25 +8,22 @@ use rusqlite::Connection;
 use saga_core::store::StoreError;
 
 use crate::connection;
-use crate::queue::Queue;
-use crate::store::Shared;
-use crate::threads::{self, Role};
-use crate::writer::no_thread;
-
-/// Something to be read. It sends its answer itself.
-pub(crate) type ReadJob = Box<dyn FnOnce(&mut Connection) + Send>;
+use crate::error::no_thread;
+use crate::job_queues::JobQueues;
+use crate::shared::Shared;
+use crate::thread_role::{self, ThreadRole};
 
 /// The threads that read.
 pub(crate) struct Readers {
-    queue: Arc<Queue<ReadJob>>,
+    queues: Arc<JobQueues>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Readers {
-    pub(crate) fn spawn(shared: &Arc<Shared>) -> Result<Self, StoreError> {
-        let mut readers = Self { queue: Arc::clone(&shared.reads), threads: Vec::new() };
+    pub(crate) fn spawn(shared: &Shared, queues: &Arc<JobQueues>) -> Result<Self, StoreError> {
+        let mut readers = Self { queues: Arc::clone(queues), threads: Vec::new() };
         for number in 0..shared.options.readers {
-            match spawn_one(shared, number) {
+            match spawn_one(shared, queues, number) {
                 Ok(thread) => readers.threads.push(thread),
                 Err(error) => {
                     readers.end();
@@ -39,7 +36,7 @@ impl Readers {
 
     /// Lets the threads finish what waits, and waits for them.
     pub(crate) fn end(self) {
-        self.queue.close();
+        self.queues.reads.close();
         for thread in self.threads {
             // Its panics are caught, so that there is nothing to pass on.
             _ = thread.join();
@@ -47,21 +44,21 @@ impl Readers {
     }
 
     /// Lets the threads finish what waits, and does not wait for them.
-    pub(crate) fn let_go(self) {
-        self.queue.close();
+    pub(crate) fn detach(self) {
+        self.queues.reads.close();
     }
 }
 
-fn spawn_one(shared: &Shared, number: usize) -> Result<JoinHandle<()>, StoreError> {
+fn spawn_one(shared: &Shared, queues: &Arc<JobQueues>, number: usize) -> Result<JoinHandle<()>, StoreError> {
     let conn = connection::open_reader(&shared.options)?;
-    let queue = Arc::clone(&shared.reads);
+    let queues = Arc::clone(queues);
     let name = format!("saga-sqlite-read-{number}");
-    std::thread::Builder::new().name(name).spawn(move || serve(&queue, conn)).map_err(no_thread)
+    std::thread::Builder::new().name(name).spawn(move || serve(&queues, conn)).map_err(no_thread)
 }
 
-fn serve(queue: &Queue<ReadJob>, mut conn: Connection) {
-    threads::be(Role::Reader);
-    while let Some(job) = queue.wait() {
+fn serve(queues: &JobQueues, mut conn: Connection) {
+    thread_role::set(ThreadRole::Reader);
+    while let Some(job) = queues.reads.wait() {
         if catch_unwind(AssertUnwindSafe(|| job(&mut conn))).is_err() {
             tracing::error!("a read panicked on its thread");
         }

@@ -5,24 +5,24 @@ use rusqlite::OptionalExtension as _;
 use saga_core::key::{Key, StepId, Tenant};
 use saga_core::store::{Applied, Changes, Records, StepRecord, StoreError};
 
-use crate::changes::{Check, check, refuse_twins, write};
+use crate::changes::{Check, check, refuse_duplicate_changes, write};
 use crate::error::{Failure, misuse};
-use crate::rows::{self, select_records};
+use crate::rows::{self, FromRow, select_records};
 use crate::session::Session;
 use crate::store::SqliteStore;
 
 #[async_trait]
 impl Records for SqliteStore {
     async fn record(&self, changes: Vec<Changes>) -> Result<Vec<Applied>, StoreError> {
-        refuse_twins("record", &changes)?;
+        refuse_duplicate_changes("record", &changes)?;
         self.call("record", move |session| changes.iter().map(|change| apply(session, change)).collect()).await
     }
 
     async fn record_of(&self, tenant: &Tenant, key: &Key, step: &StepId) -> Result<Option<StepRecord>, StoreError> {
         let (tenant, key, step) = (tenant.clone(), key.clone(), step.clone());
-        self.look("record_of", move |conn| {
+        self.query("record_of", move |conn| {
             conn.prepare_cached(select_records!("WHERE tenant = ?1 AND key = ?2 AND step = ?3"))?
-                .query_row((tenant.as_str(), key.as_str(), step.as_str()), rows::record)
+                .query_row((tenant.as_str(), key.as_str(), step.as_str()), StepRecord::from_row)
                 .optional()
         })
         .await
@@ -30,12 +30,12 @@ impl Records for SqliteStore {
 
     async fn records_of(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError> {
         let (tenant, key) = (tenant.clone(), key.clone());
-        self.look("records_of", move |conn| rows::records_of(conn, tenant.as_str(), key.as_str())).await
+        self.query("records_of", move |conn| rows::records_of(conn, tenant.as_str(), key.as_str())).await
     }
 
     async fn records_of_steps(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError> {
         let (tenant, key) = (tenant.clone(), key.clone());
-        self.look("records_of_steps", move |conn| rows::records_of_steps(conn, tenant.as_str(), key.as_str())).await
+        self.query("records_of_steps", move |conn| rows::records_of_steps(conn, tenant.as_str(), key.as_str())).await
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{clock, ids};
 const CLOCK_BEHIND_MIN: Duration = Duration::from_mins(1);
 
 /// Takes the file over from an earlier process: answers a block of ids that nobody ever got.
-pub(crate) fn take_over(conn: &mut Connection) -> rusqlite::Result<Range<i64>> {
+pub(crate) fn reserve_ids(conn: &mut Connection) -> rusqlite::Result<Range<i64>> {
     let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let block = ids::fetch(&tx)?;
     tx.commit()?;
@@ -28,7 +28,7 @@ pub(crate) fn clock_behind(conn: &Connection, now: Timestamp) -> rusqlite::Resul
                           coalesce((SELECT at FROM saga_history ORDER BY id DESC LIMIT 1), 0),
                           coalesce((SELECT max(received_at) FROM saga_received), 0))";
     let newest: i64 = conn.query_row(sql, (), |row| row.get(0))?;
-    Ok(Some(clock::between(now, Timestamp(newest))).filter(|behind| *behind > CLOCK_BEHIND_MIN))
+    Ok(Some(clock::elapsed_between(now, Timestamp(newest))).filter(|behind| *behind > CLOCK_BEHIND_MIN))
 }
 
 /// Who holds a lease on a work row, dead or alive.

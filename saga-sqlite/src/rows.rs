@@ -11,7 +11,12 @@ use saga_core::store::{
 };
 use uuid::Uuid;
 
-/// The columns that [`saga`] reads, and where they come from. A condition follows.
+/// A value of the contract that is read from a row.
+pub(crate) trait FromRow: Sized {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self>;
+}
+
+/// The columns that a [`SagaRow`] is read from, and where they come from. A condition follows.
 macro_rules! select_sagas {
     ($condition:expr) => {
         concat!(
@@ -24,25 +29,27 @@ macro_rules! select_sagas {
 }
 pub(crate) use select_sagas;
 
-pub(crate) fn saga(row: &Row<'_>) -> rusqlite::Result<SagaRow> {
-    Ok(SagaRow {
-        id: SagaId(row.get(0)?),
-        tenant: tenant(row, 1)?,
-        key: key(row, 2)?,
-        definition: DefinitionId { name: text(row, 3)?.into(), version: row.get(4)? },
-        digest: row.get(5)?,
-        status: status(row, 6)?,
-        version: unsigned(row, 7)?,
-        state: row.get(8)?,
-        input: row.get(9)?,
-        input_hash: row.get(10)?,
-        started_at: Timestamp(row.get(11)?),
-        advanced_at: Timestamp(row.get(12)?),
-        ended_at: row.get::<_, Option<i64>>(13)?.map(Timestamp),
-    })
+impl FromRow for SagaRow {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            id: SagaId(row.get(0)?),
+            tenant: tenant(row, 1)?,
+            key: key(row, 2)?,
+            definition: DefinitionId { name: text(row, 3)?.into(), version: row.get(4)? },
+            digest: row.get(5)?,
+            status: status(row, 6)?,
+            version: unsigned(row, 7)?,
+            state: row.get(8)?,
+            input: row.get(9)?,
+            input_hash: row.get(10)?,
+            started_at: Timestamp(row.get(11)?),
+            advanced_at: Timestamp(row.get(12)?),
+            ended_at: row.get::<_, Option<i64>>(13)?.map(Timestamp),
+        })
+    }
 }
 
-/// The columns that [`record`] reads.
+/// The columns that a [`StepRecord`] is read from.
 macro_rules! select_records {
     ($condition:expr) => {
         concat!(
@@ -54,24 +61,26 @@ macro_rules! select_records {
 }
 pub(crate) use select_records;
 
-pub(crate) fn record(row: &Row<'_>) -> rusqlite::Result<StepRecord> {
-    Ok(StepRecord {
-        step: step(row, 0)?,
-        outcome: parsed(row, 1, RecordedOutcome::parse)?,
-        output: row.get(2)?,
-        error: row.get(3)?,
-        input: row.get(4)?,
-        position: row.get(5)?,
-        attempts: row.get(6)?,
-        recorded_at: Timestamp(row.get(7)?),
-        took: duration(row, 8)?,
-    })
+impl FromRow for StepRecord {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            step: step(row, 0)?,
+            outcome: parsed(row, 1, RecordedOutcome::parse)?,
+            output: row.get(2)?,
+            error: row.get(3)?,
+            input: row.get(4)?,
+            position: row.get(5)?,
+            attempts: row.get(6)?,
+            recorded_at: Timestamp(row.get(7)?),
+            took: duration(row, 8)?,
+        })
+    }
 }
 
 /// The records of a saga, by position.
 pub(crate) fn records_of(conn: &Connection, tenant: &str, key: &str) -> rusqlite::Result<Vec<StepRecord>> {
     conn.prepare_cached(select_records!("WHERE tenant = ?1 AND key = ?2 ORDER BY position, step"))?
-        .query_map((tenant, key), record)?
+        .query_map((tenant, key), StepRecord::from_row)?
         .collect()
 }
 
@@ -80,24 +89,26 @@ pub(crate) fn records_of_steps(conn: &Connection, tenant: &str, key: &str) -> ru
     conn.prepare_cached(select_records!(
         "WHERE tenant = ?1 AND key = ?2 AND (step NOT LIKE '%#%' OR step LIKE '%#0') ORDER BY position, step"
     ))?
-    .query_map((tenant, key), record)?
+    .query_map((tenant, key), StepRecord::from_row)?
     .collect()
 }
 
-pub(crate) fn work_status(row: &Row<'_>) -> rusqlite::Result<WorkStatus> {
-    Ok(WorkStatus {
-        work: WorkRef { id: WorkId(row.get(0)?), epoch: unsigned(row, 8)? },
-        kind: parsed(row, 1, WorkKind::parse)?,
-        step: step(row, 2)?,
-        attempts: row.get(3)?,
-        in_doubt: row.get(9)?,
-        due_at: Timestamp(row.get(4)?),
-        owner: row.get::<_, Option<i64>>(5)?.map(MemberId),
-        retrying_since: row.get::<_, Option<i64>>(6)?.map(Timestamp),
-        error: row.get(7)?,
-        payload: row.get(10)?,
-        reported: reported(row, 11)?,
-    })
+impl FromRow for WorkStatus {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            work: WorkRef { id: WorkId(row.get(0)?), epoch: unsigned(row, 8)? },
+            kind: parsed(row, 1, WorkKind::parse)?,
+            step: step(row, 2)?,
+            attempts: row.get(3)?,
+            in_doubt: row.get(9)?,
+            due_at: Timestamp(row.get(4)?),
+            owner: row.get::<_, Option<i64>>(5)?.map(MemberId),
+            retrying_since: row.get::<_, Option<i64>>(6)?.map(Timestamp),
+            error: row.get(7)?,
+            payload: row.get(10)?,
+            reported: reported(row, 11)?,
+        })
+    }
 }
 
 /// The three columns of a report, where there is one.

@@ -8,10 +8,8 @@ use saga_core::store::{
     SagaWithSteps, Sagas, Started, Status, StoreError, Timestamp, WorkStatus,
 };
 
-use crate::changes::insert_work;
-use crate::error::Failure;
-use crate::rows::{self, select_sagas};
-use crate::session::Session;
+use crate::rows::{self, FromRow, select_sagas};
+use crate::saga_rows::{by_key, start};
 use crate::store::SqliteStore;
 
 #[async_trait]
@@ -22,12 +20,12 @@ impl Sagas for SqliteStore {
 
     async fn saga(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaRow>, StoreError> {
         let (tenant, key) = (tenant.clone(), key.clone());
-        self.look("saga", move |conn| by_key(conn, &tenant, &key)).await
+        self.query("saga", move |conn| by_key(conn, &tenant, &key)).await
     }
 
     async fn saga_with_steps(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaWithSteps>, StoreError> {
         let (tenant, key) = (tenant.clone(), key.clone());
-        self.look("saga_with_steps", move |conn| {
+        self.query("saga_with_steps", move |conn| {
             let Some(saga) = by_key(conn, &tenant, &key)? else { return Ok(None) };
             let records = rows::records_of(conn, tenant.as_str(), key.as_str())?;
             Ok(Some(SagaWithSteps { history: history(conn, saga.id)?, work: work(conn, saga.id)?, saga, records }))
@@ -37,9 +35,9 @@ impl Sagas for SqliteStore {
 
     async fn sagas_by_id(&self, ids: &[SagaId]) -> Result<Vec<SagaRow>, StoreError> {
         let ids = ids.to_vec();
-        self.look("sagas_by_id", move |conn| {
+        self.query("sagas_by_id", move |conn| {
             let mut statement = conn.prepare_cached(select_sagas!("WHERE s.id = ?1"))?;
-            let rows = ids.iter().map(|id| statement.query_row([id.0], rows::saga).optional());
+            let rows = ids.iter().map(|id| statement.query_row([id.0], SagaRow::from_row).optional());
             rows.filter_map(Result::transpose).collect()
         })
         .await
@@ -47,7 +45,7 @@ impl Sagas for SqliteStore {
 
     async fn standings(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
         let ids = ids.to_vec();
-        self.look("standings", move |conn| {
+        self.query("standings", move |conn| {
             let mut statement = conn.prepare_cached("SELECT id, status, version FROM saga_progress WHERE id = ?1")?;
             let read = |row: &Row<'_>| {
                 let (status, version) = (rows::status(row, 1)?, rows::unsigned(row, 2)?);
@@ -61,12 +59,12 @@ impl Sagas for SqliteStore {
 
     async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError> {
         let filter = filter.clone();
-        self.look("list", move |conn| list(conn, &filter)).await
+        self.query("list", move |conn| list(conn, &filter)).await
     }
 
     async fn count(&self, tenant: &Tenant) -> Result<Vec<(Status, u64)>, StoreError> {
         let tenant = tenant.clone();
-        self.look("count", move |conn| {
+        self.query("count", move |conn| {
             conn.prepare_cached(
                 "SELECT p.status, count(*) FROM saga_sagas s JOIN saga_progress p ON p.id = s.id \
                  WHERE s.tenant = ?1 GROUP BY p.status",
@@ -78,7 +76,7 @@ impl Sagas for SqliteStore {
     }
 
     async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
-        self.look("forgotten", move |conn| {
+        self.query("forgotten", move |conn| {
             conn.prepare_cached(
                 "SELECT id FROM saga_progress WHERE ended_at IS NULL AND status IN ('running', 'compensating') \
                  AND id NOT IN (SELECT saga FROM saga_work WHERE kind <> 'deadline') ORDER BY id LIMIT ?1",
@@ -91,7 +89,7 @@ impl Sagas for SqliteStore {
 
     async fn acts(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
         let filter = filter.clone();
-        self.look("acts", move |conn| {
+        self.query("acts", move |conn| {
             let act = |row: &Row<'_>| {
                 let (at, entry) = history_entry(row)?;
                 Ok(AuditRow { number: row.get(6)?, key: rows::key(row, 7)?, at, entry })
@@ -106,69 +104,6 @@ impl Sagas for SqliteStore {
         })
         .await
     }
-}
-
-/// The saga of that key.
-pub(crate) fn by_key(conn: &Connection, tenant: &Tenant, key: &Key) -> rusqlite::Result<Option<SagaRow>> {
-    conn.prepare_cached(select_sagas!("WHERE s.tenant = ?1 AND s.key = ?2"))?
-        .query_row((tenant.as_str(), key.as_str()), rows::saga)
-        .optional()
-}
-
-/// Inserts what a saga is started with; answers false, and raises no error, when the key is taken.
-pub(crate) fn insert_saga(
-    conn: &Connection,
-    saga: &NewSaga,
-    id: SagaId,
-    definition: i64,
-    now: Timestamp,
-) -> rusqlite::Result<bool> {
-    let inserted = conn
-        .prepare_cached(
-            "INSERT INTO saga_sagas (id, tenant, key, definition, digest, input, input_hash, started_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (tenant, key) DO NOTHING",
-        )?
-        .execute((
-            id.0,
-            saga.tenant.as_str(),
-            saga.key.as_str(),
-            definition,
-            saga.digest,
-            &*saga.input,
-            &*saga.input_hash,
-            now.0,
-        ))?;
-    Ok(inserted == 1)
-}
-
-/// Inserts where a new saga stands.
-pub(crate) fn insert_progress(
-    conn: &Connection,
-    id: SagaId,
-    (status, state): (Status, &[u8]),
-    now: Timestamp,
-) -> rusqlite::Result<()> {
-    conn.prepare_cached(
-        "INSERT INTO saga_progress (id, status, version, state, advanced_at, ended_at) VALUES (?1, ?2, 1, ?3, ?4, ?5)",
-    )?
-    .execute((id.0, status.as_str(), state, now.0, status.is_ended().then_some(now.0)))?;
-    Ok(())
-}
-
-pub(crate) fn start(session: &mut Session, saga: &NewSaga) -> Result<Started, Failure> {
-    let now = session.now();
-    let definition = session.definitions.number(&session.conn, &saga.definition)?;
-    if !insert_saga(&session.conn, saga, saga.id, definition, now)? {
-        let known = by_key(&session.conn, &saga.tenant, &saga.key)?;
-        return known
-            .map(|known| Started::AlreadyExists(Box::new(known)))
-            .ok_or(Failure::Sql(rusqlite::Error::QueryReturnedNoRows));
-    }
-    insert_progress(&session.conn, saga.id, (saga.status, &saga.state), now)?;
-    for command in &saga.commands {
-        insert_work(session, command, command.saga, now)?;
-    }
-    Ok(Started::New)
 }
 
 fn list(conn: &Connection, filter: &SagaFilter) -> rusqlite::Result<Vec<SagaRow>> {
@@ -188,7 +123,7 @@ fn list(conn: &Connection, filter: &SagaFilter) -> rusqlite::Result<Vec<SagaRow>
         )
     };
     let parameters = (filter.tenant.as_str(), after, status, filter.definition.as_deref(), rows::limit(filter.limit));
-    conn.prepare_cached(sql)?.query_map(parameters, rows::saga)?.collect()
+    conn.prepare_cached(sql)?.query_map(parameters, SagaRow::from_row)?.collect()
 }
 
 fn history(conn: &Connection, saga: SagaId) -> rusqlite::Result<Vec<(Timestamp, HistoryEntry)>> {
@@ -211,6 +146,6 @@ fn work(conn: &Connection, saga: SagaId) -> rusqlite::Result<Vec<WorkStatus>> {
          FROM saga_work \
          WHERE saga = ?1 ORDER BY id",
     )?
-    .query_map([saga.0], rows::work_status)?
+    .query_map([saga.0], WorkStatus::from_row)?
     .collect()
 }

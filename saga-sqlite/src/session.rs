@@ -10,17 +10,17 @@ use std::time::Duration;
 use rusqlite::Connection;
 use saga_core::store::{MemberId, Timestamp};
 
+use crate::authorizer::Authorizer;
 use crate::clock::Clock;
-use crate::definitions::Definitions;
-use crate::guard::Guard;
-use crate::store::Shared;
+use crate::definition_numbers::DefinitionNumbers;
+use crate::shared::Shared;
 
 /// The writer's connection and what belongs to it.
 pub(crate) struct Session {
     pub(crate) conn: Connection,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) guard: Arc<Guard>,
-    pub(crate) definitions: Definitions,
+    pub(crate) authorizer: Arc<Authorizer>,
+    pub(crate) definitions: DefinitionNumbers,
     /// Members that hold, or held, a lease.
     pub(crate) owners: Vec<MemberId>,
     /// Whether somebody got past what guards the connection, so that it is opened again.
@@ -29,13 +29,13 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(conn: Connection, shared: Arc<Shared>, guard: Arc<Guard>) -> Self {
+    pub(crate) fn new(conn: Connection, shared: Arc<Shared>, authorizer: Arc<Authorizer>) -> Self {
         let poller = Poller::new(Arc::clone(&shared.clock));
         Self {
             conn,
             shared,
-            guard,
-            definitions: Definitions::default(),
+            authorizer,
+            definitions: DefinitionNumbers::default(),
             owners: Vec::new(),
             was_tampered: false,
             poller,
@@ -60,9 +60,9 @@ impl Session {
         limit: Duration,
         run: impl AsyncFnOnce(&'a mut Connection) -> T,
     ) -> Option<T> {
-        let Self { conn, guard, poller, shared, .. } = self;
+        let Self { conn, authorizer: guard, poller, shared, .. } = self;
         let deadline = shared.clock.elapsed().checked_add(limit);
-        let _watch = Watch::begin(guard, deadline);
+        let _watch = ForeignSql::begin(guard, deadline);
         let given_up = deadline.and_then(|deadline| deadline.checked_add(GRACE));
         let future = std::pin::pin!(run(conn));
         poller.poll(future, given_up)
@@ -106,18 +106,18 @@ pub(crate) const HANDLER: Savepoint =
     Savepoint { set: "SAVEPOINT saga_handler", roll_back: "ROLLBACK TO saga_handler", release: "RELEASE saga_handler" };
 
 /// Tells the guard when strangers come and go, also when they panic.
-struct Watch<'a>(&'a Guard);
+struct ForeignSql<'a>(&'a Authorizer);
 
-impl<'a> Watch<'a> {
-    fn begin(guard: &'a Guard, deadline: Option<Duration>) -> Self {
-        guard.enter(deadline);
+impl<'a> ForeignSql<'a> {
+    fn begin(guard: &'a Authorizer, deadline: Option<Duration>) -> Self {
+        guard.begin_foreign_sql(deadline);
         Self(guard)
     }
 }
 
-impl Drop for Watch<'_> {
+impl Drop for ForeignSql<'_> {
     fn drop(&mut self) {
-        self.0.leave();
+        self.0.end_foreign_sql();
     }
 }
 

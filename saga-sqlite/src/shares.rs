@@ -5,10 +5,10 @@ use std::time::Duration;
 use rusqlite::{Row, params};
 use saga_core::store::{ClaimShare, Claimed, ShareRequest, Timestamp, WorkKind};
 
-use crate::clock::between;
+use crate::claims::{Candidate, candidate, for_each_abandoned_row, load_sagas, take};
+use crate::clock::elapsed_between;
 use crate::rows;
 use crate::session::Session;
-use crate::work::{Candidate, candidate, for_each_abandoned_row, load_sagas, take};
 
 /// The free rows of one step. They are found among those of the definition: an index of their own would cost every commit that
 /// leaves a free row a page more.
@@ -31,7 +31,7 @@ pub(crate) fn claim_shares(session: &mut Session, request: &ShareRequest) -> rus
         let definition = session.definitions.known(&session.conn, &asked.definition)?;
         shares.extend(definition.map(|definition| Share { definition, asked, room: asked.limit }));
     }
-    let takes_over = request.takes_over && session.shared.members.has(request.lease.owner, now);
+    let takes_over = request.takes_over && session.shared.members.is_alive(request.lease.owner, now);
     let mut claimed = Claimed::default();
     loop {
         let limit = request.limit - claimed.work.len();
@@ -162,5 +162,5 @@ fn next_due_in(
             Ok(())
         })?;
     }
-    Ok(next.map(|due_at| between(now, Timestamp(due_at))))
+    Ok(next.map(|due_at| elapsed_between(now, Timestamp(due_at))))
 }

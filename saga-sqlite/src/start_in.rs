@@ -4,19 +4,20 @@ use async_trait::async_trait;
 use rusqlite::Connection;
 use saga_core::store::{NewMessage, NewSaga, SagaId, StartIn, Started, StoreError, StoreErrorKind, Timestamp, WorkId};
 
-use crate::changes::{insert_messages, insert_work_row};
-use crate::definitions;
+use crate::changes::insert_messages;
+use crate::definition_numbers::number_or_new;
 use crate::error::{misuse, store_error};
 use crate::ids::IdCounter;
-use crate::sagas;
+use crate::saga_rows;
 use crate::store::SqliteStore;
+use crate::work_rows::insert_work_row;
 
 #[async_trait]
 impl StartIn for SqliteStore {
     /// On any connection to the store's file: the one that a step or [`write`](SqliteStore::write) is given, or one
     /// that the application opened itself.
     async fn start_in(&self, conn: &mut Connection, saga: NewSaga) -> Result<Started, StoreError> {
-        refuse_bare(conn, "start_in")?;
+        require_transaction(conn, "start_in")?;
         let now = self.now();
         // Nothing here waits, so that the connection is not held across a suspension.
         start(conn, &self.shared().ids, saga, |error| store_error("start_in", error), now)
@@ -24,14 +25,14 @@ impl StartIn for SqliteStore {
 
     /// On any connection that [`start_in`](Self::start_in) takes.
     async fn publish_in(&self, conn: &mut Connection, message: NewMessage) -> Result<(), StoreError> {
-        refuse_bare(conn, "publish_in")?;
+        require_transaction(conn, "publish_in")?;
         let now = self.now();
         let failed = |error| store_error("publish_in", error);
-        behind_savepoint(conn, || publish(conn, message, now)).map_err(failed)?.map_err(failed)
+        in_savepoint(conn, || publish(conn, message, now)).map_err(failed)?.map_err(failed)
     }
 }
 
-fn refuse_bare(conn: &Connection, operation: &'static str) -> Result<(), StoreError> {
+fn require_transaction(conn: &Connection, operation: &'static str) -> Result<(), StoreError> {
     if conn.is_autocommit() {
         let detail = "the connection is not in a transaction; begin one, or use `SqliteStore::write`";
         return Err(misuse(operation, detail));
@@ -40,7 +41,7 @@ fn refuse_bare(conn: &Connection, operation: &'static str) -> Result<(), StoreEr
 }
 
 /// The caller may commit although this failed, so that no half of it may stay.
-fn behind_savepoint<T>(
+fn in_savepoint<T>(
     conn: &Connection,
     write: impl FnOnce() -> rusqlite::Result<T>,
 ) -> rusqlite::Result<rusqlite::Result<T>> {
@@ -70,7 +71,7 @@ fn start(
     failed: impl Fn(rusqlite::Error) -> StoreError,
     now: Timestamp,
 ) -> Result<Started, StoreError> {
-    if let Some(known) = sagas::by_key(conn, &saga.tenant, &saga.key).map_err(&failed)? {
+    if let Some(known) = saga_rows::by_key(conn, &saga.tenant, &saga.key).map_err(&failed)? {
         return Ok(Started::AlreadyExists(Box::new(known)));
     }
     let count = u32::try_from(saga.commands.len() + 1).unwrap_or(u32::MAX);
@@ -84,16 +85,16 @@ fn start(
         // The commit is the caller's: a row that is born leased could run before it, or wait long behind it.
         command.lease = None;
     }
-    let written = behind_savepoint(conn, || write(conn, &saga, now)).map_err(&failed)?;
+    let written = in_savepoint(conn, || write(conn, &saga, now)).map_err(&failed)?;
     written.map(|()| Started::New).map_err(failed)
 }
 
 fn write(conn: &Connection, saga: &NewSaga, now: Timestamp) -> rusqlite::Result<()> {
-    let definition = definitions::number_or_new(conn, &saga.definition)?;
-    sagas::insert_saga(conn, saga, saga.id, definition, now)?;
-    sagas::insert_progress(conn, saga.id, (saga.status, &saga.state), now)?;
+    let definition = number_or_new(conn, &saga.definition)?;
+    saga_rows::insert_saga(conn, saga, saga.id, definition, now)?;
+    saga_rows::insert_progress(conn, saga.id, (saga.status, &saga.state), now)?;
     for command in &saga.commands {
-        let definition = definitions::number_or_new(conn, &command.definition)?;
+        let definition = number_or_new(conn, &command.definition)?;
         insert_work_row(conn, command, saga.id, definition, now)?;
     }
     Ok(())

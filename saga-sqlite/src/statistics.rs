@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::guard::Guard;
+use crate::authorizer::Authorizer;
 
 /// What the writer did since the store was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,7 +20,7 @@ pub struct Statistics {
 
 #[derive(Debug)]
 pub(crate) struct Counters {
-    guard: Arc<Guard>,
+    authorizer: Arc<Authorizer>,
     groups: AtomicU64,
     jobs: AtomicU64,
     savepoints: AtomicU64,
@@ -28,9 +28,9 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    pub(crate) fn new(guard: Arc<Guard>) -> Self {
+    pub(crate) fn new(guard: Arc<Authorizer>) -> Self {
         let zero = AtomicU64::default;
-        Self { guard, groups: zero(), jobs: zero(), savepoints: zero(), rollbacks: zero() }
+        Self { authorizer: guard, groups: zero(), jobs: zero(), savepoints: zero(), rollbacks: zero() }
     }
 
     pub(crate) fn group(&self, jobs: usize) {
@@ -48,7 +48,7 @@ impl Counters {
 
     pub(crate) fn read(&self) -> Statistics {
         Statistics {
-            commits: self.guard.commits(),
+            commits: self.authorizer.commits(),
             groups: self.groups.load(Ordering::Relaxed),
             jobs: self.jobs.load(Ordering::Relaxed),
             savepoints: self.savepoints.load(Ordering::Relaxed),

@@ -5,35 +5,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use rusqlite::Connection;
-use saga_core::store::{
-    Capabilities, Claim, Durability, Hints, Store, StoreError, StoreErrorKind, Timestamp, TransactError,
-    TransactionBody,
-};
-use tokio::sync::{Semaphore, oneshot};
+use saga_core::store::{Hints, StoreError, StoreErrorKind, Timestamp};
+use tokio::sync::oneshot;
 
+use crate::authorizer::Authorizer;
 use crate::clock::Clock;
 use crate::connection;
-use crate::doubt::Doubt;
-use crate::error::{Failure, closed, misuse, store_error};
-use crate::group::BoxedJob;
-use crate::guard::Guard;
-use crate::ids::{self, IdCounter};
+use crate::error::{Failure, closed, misuse, no_thread, read_failed, store_error, writer_ended};
+use crate::fault_injection::CommitFault;
+use crate::ids::{self};
 use crate::job::{Call, Job};
-use crate::members::Living;
-use crate::options::{SqliteOptions, Synchronous};
-use crate::presence::Presence;
-use crate::queue::Queue;
-use crate::readers::{ReadJob, Readers};
+use crate::job_queues::{JobQueues, Opened, ReadJob};
+use crate::options::SqliteOptions;
+use crate::readers::Readers;
 use crate::session::Session;
-use crate::statistics::{Counters, Statistics};
-use crate::threads;
-use crate::transaction::Transact;
+use crate::shared::Shared;
+use crate::statistics::Statistics;
+use crate::thread_role;
 use crate::writer;
-
-/// More in one step transaction gains nothing: the writer puts many of them into one commit.
-const BATCH_MAX: usize = 16;
 
 /// A store in a SQLite file.
 ///
@@ -42,33 +32,19 @@ const BATCH_MAX: usize = 16;
 #[derive(Clone)]
 pub struct SqliteStore {
     inner: Arc<Inner>,
-    doubt: Option<Arc<Doubt>>,
+    pub(crate) commit_fault: CommitFault,
 }
 
 struct Inner {
     shared: Arc<Shared>,
-    keeper: Mutex<Option<Keeper>>,
+    queues: Arc<JobQueues>,
+    threads: Mutex<Option<StoreThreads>>,
 }
 
 /// The threads that the store waits for when it ends.
-enum Keeper {
+enum StoreThreads {
     Writer(JoinHandle<()>),
     Readers(Readers),
-}
-
-/// What callers and threads share.
-pub(crate) struct Shared {
-    pub(crate) options: SqliteOptions,
-    pub(crate) clock: Arc<Clock>,
-    pub(crate) queue: Queue<BoxedJob>,
-    pub(crate) reads: Arc<Queue<ReadJob>>,
-    pub(crate) ids: IdCounter,
-    pub(crate) members: Living,
-    pub(crate) statistics: Counters,
-    pub(crate) presence: Presence,
-    pub(crate) clock_behind: Option<Duration>,
-    /// Closed when the file is free.
-    pub(crate) closed: Semaphore,
 }
 
 impl SqliteStore {
@@ -135,9 +111,9 @@ impl SqliteStore {
             return Self::open_to_read(options);
         }
         let (opened, answer) = oneshot::channel();
-        let thread = writer::spawn(options, opened).map_err(writer::no_thread)?;
-        let shared = answer.await.unwrap_or_else(|_| Err(closed("open")))?;
-        Ok(Self::new(shared, Keeper::Writer(thread)))
+        let thread = writer::spawn(options, opened).map_err(no_thread)?;
+        let opened = answer.await.unwrap_or_else(|_| Err(closed("open")))?;
+        Ok(Self::new(opened, StoreThreads::Writer(thread)))
     }
 
     /// Finishes what was asked for, empties the write-ahead log and frees the file, whatever handles there still are:
@@ -146,13 +122,12 @@ impl SqliteStore {
     /// # Cancel safety
     /// The store is closed even if this is dropped; then nobody knows when the file is free.
     pub async fn close(&self) {
-        let shared = &self.inner.shared;
-        shared.close();
-        if shared.options.read_only {
+        self.inner.queues.writes.close();
+        if self.inner.shared.options.read_only {
             self.inner.end();
         } else {
             // Nobody ever gives it a permit, so that this waits for the writer to close it.
-            _ = shared.closed.acquire().await;
+            _ = self.inner.queues.file_freed.acquire().await;
         }
     }
 
@@ -172,15 +147,20 @@ impl SqliteStore {
         &self.inner.shared.options.path
     }
 
-    /// For tests: a handle on the same store whose next commit is answered as unknown. It took place if `commits`.
+    /// A handle on the same store whose next commit is answered as unknown. `is_committed` says whether it took place.
+    #[cfg(feature = "fault-injection")]
     #[doc(hidden)]
     #[must_use]
-    pub fn doubtful(&self, commits: bool) -> Self {
-        Self { inner: Arc::clone(&self.inner), doubt: Some(Arc::new(Doubt::new(commits))) }
+    pub fn with_lost_commit(&self, is_committed: bool) -> Self {
+        Self { inner: Arc::clone(&self.inner), commit_fault: CommitFault::lose_next(is_committed) }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.inner.shared
+    }
+
+    pub(crate) fn queues(&self) -> &JobQueues {
+        &self.inner.queues
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -195,7 +175,7 @@ impl SqliteStore {
     ) -> Result<T, StoreError> {
         let (reply, answer) = oneshot::channel();
         self.send(operation, Box::new(Call::new(operation, function, reply)))?;
-        answer.await.unwrap_or_else(|_| Err(died(operation)))
+        answer.await.unwrap_or_else(|_| Err(writer_ended(operation)))
     }
 
     /// Gives the writer a job.
@@ -205,21 +185,17 @@ impl SqliteStore {
             let detail = format!("{} was opened read only", shared.options.path.display());
             return Err(StoreError::new(StoreErrorKind::NotWritable, operation, detail));
         }
-        if threads::is_writer() {
+        if thread_role::is_writer() {
             return Err(misuse(
                 operation,
                 "called from inside a transaction of the store, which would wait for itself; use the connection that the step was given",
             ));
         }
-        let job = match &self.doubt {
-            Some(doubt) => doubt.cast_on(job),
-            None => job,
-        };
-        if shared.queue.push(job) { Ok(()) } else { Err(closed(operation)) }
+        if self.inner.queues.writes.push(self.commit_fault.apply(job)) { Ok(()) } else { Err(closed(operation)) }
     }
 
     /// Lets a reader run a function on what is committed.
-    pub(crate) async fn look<T: Send + 'static>(
+    pub(crate) async fn query<T: Send + 'static>(
         &self,
         operation: &'static str,
         function: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -230,10 +206,10 @@ impl SqliteStore {
             let read = conn.transaction().and_then(|tx| function(&tx));
             _ = reply.send(read.map_err(|error| store_error(operation, error)));
         });
-        if !self.inner.shared.reads.push(job) {
+        if !self.inner.queues.reads.push(job) {
             return Err(closed(operation));
         }
-        answer.await.unwrap_or_else(|_| Err(unread(operation)))
+        answer.await.unwrap_or_else(|_| Err(read_failed(operation)))
     }
 
     /// Ids that nobody else gets.
@@ -255,88 +231,39 @@ impl SqliteStore {
         let conn = connection::open_reader(&options)?;
         crate::schema::require(&conn, &options.path)?;
         let clock = Arc::new(Clock::new());
-        let guard = Guard::new(Arc::clone(&clock));
+        let guard = Authorizer::new(Arc::clone(&clock));
         let shared = Arc::new(Shared::new(options, clock, 1..1, &guard));
-        let readers = Readers::spawn(&shared)?;
-        Ok(Self::new(shared, Keeper::Readers(readers)))
+        let queues = Arc::new(JobQueues::new());
+        let readers = Readers::spawn(&shared, &queues)?;
+        Ok(Self::new((shared, queues), StoreThreads::Readers(readers)))
     }
 
-    fn new(shared: Arc<Shared>, keeper: Keeper) -> Self {
-        Self { inner: Arc::new(Inner { shared, keeper: Mutex::new(Some(keeper)) }), doubt: None }
+    fn new((shared, queues): Opened, keeper: StoreThreads) -> Self {
+        Self {
+            inner: Arc::new(Inner { shared, queues, threads: Mutex::new(Some(keeper)) }),
+            commit_fault: CommitFault::NONE,
+        }
     }
 }
 
 /// There is nobody to tell: one process works on a file.
 impl Hints for SqliteStore {}
 
-#[async_trait]
-impl Store for SqliteStore {
-    type Conn = Connection;
-
-    fn capabilities(&self) -> Capabilities {
-        let durability = match self.inner.shared.options.synchronous {
-            Synchronous::Full => Durability::Full,
-            Synchronous::Normal => Durability::Process("synchronous=NORMAL".to_owned()),
-        };
-        Capabilities {
-            name: "sqlite",
-            shared: false,
-            persistent: true,
-            durability,
-            starts_in_transactions: true,
-            relayed: true,
-            batch_max: BATCH_MAX,
-        }
-    }
-
-    async fn transact(
-        &self,
-        claims: Vec<Claim>,
-        body: Box<dyn TransactionBody<Connection>>,
-    ) -> Result<(), TransactError> {
-        let (reply, answer) = oneshot::channel();
-        self.send("transact", Box::new(Transact::new(claims, body, reply)))?;
-        answer.await.unwrap_or_else(|_| Err(died("transact").into()))
-    }
-}
-
-impl Shared {
-    pub(crate) fn new(options: SqliteOptions, clock: Arc<Clock>, ids: Range<i64>, guard: &Arc<Guard>) -> Self {
-        Self {
-            presence: Presence::of(&options.path),
-            clock_behind: None,
-            options,
-            clock,
-            queue: Queue::new(),
-            reads: Arc::new(Queue::new()),
-            ids: IdCounter::new(ids),
-            members: Living::default(),
-            statistics: Counters::new(Arc::clone(guard)),
-            closed: Semaphore::new(0),
-        }
-    }
-
-    /// Nothing new is taken; what waits is finished.
-    pub(crate) fn close(&self) {
-        self.queue.close();
-    }
-}
-
 impl Inner {
     fn end(&self) {
-        match self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        match self.threads.lock().unwrap_or_else(PoisonError::into_inner).take() {
             // One of the store's own threads cannot wait for itself: it ends on its own.
-            Some(Keeper::Writer(thread)) if !threads::is_own() => _ = thread.join(),
-            Some(Keeper::Readers(readers)) if !threads::is_own() => readers.end(),
-            Some(Keeper::Readers(readers)) => readers.let_go(),
-            Some(Keeper::Writer(_)) | None => {}
+            Some(StoreThreads::Writer(thread)) if !thread_role::is_own() => _ = thread.join(),
+            Some(StoreThreads::Readers(readers)) if !thread_role::is_own() => readers.end(),
+            Some(StoreThreads::Readers(readers)) => readers.detach(),
+            Some(StoreThreads::Writer(_)) | None => {}
         }
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.shared.close();
+        self.queues.writes.close();
         self.end();
     }
 }
@@ -346,14 +273,4 @@ impl fmt::Debug for SqliteStore {
         let path: &PathBuf = &self.inner.shared.options.path;
         f.debug_struct("SqliteStore").field("path", path).finish_non_exhaustive()
     }
-}
-
-/// The writer ended before it answered.
-pub(crate) fn died(operation: &'static str) -> StoreError {
-    StoreError::new(StoreErrorKind::UnknownCommit, operation, "the writer thread ended before it answered")
-}
-
-/// A read that did not come to its end.
-pub(crate) fn unread(operation: &'static str) -> StoreError {
-    StoreError::new(StoreErrorKind::Other, operation, "the read panicked, or the store was closed meanwhile")
 }

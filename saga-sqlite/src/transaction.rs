@@ -2,24 +2,53 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _};
 use saga_core::store::{
-    Changes, Claim, HandlerVerdict, MovedSaga, NewSaga, RetryClass, SagaId, Status, StoreError, StoreErrorKind,
-    Timestamp, TransactError, TransactionBody, WorkKind,
+    Capabilities, Changes, Claim, Durability, HandlerVerdict, MovedSaga, NewSaga, RetryClass, SagaId, Status, Store,
+    StoreError, StoreErrorKind, Timestamp, TransactError, TransactionBody, WorkKind,
 };
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::changes::{Standing, refuse_twins, saga_by_id, standing, write};
-use crate::error::{Failure, store_error};
-use crate::job::{Fate, Flow, Job, panicked, release, unanswered};
+use crate::changes::{refuse_duplicate_changes, write};
+use crate::error::{Failure, store_error, writer_ended};
+use crate::job::{Completion, Job, JobFlow, drop_callers_value, panicked, unanswered};
+use crate::options::Synchronous;
 use crate::rows::{self, signed};
-use crate::sagas::{insert_progress, insert_saga};
+use crate::saga_rows::{CurrentProgress, current_progress, insert_progress, insert_saga, saga_by_id};
 use crate::session::{HANDLER, JOB, Savepoint, Session};
+use crate::store::SqliteStore;
 
 const OPERATION: &str = "transact";
 /// How often sagas may move while a body decides. Nobody else writes meanwhile, so that one time is enough.
 const DECISIONS_MAX: usize = 4;
+
+/// More in one step transaction gains nothing: the writer puts many of them into one commit.
+const BATCH_MAX: usize = 16;
+
+#[async_trait]
+impl Store for SqliteStore {
+    type Conn = Connection;
+
+    fn capabilities(&self) -> Capabilities {
+        let durability = match self.shared().options.synchronous {
+            Synchronous::Full => Durability::Full,
+            Synchronous::Normal => Durability::Process("synchronous=NORMAL".to_owned()),
+        };
+        Capabilities::database("sqlite", durability, BATCH_MAX)
+    }
+
+    async fn transact(
+        &self,
+        claims: Vec<Claim>,
+        body: Box<dyn TransactionBody<Connection>>,
+    ) -> Result<(), TransactError> {
+        let (reply, answer) = oneshot::channel();
+        self.send("transact", Box::new(Transact::new(claims, body, reply)))?;
+        answer.await.unwrap_or_else(|_| Err(writer_ended("transact").into()))
+    }
+}
 
 /// One step transaction as a job.
 pub(crate) struct Transact {
@@ -38,27 +67,27 @@ struct Savepoints {
     /// The last one.
     last: Option<Savepoint>,
     /// Whether nothing was written behind it.
-    is_fresh: bool,
+    is_unused: bool,
     /// Whether the first of them lies in front of all that was written.
-    is_around: bool,
+    covers_job: bool,
     /// Whether something may have been written.
     has_written: bool,
 }
 
 /// Why a step transaction did not come to its end.
-struct Stopped {
+struct Aborted {
     error: TransactError,
-    flow: Stop,
+    scope: AbortScope,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
+enum AbortScope {
     /// Back to the savepoint; the others of the group go on. Where it had none, they run again.
-    Alone,
+    Job,
     /// The whole transaction is in doubt: it is rolled back, and this one runs again alone.
-    WithGroup,
+    Group,
     /// The whole transaction is gone, through this one's fault.
-    ForGood,
+    Permanent,
 }
 
 impl Transact {
@@ -77,7 +106,7 @@ impl Transact {
         }
     }
 
-    fn transact(&mut self, session: &mut Session) -> Result<(), Stopped> {
+    fn transact(&mut self, session: &mut Session) -> Result<(), Aborted> {
         let mut standings = Vec::with_capacity(self.claims.len());
         let mut granted = Vec::with_capacity(self.claims.len());
         self.savepoints = Savepoints::default();
@@ -105,14 +134,14 @@ impl Transact {
         }
         self.savepoints.close_handler(session)?;
         self.record(session, &standings)?;
-        if self.savepoints.is_around {
+        if self.savepoints.covers_job {
             session.release(JOB)?;
         }
         Ok(())
     }
 
     /// Runs the next handler of a claim, behind a savepoint if it needs one.
-    fn handle(&mut self, session: &mut Session, index: usize) -> Result<HandlerVerdict, Stopped> {
+    fn handle(&mut self, session: &mut Session, index: usize) -> Result<HandlerVerdict, Aborted> {
         if self.body.needs_savepoint(index) {
             self.savepoints.set(session)?;
         }
@@ -123,26 +152,26 @@ impl Transact {
             catch_unwind(AssertUnwindSafe(|| session.run_guarded(limit, async |conn| body.run(index, conn).await)));
         let verdict = match ran {
             Ok(verdict) => verdict.unwrap_or(HandlerVerdict::Abandon),
-            Err(panic) => return Err(Stopped::blame(index, panicked(OPERATION, &*panic), Stop::Alone)),
+            Err(panic) => return Err(Aborted::blame(index, panicked(OPERATION, &*panic), AbortScope::Job)),
         };
-        look_after(session, index)?;
+        check_transaction(session, index)?;
         match verdict {
-            HandlerVerdict::Keep | HandlerVerdict::KeepAndContinue => self.savepoints.is_fresh = false,
+            HandlerVerdict::Keep | HandlerVerdict::KeepAndContinue => self.savepoints.is_unused = false,
             HandlerVerdict::RollBack | HandlerVerdict::UndoAndContinue => self.savepoints.roll_back(session)?,
             HandlerVerdict::Conflict => return Err(conflict("a handler met another transaction".to_owned()).into()),
             HandlerVerdict::Abandon => {
                 let error = StoreError::new(StoreErrorKind::Other, OPERATION, "a handler was dropped before its end");
-                return Err(Stopped::blame(index, error.with_class(RetryClass::Transient), Stop::Alone));
+                return Err(Aborted::blame(index, error.with_class(RetryClass::Transient), AbortScope::Job));
             }
         }
         Ok(verdict)
     }
 
-    fn record(&mut self, session: &mut Session, granted: &[(SagaId, Standing)]) -> Result<(), Stopped> {
+    fn record(&mut self, session: &mut Session, granted: &[(SagaId, CurrentProgress)]) -> Result<(), Aborted> {
         let now = session.now();
         let mut changes = self.body.changes();
         for _ in 0..DECISIONS_MAX {
-            refuse_twins(OPERATION, &changes)?;
+            refuse_duplicate_changes(OPERATION, &changes)?;
             let (standings, moved) = compare(&session.conn, &changes, granted)?;
             if moved.is_empty() {
                 for (change, standing) in changes.iter().zip(standings) {
@@ -165,9 +194,9 @@ impl Transact {
         &self,
         session: &Session,
         changes: &[Changes],
-        granted: &[(SagaId, Standing)],
+        granted: &[(SagaId, CurrentProgress)],
         now: Timestamp,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), Aborted> {
         for saga in self.claims.iter().filter_map(|claim| claim.start.as_ref()) {
             let is_granted = granted.iter().any(|(id, _)| *id == saga.id);
             let has_moved =
@@ -182,28 +211,28 @@ impl Transact {
 
 impl Savepoints {
     /// Sets one, if that is still to be done. The first one lies around the whole job where nothing was written before it.
-    fn set(&mut self, session: &Session) -> Result<(), Stopped> {
-        if self.last.is_some() && self.is_fresh {
+    fn set(&mut self, session: &Session) -> Result<(), Aborted> {
+        if self.last.is_some() && self.is_unused {
             return Ok(());
         }
         self.close_handler(session)?;
         let is_around = self.last.is_none() && !self.has_written;
         let savepoint = if is_around { JOB } else { HANDLER };
         session.set(savepoint)?;
-        self.is_around |= is_around;
-        (self.last, self.is_fresh) = (Some(savepoint), true);
+        self.covers_job |= is_around;
+        (self.last, self.is_unused) = (Some(savepoint), true);
         Ok(())
     }
 
-    fn roll_back(&mut self, session: &mut Session) -> Result<(), Stopped> {
+    fn roll_back(&mut self, session: &mut Session) -> Result<(), Aborted> {
         let none = || conflict("a handler failed that was to have no savepoint".to_owned());
         session.roll_back_to(self.last.ok_or_else(none)?)?;
-        self.is_fresh = true;
+        self.is_unused = true;
         Ok(())
     }
 
     /// A savepoint copies every page that is written behind it, so it ends with its handlers.
-    fn close_handler(&mut self, session: &Session) -> Result<(), Stopped> {
+    fn close_handler(&mut self, session: &Session) -> Result<(), Aborted> {
         if self.last.take_if(|last| *last == HANDLER).is_some() {
             session.release(HANDLER)?;
         }
@@ -211,43 +240,43 @@ impl Savepoints {
     }
 
     /// Takes back all that the job wrote, if that can be done without its group.
-    fn leave(&self, session: &mut Session) -> Flow {
-        match self.is_around {
+    fn undo_job(&self, session: &mut Session) -> JobFlow {
+        match self.covers_job {
             // Without its savepoint there is nothing to go back to, but then it wrote nothing either, or all is lost.
-            true if session.roll_back_to(JOB).and_then(|()| session.release(JOB)).is_err() => Flow::Broken,
-            false if self.has_written => Flow::Spoilt,
-            _ => Flow::GoOn,
+            true if session.roll_back_to(JOB).and_then(|()| session.release(JOB)).is_err() => JobFlow::RetryAlone,
+            false if self.has_written => JobFlow::Fail,
+            _ => JobFlow::Continue,
         }
     }
 }
 
 impl Job for Transact {
-    fn run(&mut self, session: &mut Session) -> Flow {
+    fn run(&mut self, session: &mut Session) -> JobFlow {
         let runtime = self.runtime.clone();
         let _entered = runtime.as_ref().map(Handle::enter);
         let ran = catch_unwind(AssertUnwindSafe(|| self.transact(session)));
         let stopped = match ran {
             Ok(Ok(())) => {
                 self.answer = Some(Ok(()));
-                return Flow::GoOn;
+                return JobFlow::Continue;
             }
             Ok(Err(stopped)) => stopped,
-            Err(panic) => Stopped::from(panicked(OPERATION, &*panic)),
+            Err(panic) => Aborted::from(panicked(OPERATION, &*panic)),
         };
         self.answer = Some(Err(stopped.error));
-        match stopped.flow {
-            Stop::WithGroup => Flow::Broken,
-            Stop::ForGood => Flow::Spoilt,
-            Stop::Alone => self.savepoints.leave(session),
+        match stopped.scope {
+            AbortScope::Group => JobFlow::RetryAlone,
+            AbortScope::Permanent => JobFlow::Fail,
+            AbortScope::Job => self.savepoints.undo_job(session),
         }
     }
 
-    fn settle(self: Box<Self>, fate: Fate<'_>) {
+    fn complete(self: Box<Self>, fate: Completion<'_>) {
         let Self { claims, body, answer, reply, .. } = *self;
-        release(body);
+        drop_callers_value(body);
         let answer = match fate {
-            Fate::Answered => answer.unwrap_or_else(|| Err(unanswered(OPERATION).into())),
-            Fate::Failed(error) => {
+            Completion::Answered => answer.unwrap_or_else(|| Err(unanswered(OPERATION).into())),
+            Completion::Failed(error) => {
                 // Alone in its transaction, the only handler is to blame for what the commit refused.
                 let error = error.error(OPERATION);
                 let is_to_blame = claims.len() == 1 && error.kind() == StoreErrorKind::Other;
@@ -260,7 +289,7 @@ impl Job for Transact {
 }
 
 /// Where the claim's saga stands, if the claim is granted.
-fn grant(conn: &Connection, claim: &Claim) -> rusqlite::Result<Option<Standing>> {
+fn grant(conn: &Connection, claim: &Claim) -> rusqlite::Result<Option<CurrentProgress>> {
     let row = conn
         .prepare_cached(
             "SELECT p.status, p.version FROM saga_work w, saga_progress p WHERE w.id = ?1 AND w.epoch = ?2 \
@@ -275,7 +304,9 @@ fn grant(conn: &Connection, claim: &Claim) -> rusqlite::Result<Option<Standing>>
                 claim.key.as_str(),
                 claim.step.as_str(),
             ),
-            |row| Ok(Standing { status: rows::status(row, 0)?, version: rows::unsigned(row, 1)?, is_new: false }),
+            |row| {
+                Ok(CurrentProgress { status: rows::status(row, 0)?, version: rows::unsigned(row, 1)?, is_new: false })
+            },
         )
         .optional()?;
     let wanted = match claim.kind {
@@ -286,20 +317,20 @@ fn grant(conn: &Connection, claim: &Claim) -> rusqlite::Result<Option<Standing>>
 }
 
 /// Starts the saga of a claim, without its progress: that is written once it is known.
-fn begin(session: &mut Session, saga: &NewSaga) -> Result<Option<Standing>, Stopped> {
+fn begin(session: &mut Session, saga: &NewSaga) -> Result<Option<CurrentProgress>, Aborted> {
     let now = session.now();
     let definition = session.definitions.number(&session.conn, &saga.definition)?;
     let is_new = insert_saga(&session.conn, saga, saga.id, definition, now)?;
-    Ok(is_new.then_some(Standing { status: Status::Running, version: 1, is_new: true }))
+    Ok(is_new.then_some(CurrentProgress { status: Status::Running, version: 1, is_new: true }))
 }
 
 /// Finds out what a handler did to the transaction.
-fn look_after(session: &Session, index: usize) -> Result<(), Stopped> {
+fn check_transaction(session: &Session, index: usize) -> Result<(), Aborted> {
     let is_gone = session.conn.is_autocommit();
-    if session.guard.was_ended() {
+    if session.authorizer.tried_to_end_transaction() {
         let error =
             StoreError::new(StoreErrorKind::Misuse, OPERATION, "a handler ended the transaction that it was given");
-        let mut stopped = Stopped::blame(index, error, if is_gone { Stop::ForGood } else { Stop::Alone });
+        let mut stopped = Aborted::blame(index, error, if is_gone { AbortScope::Permanent } else { AbortScope::Job });
         stopped.error.ended_transaction = true;
         return Err(stopped);
     }
@@ -307,21 +338,21 @@ fn look_after(session: &Session, index: usize) -> Result<(), Stopped> {
         return Ok(());
     }
     // SQLite rolled back by itself. A time limit is the handler's own fault; a full disk may be another's.
-    let (detail, stop) = if session.guard.was_interrupted() {
-        ("a statement ran past the handler's time limit, and SQLite rolled back", Stop::ForGood)
+    let (detail, stop) = if session.authorizer.was_interrupted() {
+        ("a statement ran past the handler's time limit, and SQLite rolled back", AbortScope::Permanent)
     } else {
-        ("SQLite rolled the transaction back by itself", Stop::WithGroup)
+        ("SQLite rolled the transaction back by itself", AbortScope::Group)
     };
     let error = StoreError::new(StoreErrorKind::Unavailable, OPERATION, detail);
-    Err(Stopped::blame(index, error, stop))
+    Err(Aborted::blame(index, error, stop))
 }
 
 /// Where the sagas of these changes stand, and those that are not where they were thought to be.
 fn compare(
     conn: &Connection,
     changes: &[Changes],
-    granted: &[(SagaId, Standing)],
-) -> Result<(Vec<Option<Standing>>, Vec<MovedSaga>), Stopped> {
+    granted: &[(SagaId, CurrentProgress)],
+) -> Result<(Vec<Option<CurrentProgress>>, Vec<MovedSaga>), Aborted> {
     let mut standings = Vec::with_capacity(changes.len());
     let mut moved = Vec::new();
     for change in changes {
@@ -332,7 +363,7 @@ fn compare(
         let known = granted.iter().find(|(saga, _)| *saga == advance.id).map(|(_, standing)| *standing);
         let stands = match known {
             Some(standing) => standing,
-            None => standing(conn, OPERATION, advance.id)?,
+            None => current_progress(conn, OPERATION, advance.id)?,
         };
         if stands.version != advance.expected {
             let saga = saga_by_id(conn, advance.id)?;
@@ -348,26 +379,26 @@ fn conflict(met: String) -> StoreError {
     StoreError::new(StoreErrorKind::Conflict, OPERATION, met)
 }
 
-impl Stopped {
-    fn blame(index: usize, error: StoreError, flow: Stop) -> Self {
-        Self { error: TransactError { error, culprit: Some(index), ended_transaction: false }, flow }
+impl Aborted {
+    fn blame(index: usize, error: StoreError, flow: AbortScope) -> Self {
+        Self { error: TransactError { error, culprit: Some(index), ended_transaction: false }, scope: flow }
     }
 }
 
 /// An error that the store met itself: what was written is taken back, and the others go on.
-impl From<StoreError> for Stopped {
+impl From<StoreError> for Aborted {
     fn from(error: StoreError) -> Self {
-        Self { error: error.into(), flow: Stop::Alone }
+        Self { error: error.into(), scope: AbortScope::Job }
     }
 }
 
-impl From<rusqlite::Error> for Stopped {
+impl From<rusqlite::Error> for Aborted {
     fn from(error: rusqlite::Error) -> Self {
-        Self { error: store_error(OPERATION, error).into(), flow: Stop::WithGroup }
+        Self { error: store_error(OPERATION, error).into(), scope: AbortScope::Group }
     }
 }
 
-impl From<Failure> for Stopped {
+impl From<Failure> for Aborted {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Sql(error) => error.into(),

@@ -69,7 +69,7 @@ impl StoreHarness for Sqlite {
     }
 
     fn doubtful(&self, store: &SqliteStore, commits: bool) -> Option<SqliteStore> {
-        Some(store.doubtful(commits))
+        Some(store.with_lost_commit(commits))
     }
 }
 

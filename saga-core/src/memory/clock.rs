@@ -1,3 +1,5 @@
+//! The clock of the store.
+
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;

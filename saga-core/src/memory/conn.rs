@@ -1,10 +1,13 @@
+//! The connection that steps take.
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use super::data::Data;
 use super::locks::{Lock, TxId};
-use super::store::Shared;
+use super::shared::Shared;
+use super::table::as_counter;
 use crate::store::{NewMessage, NewSaga, Timestamp};
 
 /// The connection that steps on a [`MemoryStore`](super::MemoryStore) take by `&mut`: a table of named values and a log.
@@ -37,13 +40,6 @@ pub(super) enum TxState {
     Ended,
 }
 
-/// The rows of the business table of a [`MemoryStore`](super::MemoryStore).
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct MemoryTable {
-    rows: BTreeMap<String, Vec<u8>>,
-    log: Vec<Vec<u8>>,
-}
-
 /// Another open transaction wrote this row; or the transaction met such a conflict before, or has ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("could not write {row:?}: another transaction holds it, or this one cannot commit any more")]
@@ -61,34 +57,12 @@ pub(super) struct Savepoint {
     messages: usize,
 }
 
-impl MemoryTable {
-    /// The value of that name.
-    pub fn get(&self, name: &str) -> Option<&[u8]> {
-        self.rows.get(name).map(Vec::as_slice)
-    }
-
-    /// The counter of that name; one that nobody added to is 0.
-    pub fn counter(&self, name: &str) -> i64 {
-        as_counter(self.get(name))
-    }
-
-    /// Every row, by name.
-    pub fn rows(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.rows.iter().map(|(name, value)| (name.as_str(), value.as_slice()))
-    }
-
-    /// What was logged, in the order of the commits.
-    pub fn log(&self) -> &[Vec<u8>] {
-        &self.log
-    }
-}
-
 impl MemoryConn {
     /// The value of that name, as it is committed or as this transaction wrote it.
     pub fn get(&self, name: &str) -> Option<Vec<u8>> {
         match self.writes.get(name) {
             Some(own) => own.clone(),
-            None => self.shared.lock().table.rows.get(name).cloned(),
+            None => self.shared.lock().table.get(name).map(<[u8]>::to_vec),
         }
     }
 
@@ -189,12 +163,9 @@ impl MemoryConn {
         let now = self.shared.now();
         let mut data = self.shared.lock();
         for (name, value) in std::mem::take(&mut self.writes) {
-            match value {
-                Some(value) => data.table.rows.insert(name, value),
-                None => data.table.rows.remove(&name),
-            };
+            data.table.set(name, value);
         }
-        data.table.log.append(&mut self.log);
+        data.table.append_log(&mut self.log);
         for saga in self.starts.drain(..) {
             data.insert_saga(saga, now);
         }
@@ -238,8 +209,4 @@ impl fmt::Debug for MemoryConn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryConn").field("state", &self.state).finish_non_exhaustive()
     }
-}
-
-fn as_counter(value: Option<&[u8]>) -> i64 {
-    value.and_then(|value| value.try_into().ok()).map_or(0, i64::from_be_bytes)
 }

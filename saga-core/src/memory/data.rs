@@ -1,16 +1,18 @@
+//! Everything that a store in memory keeps.
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::clock::Moment;
-use super::conn::MemoryTable;
+use super::dead_letter_table::DeadLetterTable;
 use super::hashing::QuickMap;
-use super::inbox::Received;
-use super::letters::Letters;
+use super::live_members::LiveMembers;
 use super::locks::Locks;
-use super::outbox::OutboxData;
+use super::outbox_table::OutboxTable;
+use super::table::MemoryTable;
+use super::work_row::WorkRow;
 use crate::key::{Key, StepId, Tenant};
 use crate::store::{
-    ClaimedWork, DefinitionId, HistoryEntry, Lease, MemberId, Message, NewSaga, NewWork, Reported, SagaId, SagaRow,
-    StepRecord, StoredDefinition, Timestamp, WorkId, WorkKind, WorkRef, WorkStatus,
+    DefinitionId, HistoryEntry, Lease, Message, MessageId, NewSaga, NewWork, SagaId, SagaRow, StepRecord,
+    StoredDefinition, Timestamp, WorkId, WorkRef,
 };
 
 /// Everything that is committed, and who holds which row. What is ever gone through is ordered, so that two runs do the same.
@@ -25,12 +27,13 @@ pub(super) struct Data {
     pub(super) work: BTreeMap<WorkId, WorkRow>,
     /// The work rows by when they are due.
     pub(super) due: BTreeSet<(Timestamp, WorkId)>,
-    pub(super) members: Living,
-    pub(super) outbox: OutboxData,
-    pub(super) received: Received,
-    pub(super) letters: Letters,
+    pub(super) members: LiveMembers,
+    pub(super) outbox: OutboxTable,
+    /// The ids that were received, with the time and the row that keeps the message.
+    pub(super) received: BTreeMap<MessageId, (Timestamp, WorkId)>,
+    pub(super) dead_letters: DeadLetterTable,
     /// What people did, in the order in which it was written down.
-    pub(super) acts: Vec<(Timestamp, HistoryEntry)>,
+    pub(super) audit_log: Vec<(Timestamp, HistoryEntry)>,
     pub(super) table: MemoryTable,
     pub(super) locks: Locks,
 }
@@ -41,63 +44,6 @@ pub(super) struct SagaData {
     pub(super) row: SagaRow,
     pub(super) history: Vec<(Timestamp, HistoryEntry)>,
     pub(super) work: BTreeSet<WorkId>,
-}
-
-/// A lease that was given.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Held {
-    pub(super) owner: MemberId,
-    pub(super) until: Timestamp,
-}
-
-impl Held {
-    pub(super) fn new(lease: Lease, now: Timestamp) -> Self {
-        Self { owner: lease.owner, until: now.plus(lease.ttl) }
-    }
-}
-
-/// A row of `work`.
-#[derive(Debug)]
-pub(super) struct WorkRow {
-    pub(super) kind: WorkKind,
-    pub(super) saga: SagaId,
-    pub(super) tenant: Tenant,
-    pub(super) key: Key,
-    pub(super) step: StepId,
-    pub(super) definition: DefinitionId,
-    pub(super) payload: Option<Vec<u8>>,
-    pub(super) due_at: Timestamp,
-    pub(super) epoch: u64,
-    pub(super) lease: Option<Held>,
-    pub(super) attempts: u32,
-    pub(super) maybe: bool,
-    pub(super) suspect: bool,
-    /// The epoch under which nobody has begun the row yet, nor an owner that vanished before.
-    pub(super) waiting: Option<u64>,
-    pub(super) retrying_since: Option<Timestamp>,
-    pub(super) error: Option<String>,
-    pub(super) late: Option<Vec<u8>>,
-    pub(super) reported: Option<Reported>,
-    /// Set in a row that keeps a received message; it has no saga, no step and no definition.
-    pub(super) message: Option<Message>,
-}
-
-/// The members and until when they live.
-#[derive(Debug, Default)]
-pub(super) struct Living {
-    pub(super) until: BTreeMap<MemberId, Timestamp>,
-    pub(super) joined: i64,
-}
-
-impl Living {
-    pub(super) fn lives(&self, member: MemberId, now: Timestamp) -> bool {
-        self.until.get(&member).is_some_and(|until| *until > now)
-    }
-
-    /// Whether a lease still keeps others away.
-    pub(super) fn holds(&self, lease: Held, now: Timestamp) -> bool {
-        lease.until > now && self.lives(lease.owner, now)
-    }
 }
 
 impl Data {
@@ -135,7 +81,7 @@ impl Data {
     }
 
     pub(super) fn insert_saga(&mut self, saga: NewSaga, now: Timestamp) {
-        let row = saga_row(&saga, now);
+        let row = SagaRow::started(&saga, now);
         self.keys.insert((row.tenant.clone(), row.key.clone()), row.id);
         self.sagas.insert(row.id, SagaData { row, history: Vec::new(), work: BTreeSet::new() });
         for command in saga.commands {
@@ -144,33 +90,19 @@ impl Data {
     }
 
     pub(super) fn insert_work(&mut self, new: NewWork, now: Timestamp) {
-        let due_at = now.plus(new.due_in);
-        self.due.insert((due_at, new.id));
         if let Some(saga) = self.sagas.get_mut(&new.saga) {
             saga.work.insert(new.id);
         }
-        let row = WorkRow {
-            kind: new.kind,
-            saga: new.saga,
-            tenant: new.tenant,
-            key: new.key,
-            step: new.step,
-            definition: new.definition,
-            payload: new.payload,
-            due_at,
-            epoch: 1,
-            lease: new.lease.map(|lease| Held::new(lease, now)),
-            attempts: new.tried.as_ref().map_or(0, |tried| tried.attempts),
-            maybe: false,
-            suspect: false,
-            waiting: None,
-            retrying_since: new.tried.is_some().then_some(now),
-            error: new.tried.map(|tried| tried.error),
-            late: None,
-            reported: None,
-            message: None,
-        };
-        self.work.insert(new.id, row);
+        let (id, row) = (new.id, WorkRow::of_command(new, now));
+        self.due.insert((row.due_at, id));
+        self.work.insert(id, row);
+    }
+
+    /// Keeps a message in a row of its own, whether or not its id was received before.
+    pub(super) fn insert_message(&mut self, id: WorkId, message: Message, lease: Option<Lease>, now: Timestamp) {
+        self.received.insert(message.id, (now, id));
+        self.due.insert((now, id));
+        self.work.insert(id, WorkRow::of_message(message, lease, now));
     }
 
     pub(super) fn delete_work(&mut self, id: WorkId) {
@@ -179,64 +111,5 @@ impl Data {
         if let Some(saga) = self.sagas.get_mut(&row.saga) {
             saga.work.remove(&id);
         }
-    }
-}
-
-impl WorkRow {
-    /// Whether certainly nobody has begun it.
-    pub(super) fn waits(&self) -> bool {
-        self.waiting == Some(self.epoch)
-    }
-
-    pub(super) fn claimed(&self, id: WorkId, now: Timestamp) -> ClaimedWork {
-        ClaimedWork {
-            work: WorkRef { id, epoch: self.epoch },
-            kind: self.kind,
-            saga: self.saga,
-            step: self.step.clone(),
-            attempts: self.attempts,
-            in_doubt: self.maybe,
-            recovered: self.suspect,
-            began: false,
-            retrying_for: self.retrying_since.map(|since| now.since(since)),
-            payload: self.payload.clone(),
-            late: self.late.clone(),
-            reported: self.reported.clone(),
-        }
-    }
-
-    pub(super) fn status(&self, id: WorkId) -> WorkStatus {
-        WorkStatus {
-            work: WorkRef { id, epoch: self.epoch },
-            kind: self.kind,
-            step: self.step.clone(),
-            attempts: self.attempts,
-            in_doubt: self.maybe,
-            due_at: self.due_at,
-            owner: self.lease.map(|lease| lease.owner),
-            retrying_since: self.retrying_since,
-            error: self.error.clone(),
-            payload: self.payload.clone(),
-            reported: self.reported.clone(),
-        }
-    }
-}
-
-/// A new saga as it is stored.
-pub(super) fn saga_row(saga: &NewSaga, now: Timestamp) -> SagaRow {
-    SagaRow {
-        id: saga.id,
-        tenant: saga.tenant.clone(),
-        key: saga.key.clone(),
-        definition: saga.definition.clone(),
-        digest: saga.digest,
-        status: saga.status,
-        version: 1,
-        state: saga.state.clone(),
-        input: saga.input.clone(),
-        input_hash: saga.input_hash.clone(),
-        started_at: now,
-        advanced_at: now,
-        ended_at: saga.status.is_ended().then_some(now),
     }
 }

@@ -1,3 +1,5 @@
+//! Hints between the handles of a store.
+
 use super::MemoryStore;
 use crate::store::{Hint, Hints, Listener};
 

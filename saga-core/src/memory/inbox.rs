@@ -1,20 +1,18 @@
-use std::collections::BTreeMap;
+//! The inbox of the store.
+
 use std::time::Duration;
 
 use async_trait::async_trait;
 
 use super::MemoryStore;
+use super::claims::is_free;
 use super::clock::Moment;
-use super::data::{Data, Held, WorkRow};
-use super::work::is_free;
-use crate::key::{Key, StepId};
+use super::data::Data;
+use super::work_row::{HeldLease, WorkRow};
 use crate::store::{
-    ClaimedMessage, ClaimedMessages, DefinitionId, Inbox, Lease, Message, MessageId, NewReceived, ReceivedBatch,
-    SagaId, StoreError, StoreErrorKind, Timestamp, WorkId, WorkKind, WorkRef,
+    ClaimedMessage, ClaimedMessages, Inbox, Lease, MessageId, NewReceived, ReceivedBatch, StoreError, StoreErrorKind,
+    Timestamp, WorkId, WorkRef,
 };
-
-/// The ids that were received, with the time and the row that kept the message.
-pub(super) type Received = BTreeMap<MessageId, (Timestamp, WorkId)>;
 
 #[async_trait]
 impl Inbox for MemoryStore {
@@ -58,40 +56,10 @@ impl Inbox for MemoryStore {
     }
 }
 
-impl Data {
-    /// Keeps a message in a row of its own, whether or not its id was received before.
-    pub(super) fn insert_message(&mut self, id: WorkId, message: Message, lease: Option<Lease>, now: Timestamp) {
-        self.received.insert(message.id, (now, id));
-        self.due.insert((now, id));
-        let row = WorkRow {
-            kind: WorkKind::Do,
-            saga: SagaId(0),
-            tenant: message.tenant.clone(),
-            key: Key::none(),
-            step: StepId::from_stored(""),
-            definition: DefinitionId { name: "".into(), version: 0 },
-            payload: None,
-            due_at: now,
-            epoch: 1,
-            lease: lease.map(|lease| Held::new(lease, now)),
-            attempts: 0,
-            maybe: false,
-            suspect: false,
-            waiting: None,
-            retrying_since: None,
-            error: None,
-            late: None,
-            reported: None,
-            message: Some(message),
-        };
-        self.work.insert(id, row);
-    }
-}
-
 fn claim(data: &mut Data, lease: Lease, limit: usize, now: Timestamp) -> ClaimedMessages {
     let mut claimed = ClaimedMessages { now, ..ClaimedMessages::default() };
     for (due_at, id) in &data.due {
-        let Some(WorkRow { message: Some(message), epoch, attempts, suspect, .. }) = data.work.get(id) else {
+        let Some(WorkRow { message: Some(message), epoch, attempts, recovered, .. }) = data.work.get(id) else {
             continue;
         };
         if !is_free(data, *id, now) {
@@ -102,16 +70,16 @@ fn claim(data: &mut Data, lease: Lease, limit: usize, now: Timestamp) -> Claimed
             break;
         }
         let work = WorkRef { id: *id, epoch: epoch + 1 };
-        let (attempts, suspect) = (*attempts, *suspect);
-        claimed.messages.push(ClaimedMessage { work, message: message.clone(), attempts, recovered: suspect });
+        let (attempts, recovered) = (*attempts, *recovered);
+        claimed.messages.push(ClaimedMessage { work, message: message.clone(), attempts, recovered });
     }
     for taken in &mut claimed.messages {
         let Some(row) = data.work.get_mut(&taken.work.id) else { continue };
         // Only a lease that nobody gave back is still written on a free row: its owner vanished.
-        row.suspect |= row.lease.is_some();
+        row.recovered |= row.lease.is_some();
         row.epoch = taken.work.epoch;
-        row.lease = Some(Held::new(lease, now));
-        taken.recovered = row.suspect;
+        row.lease = Some(HeldLease::new(lease, now));
+        taken.recovered = row.recovered;
     }
     claimed
 }

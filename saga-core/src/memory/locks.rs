@@ -1,9 +1,13 @@
+//! The locks that open transactions hold.
+
 use std::collections::BTreeSet;
 
 use super::hashing::QuickMap;
-use super::outbox::OrderingKey;
 use crate::key::{Key, StepId, Tenant};
 use crate::store::{SagaId, WorkId};
+
+/// What messages are sent in order by: the tenant, the aggregate type and the aggregate id.
+pub(super) type OrderingKey = (Tenant, String, String);
 
 /// A transaction that is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,23 +1,25 @@
+//! The members of the store.
+
 use std::time::Duration;
 
 use async_trait::async_trait;
 
 use super::MemoryStore;
+use super::claims::is_locked;
 use super::clock::Moment;
-use super::data::{Living, WorkRow};
-use super::work::is_locked;
-use crate::store::{Incarnation, MemberId, Members, StoreError, Timestamp, WorkId};
+use super::work_row::WorkRow;
+use crate::store::{Incarnation, MemberId, Members, StoreError, WorkId};
 
 #[async_trait]
 impl Members for MemoryStore {
     async fn join(&self, ttl: Duration) -> Result<Incarnation, StoreError> {
-        self.writing("join", |data, now| Some(Ok(join(&mut data.members, ttl, now)))).await
+        self.writing("join", |data, now| Some(Ok(data.members.join(ttl, now)))).await
     }
 
     async fn rejoin(&self, former: MemberId, ttl: Duration) -> Result<Incarnation, StoreError> {
         self.writing("rejoin", |data, now| {
             data.members.until.remove(&former);
-            let joined = join(&mut data.members, ttl, now);
+            let joined = data.members.join(ttl, now);
             let held = |row: &WorkRow| row.lease.is_some_and(|lease| lease.owner == former);
             let left: Vec<WorkId> = data.work.iter().filter(|(_, row)| held(row)).map(|(id, _)| *id).collect();
             for id in left.into_iter().filter(|id| !is_locked(data, *id)).collect::<Vec<_>>() {
@@ -32,7 +34,7 @@ impl Members for MemoryStore {
 
     async fn beat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
         self.writing("beat", |data, now| {
-            let lives = data.members.lives(member, now);
+            let lives = data.members.is_alive(member, now);
             if lives {
                 data.members.until.insert(member, now.plus(ttl));
             }
@@ -48,14 +50,4 @@ impl Members for MemoryStore {
         })
         .await
     }
-}
-
-fn join(members: &mut Living, ttl: Duration, now: Timestamp) -> Incarnation {
-    // The dead need no row: a member without one is dead.
-    members.until.retain(|_, until| *until > now);
-    let others = u32::try_from(members.until.len()).unwrap_or(u32::MAX);
-    members.joined += 1;
-    let member = MemberId(members.joined);
-    members.until.insert(member, now.plus(ttl));
-    Incarnation { member, others }
 }

@@ -5,31 +5,40 @@
 //! committed and what its own transaction wrote, a row that another open transaction holds is skipped by a claim and
 //! waited for by a write, and whoever comes second with a compare-and-set misses.
 
-mod apply;
+mod changes;
+mod claims;
 mod clock;
+mod commit_hook;
 mod conn;
 mod data;
+mod dead_letter_table;
+mod dead_letters;
 mod definitions;
 mod hashing;
 mod hints;
-mod hook;
 mod inbox;
-mod letters;
+mod live_members;
 mod locks;
 mod members;
+mod migrate_saga;
 mod outbox;
-mod queue;
+mod outbox_table;
 mod records;
 mod sagas;
+mod shared;
 mod start_in;
 mod store;
-mod transact;
+mod table;
+mod transaction;
 mod transport;
+mod transport_queue;
 mod work;
+mod work_row;
 
-pub use self::conn::{MemoryConflict, MemoryConn, MemoryTable};
 #[doc(hidden)]
-pub use self::hook::{CommitFate, CommitHook, CommitPoint, PendingCommit};
+pub use self::commit_hook::{CommitFate, CommitHook, CommitPoint, PendingCommit};
+pub use self::conn::{MemoryConflict, MemoryConn};
 pub use self::start_in::MemoryTransaction;
 pub use self::store::MemoryStore;
+pub use self::table::MemoryTable;
 pub use self::transport::{GivenUp, MemoryTransport, REJECTIONS_MAX};

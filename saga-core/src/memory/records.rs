@@ -1,7 +1,9 @@
+//! The step records of the store.
+
 use async_trait::async_trait;
 
 use super::MemoryStore;
-use super::apply::{apply, blocked, miss, refuse_misuse};
+use super::changes::{apply, blocked, miss, refuse_misuse};
 use crate::key::{Key, StepId, Tenant};
 use crate::store::{Applied, Changes, Records, StepRecord, StoreError};
 

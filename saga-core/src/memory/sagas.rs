@@ -1,15 +1,18 @@
+//! The sagas of the store.
+
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use async_trait::async_trait;
 
 use super::MemoryStore;
-use super::data::{Data, WorkRow};
+use super::data::Data;
 use super::locks::Lock;
+use super::work_row::WorkRow;
 use crate::key::{Key, Tenant};
 use crate::store::{
     AuditFilter, AuditRow, NewSaga, SagaFilter, SagaId, SagaProgress, SagaRow, SagaWithSteps, Sagas, Started, Status,
-    StoreError, StoreErrorKind, Timestamp, WorkKind,
+    StoreError, StoreErrorKind, Timestamp, WorkKind, WorkStatus,
 };
 
 #[async_trait]
@@ -34,7 +37,7 @@ impl Sagas for MemoryStore {
     async fn saga_with_steps(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaWithSteps>, StoreError> {
         self.reading("saga_with_steps", |data, _| {
             let saga = data.saga_of(tenant, key)?;
-            let work = saga.work.iter().filter_map(|id| Some(data.work.get(id)?.status(*id)));
+            let work = saga.work.iter().filter_map(|id| Some(WorkStatus::from((*id, data.work.get(id)?))));
             Some(SagaWithSteps {
                 saga: saga.row.clone(),
                 records: data.records_of(tenant, key),
@@ -96,8 +99,8 @@ impl Sagas for MemoryStore {
 
     async fn acts(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
         self.reading("acts", |data, _| {
-            let numbers = 1..=i64::try_from(data.acts.len()).unwrap_or(i64::MAX);
-            let acts = numbers.rev().zip(data.acts.iter().rev());
+            let numbers = 1..=i64::try_from(data.audit_log.len()).unwrap_or(i64::MAX);
+            let acts = numbers.rev().zip(data.audit_log.iter().rev());
             let acts = acts.filter(|(number, _)| filter.before.is_none_or(|before| *number < before));
             let acts = acts.filter_map(|(number, (at, entry))| {
                 let saga = &data.sagas.get(&entry.saga)?.row;

@@ -1,12 +1,14 @@
+//! Transactions of the application, and what is started and published in them.
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use super::conn::{MemoryConn, TxState};
-use super::data::{Data, saga_row};
+use super::data::Data;
 use super::locks::{Lock, TxId};
 use super::{MemoryConflict, MemoryStore};
-use crate::store::{NewMessage, NewSaga, SagaId, StartIn, Started, StoreError, StoreErrorKind, WorkId};
+use crate::store::{NewMessage, NewSaga, SagaId, SagaRow, StartIn, Started, StoreError, StoreErrorKind, WorkId};
 
 /// A transaction that the application opened itself. Dropping it rolls it back.
 #[derive(Debug)]
@@ -46,7 +48,7 @@ impl StartIn for MemoryStore {
         self.check_open(conn, "start_in")?;
         let same_key = |own: &&NewSaga| own.tenant == saga.tenant && own.key == saga.key;
         if let Some(own) = conn.starts.iter().find(same_key) {
-            return Ok(Started::AlreadyExists(Box::new(saga_row(own, self.shared.now()))));
+            return Ok(Started::AlreadyExists(Box::new(SagaRow::started(own, self.shared.now()))));
         }
         let mut saga = saga;
         let tx = conn.tx;

@@ -1,14 +1,14 @@
+//! The store in memory, and how its calls read and write.
+
 use std::fmt;
-use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Notify;
-
 use super::clock::Clock;
-use super::conn::MemoryTable;
+use super::commit_hook::{CommitFate, CommitHook, CommitPoint};
 use super::data::Data;
-use super::hook::{CommitFate, CommitHook, CommitPoint};
+use super::shared::Shared;
+use super::table::MemoryTable;
 use crate::env::Environment;
 use crate::store::{HintBoard, StoreError, StoreErrorKind, Timestamp};
 
@@ -31,13 +31,6 @@ pub struct MemoryStore {
     pub(super) shared: Arc<Shared>,
     pub(super) hook: Option<Arc<dyn CommitHook>>,
     pub(super) hints: Option<HintBoard>,
-}
-
-/// What the handles share.
-pub(super) struct Shared {
-    data: Mutex<Data>,
-    unlocked: Notify,
-    clock: Clock,
 }
 
 impl MemoryStore {
@@ -72,8 +65,7 @@ impl MemoryStore {
     }
 
     fn on(clock: Clock) -> Self {
-        let shared = Shared { data: Mutex::new(Data::default()), unlocked: Notify::new(), clock };
-        Self { shared: Arc::new(shared), hook: None, hints: None }
+        Self { shared: Arc::new(Shared::new(clock)), hook: None, hints: None }
     }
 
     /// Asks the hook.
@@ -133,38 +125,6 @@ impl Default for MemoryStore {
 impl fmt::Debug for MemoryStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MemoryStore").finish_non_exhaustive()
-    }
-}
-
-impl Shared {
-    /// The data. What a panic left behind is as good as before: every change is made behind all checks.
-    pub(super) fn lock(&self) -> MutexGuard<'_, Data> {
-        self.data.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn now(&self) -> Timestamp {
-        self.clock.now()
-    }
-
-    /// A transaction has ended: whoever waits looks again.
-    pub(super) fn wake(&self) {
-        self.unlocked.notify_waiters();
-    }
-
-    /// Makes the attempt until it answers. No lock on the data is held while it waits.
-    pub(super) async fn when_unlocked<T>(&self, mut attempt: impl FnMut(&mut Data, Timestamp) -> Option<T>) -> T {
-        if let Some(answer) = attempt(&mut self.lock(), self.now()) {
-            return answer;
-        }
-        loop {
-            let mut unlocked = pin!(self.unlocked.notified());
-            // Registered before the attempt, so that a transaction that ends in between is not missed.
-            unlocked.as_mut().enable();
-            if let Some(answer) = attempt(&mut self.lock(), self.now()) {
-                return answer;
-            }
-            unlocked.await;
-        }
     }
 }
 

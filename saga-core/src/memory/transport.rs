@@ -1,10 +1,12 @@
+//! The transport in memory.
+
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 
-use super::queue::{Call, Item, Queue};
+use super::transport_queue::{Call, Item, Queue};
 use crate::log;
 use crate::transport::{
     DeadLetterInfo, Delivery, Incoming, Message, MessageKind, Settlement, Subscription, Transport, TransportError,
@@ -162,15 +164,7 @@ impl Broker {
                 continue;
             }
             for queue in self.queues.values_mut().filter(|queue| queue.topics.contains(&message.topic)) {
-                let item = Item {
-                    message: Arc::clone(&message),
-                    call: Arc::clone(&call),
-                    index,
-                    rejections: 0,
-                    redelivered: false,
-                    death: None,
-                };
-                queue.put(self.sent, item);
+                queue.put(self.sent, Item::new(Arc::clone(&message), Arc::clone(&call), index));
             }
         }
         call.settle(sent.len(), true);

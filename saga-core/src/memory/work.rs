@@ -1,13 +1,14 @@
-use std::collections::BTreeSet;
+//! The work of the store.
+
 use std::ops::Range;
 use std::time::Duration;
 
 use async_trait::async_trait;
 
 use super::MemoryStore;
+use super::claims::{claim, claim_where, is_free, is_locked};
 use super::clock::Moment;
-use super::data::{Data, Held, WorkRow};
-use super::locks::Lock;
+use super::work_row::{HeldLease, WorkRow};
 use crate::store::{
     ClaimRequest, Claimed, DefinitionId, Ids, Lease, Reported, ShareRequest, StoreError, Timestamp, Work, WorkId,
     WorkRef,
@@ -44,15 +45,15 @@ impl Work for MemoryStore {
     }
 
     async fn renew(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
-        self.for_each("renew", work, |row, now| row.lease = Some(Held::new(lease, now))).await
+        self.for_each("renew", work, |row, now| row.lease = Some(HeldLease::new(lease, now))).await
     }
 
     async fn begin(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
         self.for_each("begin", work, |row, now| {
             // Nobody who vanished had begun a row that waits.
-            row.suspect &= !row.waits();
+            row.recovered &= !row.waits();
             row.waiting = None;
-            row.lease = Some(Held::new(lease, now));
+            row.lease = Some(HeldLease::new(lease, now));
         })
         .await
     }
@@ -86,7 +87,7 @@ impl Work for MemoryStore {
             let Some(row) = data.held_work(work).filter(is_last) else { return Some(Ok(false)) };
             row.reported = Some(Reported { number, at: now, progress: progress.to_vec() });
             if let Some(lease) = lease {
-                row.lease = Some(Held::new(lease, now));
+                row.lease = Some(HeldLease::new(lease, now));
             }
             Some(Ok(true))
         })
@@ -150,76 +151,4 @@ impl MemoryStore {
         })
         .await
     }
-}
-
-fn claim(data: &mut Data, request: &ClaimRequest, now: Timestamp) -> Claimed {
-    let is_known = |row: &WorkRow| request.definitions.contains(&row.definition).then_some(0);
-    let asked = (request.lease, request.limit, request.takes_over);
-    claim_where(data, asked, now, &mut [usize::MAX], is_known)
-}
-
-/// Claims rows for which `share_of` knows a share that has room.
-fn claim_where(
-    data: &mut Data,
-    (lease, limit, takes_over): (Lease, usize, bool),
-    now: Timestamp,
-    room: &mut [usize],
-    share_of: impl Fn(&WorkRow) -> Option<usize>,
-) -> Claimed {
-    let mut claimed = Claimed::default();
-    // A process that was stopped for longer than it lives would take over what it has in hand itself.
-    let takes_over = takes_over && data.members.lives(lease.owner, now);
-    let mut recorded = Vec::new();
-    let mut sagas = BTreeSet::new();
-    for (due_at, id) in &data.due {
-        let Some(row) = data.work.get(id) else { continue };
-        if row.message.is_some() || (row.lease.is_some() && !takes_over) {
-            continue;
-        }
-        let Some(share) = share_of(row) else { continue };
-        if !is_free(data, *id, now) {
-            continue;
-        }
-        if *due_at > now || (claimed.work.len() >= limit && room[share] > 0) {
-            claimed.next_due_in = Some(due_at.since(now));
-            break;
-        }
-        if data.has_record(&row.tenant, &row.key, &row.step) {
-            recorded.push(*id);
-            continue;
-        }
-        if room[share] == 0 {
-            continue;
-        }
-        room[share] -= 1;
-        sagas.insert(row.saga);
-        claimed.work.push(row.claimed(*id, now));
-    }
-    for id in recorded {
-        data.delete_work(id);
-    }
-    for taken in &mut claimed.work {
-        let Some(row) = data.work.get_mut(&taken.work.id) else { continue };
-        // Only a lease that nobody gave back is still written on a free row: its owner vanished.
-        let is_clean = row.waits() || (row.lease.is_none() && !row.suspect);
-        row.suspect |= row.lease.is_some();
-        row.epoch += 1;
-        row.waiting = is_clean.then_some(row.epoch);
-        row.lease = Some(Held::new(lease, now));
-        taken.work.epoch = row.epoch;
-        (taken.recovered, taken.began) = (row.suspect, !is_clean);
-    }
-    for saga in sagas.iter().filter_map(|id| data.sagas.get(id)) {
-        claimed.sagas.push((saga.row.clone(), data.records_of_steps(&saga.row.tenant, &saga.row.key)));
-    }
-    claimed
-}
-
-pub(super) fn is_free(data: &Data, id: WorkId, now: Timestamp) -> bool {
-    let lease = data.work.get(&id).and_then(|row| row.lease);
-    lease.is_none_or(|lease| !data.members.holds(lease, now)) && !is_locked(data, id)
-}
-
-pub(super) fn is_locked(data: &Data, id: WorkId) -> bool {
-    data.locks.holder(&Lock::Work(id), None).is_some()
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    DefinitionId, Headers, Lease, MessageId, MessageKind, NewDeadLetter, NewSaga, RecordedOutcome, SagaId, SagaRow,
-    Status, WorkId, WorkKind, WorkRef,
+    Headers, HistoryEntry, MessageId, MessageKind, NewDeadLetter, NewSaga, NewWork, RecordedOutcome, SagaId, SagaRow,
+    Status, StepRecord, Timestamp, WorkId, WorkRef,
 };
 use crate::key::{Key, StepId, Tenant};
 
@@ -100,6 +100,23 @@ pub struct NewRecord {
     pub took: Duration,
 }
 
+impl StepRecord {
+    /// A record as it is stored.
+    pub fn recorded(new: NewRecord, at: Timestamp) -> Self {
+        Self {
+            step: new.step,
+            outcome: new.outcome,
+            output: new.output,
+            error: new.error,
+            input: new.input,
+            position: new.position,
+            attempts: new.attempts,
+            recorded_at: at,
+            took: new.took,
+        }
+    }
+}
+
 /// A step record changes, because an operator decided or a late fact came in.
 #[derive(Debug, Clone)]
 pub struct RevisedRecord {
@@ -115,42 +132,6 @@ pub struct RevisedRecord {
     pub outcome: RecordedOutcome,
     /// The output that it gets.
     pub output: Option<Vec<u8>>,
-}
-
-/// A command, inserted with epoch 1.
-#[derive(Debug, Clone)]
-pub struct NewWork {
-    /// The row's id.
-    pub id: WorkId,
-    /// The saga.
-    pub saga: SagaId,
-    /// Whose saga it is.
-    pub tenant: Tenant,
-    /// The saga's key.
-    pub key: Key,
-    /// What it asks for.
-    pub kind: WorkKind,
-    /// Which step.
-    pub step: StepId,
-    /// The definition that knows the step.
-    pub definition: DefinitionId,
-    /// The input that a mapping gave; nothing where the saga's own input is the step's.
-    pub payload: Option<Vec<u8>>,
-    /// How long from the statement until it is due.
-    pub due_in: Duration,
-    /// Set where the command goes straight to a worker of the process that inserts it.
-    pub lease: Option<Lease>,
-    /// Set where an attempt was made, and failed, before the row is inserted. Such a row has no lease.
-    pub tried: Option<Tried>,
-}
-
-/// An attempt that was made before its command was written down.
-#[derive(Debug, Clone)]
-pub struct Tried {
-    /// Attempts so far.
-    pub attempts: u32,
-    /// What the last one said.
-    pub error: String,
 }
 
 /// A message that leaves this service.
@@ -178,64 +159,6 @@ pub struct NewMessage {
     pub headers: Headers,
     /// After how long it is read from its lane. Whoever wrote it sends it until then.
     pub due_in: Duration,
-}
-
-/// Something that happened to a saga and is in no step record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HistoryEntry {
-    /// The saga.
-    pub saga: SagaId,
-    /// Which step, if it is about one.
-    pub step: Option<StepId>,
-    /// What happened.
-    pub kind: HistoryKind,
-    /// Which attempt, where it is about one.
-    pub attempt: u32,
-    /// In words.
-    pub detail: String,
-}
-
-/// What a history entry tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum HistoryKind {
-    /// An attempt failed.
-    AttemptFailed,
-    /// The saga needs a person.
-    Stuck,
-    /// An operator acted.
-    Operator,
-    /// A success came in after the decision.
-    Late,
-    /// The saga moved to another version of its definition.
-    Migrated,
-    /// The saga's deadline passed.
-    Deadline,
-    /// A message from outside arrived.
-    Signal,
-}
-
-impl HistoryKind {
-    const NAMES: [(Self, &'static str); 7] = [
-        (Self::AttemptFailed, "attempt-failed"),
-        (Self::Stuck, "stuck"),
-        (Self::Operator, "operator"),
-        (Self::Late, "late"),
-        (Self::Migrated, "migrated"),
-        (Self::Deadline, "deadline"),
-        (Self::Signal, "signal"),
-    ];
-
-    /// The kind as it is written down and shown.
-    pub fn as_str(self) -> &'static str {
-        // The list is complete, which the match would show just as well, but only one of them can be read backwards.
-        Self::NAMES.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
-    }
-
-    /// The kind of that name.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::NAMES.iter().find(|(_, name)| *name == text).map(|(kind, _)| *kind)
-    }
 }
 
 /// What became of one [`Changes`].

@@ -137,6 +137,20 @@ pub struct DeadLetter {
     pub note: Option<String>,
 }
 
+impl DeadLetter {
+    /// A letter that waits for a decision.
+    pub fn open(letter: NewDeadLetter, at: Timestamp) -> Self {
+        Self { letter, seen: 1, buried_at: at, state: DeadLetterState::Open, decided_at: None, note: None }
+    }
+
+    /// Keeps a decision, its time and its note.
+    pub fn decide(&mut self, state: DeadLetterState, note: &str, at: Timestamp) {
+        self.state = state;
+        self.decided_at = Some(at);
+        self.note = Some(note.to_owned());
+    }
+}
+
 /// Which dead letters to list. Everything that is set must hold.
 #[derive(Debug, Clone)]
 pub struct DeadLetterFilter {

@@ -83,3 +83,18 @@ pub struct Capabilities {
     /// The most claims that are worth giving to one step transaction.
     pub batch_max: usize,
 }
+
+impl Capabilities {
+    /// A database: its data outlives the process, a step transaction starts sagas, and a relay sends the outbox.
+    pub fn database(name: &'static str, durability: Durability, batch_max: usize) -> Self {
+        Self {
+            name,
+            shared: false,
+            persistent: true,
+            durability,
+            starts_in_transactions: true,
+            relayed: true,
+            batch_max,
+        }
+    }
+}

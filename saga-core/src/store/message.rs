@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{MessageId, OutboxRow, Timestamp};
+use super::{MessageId, Timestamp};
 use crate::key::Tenant;
 
 /// A message on its way.
@@ -249,19 +249,40 @@ struct Head {
     headers: String,
 }
 
+impl Head {
+    fn of(message: &Message) -> Self {
+        Self {
+            id: message.id.to_string(),
+            kind: message.kind,
+            tenant: message.tenant.to_string(),
+            topic: message.topic.clone(),
+            key: message.key.clone(),
+            event_type: message.event_type.clone(),
+            committed_at: message.committed_at,
+            headers: message.headers.encode(),
+        }
+    }
+}
+
 impl Message {
+    /// A message of the default tenant, without a key, a type and a content.
+    pub fn new(id: MessageId, kind: MessageKind, topic: impl Into<String>) -> Self {
+        Self {
+            id,
+            kind,
+            tenant: Tenant::default(),
+            topic: topic.into(),
+            key: String::new(),
+            event_type: String::new(),
+            payload: Vec::new(),
+            committed_at: Timestamp::default(),
+            headers: Headers::default(),
+        }
+    }
+
     /// The whole message as bytes, for a store that keeps one in a single column.
     pub fn encode(&self) -> Vec<u8> {
-        let head = Head {
-            id: self.id.to_string(),
-            kind: self.kind,
-            tenant: self.tenant.to_string(),
-            topic: self.topic.clone(),
-            key: self.key.clone(),
-            event_type: self.event_type.clone(),
-            committed_at: self.committed_at,
-            headers: self.headers.encode(),
-        };
+        let head = Head::of(self);
         // Texts and numbers always encode, and JSON on one line has no line feed in it.
         let mut bytes = serde_json::to_vec(&head).unwrap_or_default();
         bytes.push(b'\n');
@@ -288,22 +309,6 @@ impl Message {
             committed_at: head.committed_at,
             headers: Headers::decode(&head.headers).map_err(|error| unreadable(&error))?,
         })
-    }
-}
-
-impl From<OutboxRow> for Message {
-    fn from(row: OutboxRow) -> Self {
-        Self {
-            id: row.id,
-            kind: row.kind,
-            tenant: row.tenant,
-            topic: row.aggregate_type,
-            key: row.aggregate_id,
-            event_type: row.event_type,
-            payload: row.payload,
-            committed_at: row.committed_at,
-            headers: row.headers,
-        }
     }
 }
 

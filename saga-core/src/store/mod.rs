@@ -18,6 +18,7 @@ mod dead_letters;
 mod definitions;
 mod error;
 mod hints;
+mod history;
 mod inbox;
 mod interface;
 mod members;
@@ -25,32 +26,33 @@ mod message;
 mod outbox;
 mod records;
 mod sagas;
+mod start_in;
+mod step_record;
 mod transaction;
 mod values;
 mod work;
+mod work_row;
 
-pub use self::changes::{
-    Advance, Applied, Changes, Condition, HistoryEntry, HistoryKind, Miss, NewMessage, NewRecord, NewWork, Postponed,
-    RevisedRecord, Tried,
-};
+pub use self::changes::{Advance, Applied, Changes, Condition, Miss, NewMessage, NewRecord, Postponed, RevisedRecord};
 pub use self::dead_letters::{
     DeadLetter, DeadLetterFilter, DeadLetterId, DeadLetterReason, DeadLetterState, DeadLetters, NewDeadLetter,
 };
 pub use self::definitions::{Definitions, NewDefinition, RewrittenRecord, SagaMigration, StoredDefinition};
 pub use self::error::{RetryClass, StoreError, StoreErrorKind};
 pub use self::hints::{Hint, HintBoard, Hints, Listener};
+pub use self::history::{HistoryEntry, HistoryKind};
 pub use self::inbox::{ClaimedMessage, ClaimedMessages, Inbox, NewReceived, ReceivedBatch};
 pub use self::interface::{Capabilities, Durability, Store};
 pub use self::members::Members;
 pub use self::message::{Answer, Headers, Message, MessageKind, service_topic};
 pub use self::outbox::{LANES, LeasedLane, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey, lane_of};
-pub use self::records::{RecordedOutcome, Records, StepRecord};
+pub use self::records::Records;
 pub use self::sagas::{
     AuditFilter, AuditRow, NewSaga, SagaFilter, SagaProgress, SagaRow, SagaWithSteps, Sagas, Started,
 };
-pub use self::transaction::{Claim, HandlerVerdict, MovedSaga, StartIn, TransactError, TransactionBody};
+pub use self::start_in::StartIn;
+pub use self::step_record::{RecordedOutcome, StepRecord};
+pub use self::transaction::{Claim, HandlerVerdict, MovedSaga, TransactError, TransactionBody};
 pub use self::values::{DefinitionId, Incarnation, MemberId, MessageId, SagaId, Status, Timestamp, WorkId};
-pub use self::work::{
-    ClaimRequest, ClaimShare, ClaimStep, Claimed, ClaimedWork, Ids, Lease, Reported, ShareRequest, Work, WorkKind,
-    WorkRef, WorkStatus,
-};
+pub use self::work::{ClaimRequest, ClaimShare, ClaimStep, Claimed, ClaimedWork, Ids, ShareRequest, Work};
+pub use self::work_row::{Lease, NewWork, Reported, Tried, WorkKind, WorkRef, WorkStatus};

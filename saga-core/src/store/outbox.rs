@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{Headers, Lease, MessageId, MessageKind, NewDeadLetter, StoreError, Timestamp};
+use super::{Headers, Lease, Message, MessageId, MessageKind, NewDeadLetter, NewMessage, StoreError, Timestamp};
 use crate::key::Tenant;
 
 /// How many lanes the outbox has.
@@ -60,6 +60,41 @@ pub struct OutboxRow {
     pub attempts: u32,
 }
 
+impl From<OutboxRow> for Message {
+    fn from(row: OutboxRow) -> Self {
+        Self {
+            id: row.id,
+            kind: row.kind,
+            tenant: row.tenant,
+            topic: row.aggregate_type,
+            key: row.aggregate_id,
+            event_type: row.event_type,
+            payload: row.payload,
+            committed_at: row.committed_at,
+            headers: row.headers,
+        }
+    }
+}
+
+impl OutboxRow {
+    /// A message as it waits from its commit on.
+    pub fn committed(new: NewMessage, at: Timestamp) -> Self {
+        Self {
+            id: new.id,
+            kind: new.kind,
+            tenant: new.tenant,
+            aggregate_type: new.aggregate_type,
+            aggregate_id: new.aggregate_id,
+            event_type: new.event_type,
+            payload: new.payload,
+            position: new.position,
+            committed_at: at,
+            headers: new.headers,
+            attempts: 0,
+        }
+    }
+}
+
 /// An ordering key to park, by its next message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewParked {
@@ -92,6 +127,22 @@ pub struct ParkedKey {
     pub since: Timestamp,
     /// When it is tried again by itself; never, where this is not set.
     pub retry_at: Option<Timestamp>,
+}
+
+impl ParkedKey {
+    /// The ordering key of a message that could not be sent.
+    pub fn new(row: &OutboxRow, parked: &NewParked, since: Timestamp, retry_at: Option<Timestamp>) -> Self {
+        Self {
+            tenant: row.tenant.clone(),
+            aggregate_type: row.aggregate_type.clone(),
+            aggregate_id: row.aggregate_id.clone(),
+            message: parked.message,
+            attempts: parked.attempts,
+            error: parked.error.clone(),
+            since,
+            retry_at,
+        }
+    }
 }
 
 /// How much waits to be sent.

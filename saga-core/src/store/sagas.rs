@@ -30,6 +30,25 @@ pub struct NewSaga {
     pub commands: Vec<NewWork>,
 }
 
+impl NewSaga {
+    /// The same saga without its first commands.
+    #[must_use]
+    pub fn without_commands(&self) -> Self {
+        Self {
+            commands: Vec::new(),
+            id: self.id,
+            tenant: self.tenant.clone(),
+            key: self.key.clone(),
+            definition: self.definition.clone(),
+            digest: self.digest,
+            input: self.input.clone(),
+            input_hash: self.input_hash.clone(),
+            status: self.status,
+            state: self.state.clone(),
+        }
+    }
+}
+
 /// What became of a start.
 #[derive(Debug, Clone)]
 pub enum Started {
@@ -68,6 +87,27 @@ pub struct SagaRow {
     pub advanced_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
+}
+
+impl SagaRow {
+    /// A saga as it is stored when it starts.
+    pub fn started(saga: &NewSaga, at: Timestamp) -> Self {
+        Self {
+            id: saga.id,
+            tenant: saga.tenant.clone(),
+            key: saga.key.clone(),
+            definition: saga.definition.clone(),
+            digest: saga.digest,
+            status: saga.status,
+            version: 1,
+            state: saga.state.clone(),
+            input: saga.input.clone(),
+            input_hash: saga.input_hash.clone(),
+            started_at: at,
+            advanced_at: at,
+            ended_at: saga.status.is_ended().then_some(at),
+        }
+    }
 }
 
 /// How far a saga is, without what it carries.

@@ -6,64 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{DefinitionId, MemberId, SagaId, SagaRow, StepRecord, StoreError, Timestamp, WorkId};
+use super::{
+    DefinitionId, Lease, Reported, SagaId, SagaRow, StepRecord, StoreError, Timestamp, WorkId, WorkKind, WorkRef,
+};
 use crate::key::StepId;
-
-/// What a work row asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum WorkKind {
-    /// Do a step.
-    Do,
-    /// Undo a step.
-    Undo,
-    /// Look whether the saga is done in time. Its row is of no step.
-    Deadline,
-}
-
-impl WorkKind {
-    /// The kind as it is written down and shown.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Do => "do",
-            Self::Undo => "undo",
-            Self::Deadline => "deadline",
-        }
-    }
-
-    /// The kind of that name.
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Do, Self::Undo, Self::Deadline].into_iter().find(|kind| kind.as_str() == text)
-    }
-}
-
-/// A lease to be given, or that was given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lease {
-    /// Who owns it.
-    pub owner: MemberId,
-    /// How long it lasts from the moment of the statement.
-    pub ttl: Duration,
-}
-
-/// A work row as an owner knows it. It names the row only as long as nobody else took it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct WorkRef {
-    /// The row.
-    pub id: WorkId,
-    /// The epoch under which it was taken. A row is inserted with epoch 1.
-    pub epoch: u64,
-}
-
-/// What a call reported of how far it is, as it was kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reported {
-    /// Its number among the reports of the row.
-    pub number: u64,
-    /// When it was kept.
-    pub at: Timestamp,
-    /// The encoded report.
-    pub progress: Vec<u8>,
-}
 
 /// What to claim.
 #[derive(Debug, Clone)]
@@ -162,33 +108,6 @@ pub struct Claimed {
     pub sagas: Vec<(SagaRow, Vec<StepRecord>)>,
     /// How long until the next row that this claim may take falls due, if one waits.
     pub next_due_in: Option<Duration>,
-}
-
-/// A work row as it is shown.
-#[derive(Debug, Clone)]
-pub struct WorkStatus {
-    /// The row, and the epoch that it has.
-    pub work: WorkRef,
-    /// What it asks for.
-    pub kind: WorkKind,
-    /// Which step.
-    pub step: StepId,
-    /// Attempts that are written down.
-    pub attempts: u32,
-    /// Whether an attempt ended without a definite answer.
-    pub in_doubt: bool,
-    /// When it is due.
-    pub due_at: Timestamp,
-    /// Who has leased it.
-    pub owner: Option<MemberId>,
-    /// Since when its attempts have failed.
-    pub retrying_since: Option<Timestamp>,
-    /// What the last failed attempt said.
-    pub error: Option<String>,
-    /// The input that a mapping gave, where the saga's own input is not the step's.
-    pub payload: Option<Vec<u8>>,
-    /// What a call reported last.
-    pub reported: Option<Reported>,
 }
 
 /// Handing out ids.

@@ -35,9 +35,9 @@ const WITH_SAVEPOINTS: Bound<Cost> = Bound { each: Cost { statements: 3, round_t
 async fn a_batch_without_savepoints_costs_no_more_than_this() {
     let (mut meter, mut steps) = Steps::warm(true).await;
     for size in SIZES {
-        let before = steps.store.statistics().spared;
+        let before = steps.store.statistics().without_savepoint;
         let cost = steps.cost(&mut meter, size, 1).await;
-        assert_eq!(steps.store.statistics().spared, before + 1);
+        assert_eq!(steps.store.statistics().without_savepoint, before + 1);
         cost.assert_within(&SPARED.of(size), &format!("a batch of {size}"));
     }
     steps.store.close().await;

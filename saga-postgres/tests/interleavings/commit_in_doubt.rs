@@ -5,7 +5,7 @@ use std::time::Duration;
 use saga_core::key::Tenant;
 use saga_core::store::{Claim, ClaimRequest, Records as _, Work as _};
 use saga_postgres::PostgresStore;
-use saga_postgres::planted::Planted;
+use saga_postgres::fault_injection::Mutant;
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
 use super::support::{Body, Place, begun, definition, member};
@@ -58,7 +58,7 @@ async fn giving_back_waits_for_the_commit_in_doubt_and_learns_the_truth() {
     // Taking the row under its next epoch waits for the commit.
     let truth = tokio::spawn({
         let (other, work) = (other.clone(), claim.work);
-        async move { other.release(&[work]).await.unwrap() }
+        async move { other.release_work(&[work]).await.unwrap() }
     });
     waiting(&mut gate, "transactionid", &place).await;
     assert!(!truth.is_finished());
@@ -76,9 +76,9 @@ async fn giving_back_waits_for_the_commit_in_doubt_and_learns_the_truth() {
 async fn without_a_write_that_conflicts_what_was_committed_counts_as_undone() {
     let place = Place::new().await;
     let one = place.open().await;
-    let other = PostgresStore::connect_with(place.options().planted(Planted::GuessesAbsence)).await.unwrap();
+    let other = PostgresStore::connect_with(place.options().mutant(Mutant::ReadsEpochWithoutWriting)).await.unwrap();
     let InDoubt { mut gate, claim, committing } = in_doubt(&place, &one).await;
-    let guess = other.release(&[claim.work]).await.unwrap();
+    let guess = other.release_work(&[claim.work]).await.unwrap();
     assert_eq!(guess, [true], "the step is taken for one that certainly did not commit");
     gate.execute("SELECT pg_advisory_unlock_all()").await.unwrap();
     committing.await.unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use saga_core::key::{Key, Tenant};
 use saga_core::store::{Records as _, Sagas as _, StartIn as _, Started, Status, StoreErrorKind};
 use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
-use saga_postgres::planted::Planted;
+use saga_postgres::fault_injection::Mutant;
 use saga_postgres::{PostgresOptions, PostgresStore};
 use sqlx::{Executor as _, PgConnection};
 
@@ -75,7 +75,7 @@ async fn g8_a_key_that_somebody_holds_stops_no_other_start() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_the_limit_one_held_key_stops_every_start() {
     let place = Place::new().await;
-    let (is_soon, _) = beside_a_held_key(&place, place.options().planted(Planted::WaitsForLocks)).await;
+    let (is_soon, _) = beside_a_held_key(&place, place.options().mutant(Mutant::WaitsForLocksWithoutLimit)).await;
     assert!(!is_soon);
     place.remove().await;
 }

@@ -8,7 +8,7 @@ use saga_core::store::{
     WorkRef,
 };
 use saga_postgres::PostgresStore;
-use saga_postgres::planted::Planted;
+use saga_postgres::fault_injection::Mutant;
 
 use super::support::{Body, Place, completed, new_saga};
 
@@ -82,7 +82,7 @@ async fn two_rows_of_one_saga_are_refused_and_nothing_is_kept() {
 #[tokio::test]
 async fn without_folding_one_of_two_events_is_lost() {
     let place = Place::new().await;
-    let store = PostgresStore::connect_with(place.options().planted(Planted::TakesTwins)).await.unwrap();
+    let store = PostgresStore::connect_with(place.options().mutant(Mutant::AcceptsTwoChangesOfOneSaga)).await.unwrap();
     let claims = begun_twice(&store).await;
     let apart = vec![done(&claims[0], 1), done(&claims[1], 2)];
     Body::new(&claims).note("one").note("two").records(apart).transact(&store).await.unwrap();

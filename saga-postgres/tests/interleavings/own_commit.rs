@@ -1,7 +1,7 @@
 //! A handler that commits by itself: the server refuses it, and nothing of the batch is kept (G1, G2).
 
 use saga_core::store::{Claim, HandlerVerdict, Status, StoreErrorKind, TransactError, WorkRef};
-use saga_postgres::planted::Planted;
+use saga_postgres::fault_injection::Mutant;
 use saga_postgres::{PostgresOptions, PostgresStore};
 use sqlx::{Connection as _, Executor as _};
 
@@ -114,7 +114,7 @@ async fn a_connection_writes_again_whatever_became_of_its_transaction() {
 #[tokio::test]
 async fn without_the_guard_outside_a_handler_writes_behind_its_rollback() {
     let place = Place::new().await;
-    let store = PostgresStore::connect_with(place.options().planted(Planted::LeavesOutsideOpen)).await.unwrap();
+    let store = PostgresStore::connect_with(place.options().mutant(Mutant::AllowsWritesAfterRollback)).await.unwrap();
     let (error, notes) = writes_behind_a_rollback(&store, &place).await;
     assert!(error.ended_transaction, "it is found out all the same: {error:?}");
     assert_eq!(notes, ["behind", "in another"]);
@@ -124,9 +124,9 @@ async fn without_the_guard_outside_a_handler_writes_behind_its_rollback() {
 
 /// A store of one connection on which a handler leaks a transaction that it nested, and then a saga is started. Answers what
 /// the step was told, and the status of both sagas as another session sees them.
-async fn leaks(place: &Place, bug: Option<Planted>) -> (Result<(), TransactError>, [Option<Status>; 2]) {
+async fn leaks(place: &Place, bug: Option<Mutant>) -> (Result<(), TransactError>, [Option<Status>; 2]) {
     let options = place.options().connections_max(1);
-    let options = bug.into_iter().fold(options, PostgresOptions::planted);
+    let options = bug.into_iter().fold(options, PostgresOptions::mutant);
     let store = PostgresStore::connect_with(options).await.unwrap();
     let claim = begun(&store, "leaking").await;
     let body = Body::new(&[claim]).then(|conn| {
@@ -180,7 +180,7 @@ async fn g1_a_leak_in_a_batch_commits_nothing_of_it() {
 #[tokio::test]
 async fn without_a_look_at_the_transaction_a_start_that_was_answered_is_lost() {
     let place = Place::new().await;
-    let (told, seen) = leaks(&place, Some(Planted::TrustsNesting)).await;
+    let (told, seen) = leaks(&place, Some(Mutant::SkipsNestingCheck)).await;
     assert!(told.is_ok(), "the release of a savepoint is taken for a commit: {told:?}");
     assert_eq!(seen, [Some(Status::Running), None], "a saga does not exist whose start was answered");
     place.remove().await;

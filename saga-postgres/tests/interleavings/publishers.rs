@@ -5,7 +5,7 @@ use std::time::Duration;
 use saga_core::key::Tenant;
 use saga_core::store::{Headers, MessageId, MessageKind, NewMessage, Outbox as _, StartIn as _, lane_of};
 use saga_postgres::PostgresStore;
-use saga_postgres::planted::Planted;
+use saga_postgres::fault_injection::Mutant;
 use sqlx::{Connection as _, Executor as _};
 
 use super::support::{Place, blocker_of, member};
@@ -68,7 +68,7 @@ async fn g9_a_second_publisher_of_a_key_waits_for_the_commit_of_the_first() {
 #[tokio::test]
 async fn without_the_counter_what_committed_last_is_sent_first() {
     let place = Place::new().await;
-    let store = PostgresStore::connect_with(place.options().planted(Planted::CountsUnlocked)).await.unwrap();
+    let store = PostgresStore::connect_with(place.options().mutant(Mutant::CountsWithoutLock)).await.unwrap();
     let (mut first, mut second) = (place.connection().await, place.connection().await);
     first.execute("BEGIN").await.unwrap();
     store.publish_in(&mut first, message(1)).await.unwrap();

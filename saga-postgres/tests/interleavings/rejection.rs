@@ -5,7 +5,7 @@ use std::sync::Arc;
 use saga_core::key::Tenant;
 use saga_core::store::{Advance, Changes, HandlerVerdict, RecordedOutcome, Records as _, Status};
 use saga_postgres::PostgresStore;
-use saga_postgres::planted::Planted;
+use saga_postgres::fault_injection::Mutant;
 use sqlx::Executor as _;
 
 use super::support::{Body, Meeting, Place, begun, completed, status, write_note};
@@ -78,7 +78,7 @@ async fn without_the_savepoint_what_was_rejected_is_kept() {
     sound.close().await;
     place.remove().await;
     let place = Place::new().await;
-    let spoilt = PostgresStore::connect_with(place.options().planted(Planted::KeepsRejected)).await.unwrap();
+    let spoilt = PostgresStore::connect_with(place.options().mutant(Mutant::KeepsRejectedWrites)).await.unwrap();
     assert_eq!(
         rejects(&spoilt, &place).await,
         ["one", "two", "three"],
@@ -116,7 +116,7 @@ async fn g1_a_savepoint_of_the_handlers_own_does_not_keep_what_was_rejected() {
 #[tokio::test]
 async fn with_a_savepoint_that_everybody_can_name_what_was_rejected_is_kept() {
     let place = Place::new().await;
-    let options = place.options().planted(Planted::NamesItsSavepoint);
+    let options = place.options().mutant(Mutant::FixedSavepointName);
     let store = PostgresStore::connect_with(options).await.unwrap();
     assert_eq!(rejects_behind_a_savepoint_of_its_own(&store, &place).await, ["before"]);
     store.close().await;

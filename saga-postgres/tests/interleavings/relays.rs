@@ -7,7 +7,7 @@ use saga_core::store::{
     Changes, Headers, Lease, Members as _, MessageId, MessageKind, NewMessage, Outbox as _, Records as _, lane_of,
 };
 use saga_postgres::PostgresStore;
-use saga_postgres::planted::Planted;
+use saga_postgres::fault_injection::Mutant;
 
 use super::support::{Place, member};
 
@@ -63,7 +63,7 @@ async fn g9_a_second_relay_gets_nothing_of_a_key_until_the_first_has_lost_its_la
 #[tokio::test]
 async fn without_the_lease_on_a_lane_two_relays_send_the_same() {
     let place = Place::new().await;
-    let options = || place.options().planted(Planted::SharesLanes);
+    let options = || place.options().mutant(Mutant::IgnoresLaneOwner);
     let (one, other) =
         (PostgresStore::connect_with(options()).await.unwrap(), PostgresStore::connect_with(options()).await.unwrap());
     let messages = (1..=2).map(message).collect();

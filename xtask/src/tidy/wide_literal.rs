@@ -16,7 +16,7 @@ const FOLDERS: [&str; 4] = ["saga-core/src/", "saga-sqlite/src/", "saga-postgres
 const FIELDS_MAX: usize = 5;
 
 /// The traits whose methods are constructors of the type that implements them.
-const CONSTRUCTORS: [&str; 5] = ["Clone", "Default", "From", "FromStr", "TryFrom"];
+const CONSTRUCTORS: [&str; 6] = ["Clone", "Default", "From", "FromRow", "FromStr", "TryFrom"];
 
 /// One finding for each literal with more fields than the limit, outside an inherent `impl` of its type and these traits'.
 /// What `..base` gives is not counted.
@@ -28,8 +28,14 @@ pub(crate) fn is_in_a_constructor(crates: &Crates<'_>) -> Vec<Finding> {
 fn check(one: &Crate<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (id, module) in one.modules.iter().enumerate() {
-        let mut literals =
-            Literals { one, module: id, constructs: None, function: "top".to_owned(), findings: Vec::new() };
+        let mut literals = Literals {
+            one,
+            module: id,
+            constructs: None,
+            makes_self: false,
+            function: "top".to_owned(),
+            findings: Vec::new(),
+        };
         module.items.iter().for_each(|item| literals.visit_item(item));
         findings.extend(literals.findings);
     }
@@ -41,6 +47,8 @@ struct Literals<'a, 'b> {
     module: usize,
     /// The type of whose own `impl` block we are in.
     constructs: Option<ItemId>,
+    /// Whether `Self` is made here: the type may be one of another crate.
+    makes_self: bool,
     /// The function we are in.
     function: String,
     findings: Vec<Finding>,
@@ -55,7 +63,8 @@ impl Literals<'_, '_> {
         }
         let names: Vec<String> = literal.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
         let of = self.one.item(self.module, &names);
-        let is_own = self.constructs.is_some() && (names.first()? == "Self" || of == self.constructs);
+        let is_own =
+            (self.makes_self && names.first()? == "Self") || (self.constructs.is_some() && of == self.constructs);
         if is_own {
             return None;
         }
@@ -82,9 +91,9 @@ impl<'a> Visit<'a> for Literals<'_, '_> {
         let of_trait = block.trait_.as_ref().and_then(|(path, _)| path.segments.last());
         let constructs = of_trait.is_none_or(|name| CONSTRUCTORS.iter().any(|known| name.ident == known));
         let own = if constructs { self_type(self.one, self.module, block) } else { None };
-        let outer = std::mem::replace(&mut self.constructs, own);
+        let outer = (std::mem::replace(&mut self.constructs, own), std::mem::replace(&mut self.makes_self, constructs));
         visit::visit_item_impl(self, block);
-        self.constructs = outer;
+        (self.constructs, self.makes_self) = outer;
     }
 
     fn visit_item_fn(&mut self, function: &'a syn::ItemFn) {
@@ -146,6 +155,7 @@ mod tests {
         assert_eq!(lines("struct A;\nimpl A { fn all() -> Vec<A> { vec![A { SIX }] } }\n"), [0; 0]);
         assert_eq!(lines("struct A;\nimpl Default for A { fn default() -> Self { Self { SIX } } }\n"), [0; 0]);
         assert_eq!(lines("struct A;\nimpl From<B> for A { fn from(b: B) -> A { A { SIX } } }\n"), [0; 0]);
+        assert_eq!(lines("use b::A;\nimpl FromRow for A { fn from_row(row: R) -> Self { Self { SIX } } }\n"), [0; 0]);
         assert_eq!(lines("enum A { B }\nimpl A { fn new() -> Self { Self::B { SIX } } }\n"), [0; 0]);
         assert_eq!(lines("fn f() -> A { A { a: 1, b: 2, c: 3, d: 4, e: 5, ..A::default() } }\n"), [0; 0]);
         assert_eq!(

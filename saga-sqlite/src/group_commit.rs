@@ -6,11 +6,9 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode};
 
 use crate::error::GroupError;
-use crate::job::{Fate, Flow, Job};
+use crate::job::{BoxedJob, Completion, JobFlow};
 use crate::queue::Queue;
 use crate::session::Session;
-
-pub(crate) type BoxedJob = Box<dyn Job>;
 
 /// How often a commit that met a lock is tried again. Each try waits for SQLite's busy time-out itself.
 const COMMIT_TRIES: u32 = 5;
@@ -24,18 +22,18 @@ pub(crate) struct Limits {
 
 /// Whether the writer's connection can still be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Health {
-    Sound,
+pub(crate) enum ConnectionHealth {
+    Healthy,
     Broken,
 }
 
 /// How a transaction ended.
-enum Ended {
+enum GroupOutcome {
     Committed,
     /// It was rolled back because of this job, which has an answer of its own unless there is an error here.
-    By {
+    JobFailed {
         index: usize,
-        flow: Flow,
+        flow: JobFlow,
         error: Option<GroupError>,
     },
     /// It certainly did not commit, and nobody knows which job is to blame.
@@ -48,7 +46,12 @@ enum Ended {
 
 /// Works off these jobs: together if that goes well, in smaller groups if not. More that wait in `queue` may join the
 /// first transaction.
-pub(crate) fn work_off(session: &mut Session, jobs: Vec<BoxedJob>, queue: &Queue<BoxedJob>, limits: Limits) -> Health {
+pub(crate) fn run_groups(
+    session: &mut Session,
+    jobs: Vec<BoxedJob>,
+    queue: &Queue<BoxedJob>,
+    limits: Limits,
+) -> ConnectionHealth {
     let mut first = Some((queue, limits));
     let mut is_in_doubt = false;
     let mut groups = VecDeque::from([jobs]);
@@ -56,38 +59,42 @@ pub(crate) fn work_off(session: &mut Session, jobs: Vec<BoxedJob>, queue: &Queue
         if jobs.is_empty() {
             continue;
         }
-        match attempt(session, &mut jobs, first.take()) {
-            Ended::Committed => settle_all(jobs, Fate::Answered),
-            Ended::By { index, flow, error } => {
+        match run_group(session, &mut jobs, first.take()) {
+            GroupOutcome::Committed => complete_all(jobs, Completion::Answered),
+            GroupOutcome::JobFailed { index, flow, error } => {
                 let is_alone = jobs.len() == 1;
                 let culprit = jobs.remove(index);
-                if flow == Flow::Spoilt || is_alone {
-                    culprit.settle(error.as_ref().map_or(Fate::Answered, Fate::Failed));
+                if flow == JobFlow::Fail || is_alone {
+                    culprit.complete(error.as_ref().map_or(Completion::Answered, Completion::Failed));
                 } else {
                     groups.push_back(vec![culprit]);
                 }
                 groups.push_front(jobs);
             }
-            Ended::Refused(error) if jobs.len() == 1 => settle_all(jobs, Fate::Failed(&error)),
-            Ended::Refused(_) => {
+            GroupOutcome::Refused(error) if jobs.len() == 1 => complete_all(jobs, Completion::Failed(&error)),
+            GroupOutcome::Refused(_) => {
                 let second = jobs.split_off(jobs.len() / 2);
                 groups.push_front(second);
                 groups.push_front(jobs);
             }
-            Ended::NotBegun(error) => settle_all(jobs, Fate::Failed(&error)),
-            Ended::Unknown(error) => {
+            GroupOutcome::NotBegun(error) => complete_all(jobs, Completion::Failed(&error)),
+            GroupOutcome::Unknown(error) => {
                 is_in_doubt = true;
-                settle_all(jobs, Fate::Failed(&error));
+                complete_all(jobs, Completion::Failed(&error));
             }
         }
     }
     let is_broken = is_in_doubt || session.was_tampered || !session.conn.is_autocommit();
-    if is_broken { Health::Broken } else { Health::Sound }
+    if is_broken { ConnectionHealth::Broken } else { ConnectionHealth::Healthy }
 }
 
-fn attempt(session: &mut Session, jobs: &mut Vec<BoxedJob>, more: Option<(&Queue<BoxedJob>, Limits)>) -> Ended {
+fn run_group(
+    session: &mut Session,
+    jobs: &mut Vec<BoxedJob>,
+    more: Option<(&Queue<BoxedJob>, Limits)>,
+) -> GroupOutcome {
     if let Err(error) = begin(&session.conn) {
-        return Ended::NotBegun(GroupError::definite(error));
+        return GroupOutcome::NotBegun(GroupError::definite(error));
     }
     let began = session.shared.clock.elapsed();
     let mut index = 0;
@@ -97,11 +104,11 @@ fn attempt(session: &mut Session, jobs: &mut Vec<BoxedJob>, more: Option<(&Queue
             // SQLite ends a transaction by itself when the disk is full, when it is interrupted, and so on.
             let was_lost = session.conn.is_autocommit();
             // The authorizer lets nobody come as far as the commit hook.
-            session.was_tampered |= was_lost && session.guard.was_ended();
-            if flow != Flow::GoOn || was_lost {
+            session.was_tampered |= was_lost && session.authorizer.tried_to_end_transaction();
+            if flow != JobFlow::Continue || was_lost {
                 roll_back(session);
-                let error = (flow == Flow::GoOn).then(GroupError::lost);
-                return Ended::By { index, flow, error };
+                let error = (flow == JobFlow::Continue).then(GroupError::rolled_back_by_sqlite);
+                return GroupOutcome::JobFailed { index, flow, error };
             }
             index += 1;
         }
@@ -115,8 +122,8 @@ fn attempt(session: &mut Session, jobs: &mut Vec<BoxedJob>, more: Option<(&Queue
     commit(session, jobs.len())
 }
 
-fn commit(session: &mut Session, jobs: usize) -> Ended {
-    session.guard.allow_commit(true);
+fn commit(session: &mut Session, jobs: usize) -> GroupOutcome {
+    session.authorizer.allow_commit(true);
     let mut committed = Ok(());
     for _ in 0..COMMIT_TRIES {
         committed = session.conn.execute_batch("COMMIT");
@@ -125,20 +132,20 @@ fn commit(session: &mut Session, jobs: usize) -> Ended {
             break;
         }
     }
-    session.guard.allow_commit(false);
+    session.authorizer.allow_commit(false);
     let Err(error) = committed else {
         // What is answered as committed is in the file that the next process opens.
-        if let Some(error) = session.shared.presence.lost() {
-            return Ended::NotBegun(error);
+        if let Some(error) = session.shared.file_identity.lost_file() {
+            return GroupOutcome::NotBegun(error);
         }
         session.definitions.on_commit();
         session.shared.statistics.group(jobs);
-        return Ended::Committed;
+        return GroupOutcome::Committed;
     };
     roll_back(session);
     let is_definite = [ErrorCode::DatabaseBusy, ErrorCode::ConstraintViolation];
     if is_definite.iter().any(|code| has_code(&error, *code)) {
-        Ended::Refused(GroupError::definite(error))
+        GroupOutcome::Refused(GroupError::definite(error))
     } else {
         if has_code(&error, ErrorCode::DiskFull) {
             // Each attempt meets it until there is room, which those who wait say once.
@@ -146,7 +153,7 @@ fn commit(session: &mut Session, jobs: usize) -> Ended {
         } else {
             tracing::error!(%error, jobs, "a commit failed, and whether it is on the disk is not known");
         }
-        Ended::Unknown(GroupError::unknown(error))
+        GroupOutcome::Unknown(GroupError::unknown(error))
     }
 }
 
@@ -166,9 +173,9 @@ fn roll_back(session: &mut Session) {
     }
 }
 
-fn settle_all(jobs: Vec<BoxedJob>, fate: Fate<'_>) {
+fn complete_all(jobs: Vec<BoxedJob>, fate: Completion<'_>) {
     for job in jobs {
-        job.settle(fate);
+        job.complete(fate);
     }
 }
 

@@ -1,10 +1,12 @@
+//! The step transaction.
+
 use async_trait::async_trait;
 
 use super::MemoryStore;
-use super::apply::{blocked, locks_of, miss, refuse_misuse};
+use super::changes::{blocked, locks_of, miss, refuse_misuse};
+use super::commit_hook::{CommitFate, CommitPoint, PendingCommit};
 use super::conn::{MemoryConn, Savepoint, TxState};
 use super::data::Data;
-use super::hook::{CommitFate, CommitPoint, PendingCommit};
 use super::locks::{Lock, TxId};
 use super::store::unknown_commit;
 use crate::store::{
@@ -23,13 +25,9 @@ impl Store for MemoryStore {
 
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            name: "memory",
             shared: true,
             persistent: false,
-            durability: Durability::None,
-            starts_in_transactions: true,
-            relayed: true,
-            batch_max: BATCH_MAX,
+            ..Capabilities::database("memory", Durability::None, BATCH_MAX)
         }
     }
 
@@ -159,24 +157,9 @@ fn take_key(data: &mut Data, saga: &NewSaga, starts: &mut Vec<NewSaga>, me: TxId
     let is_free = data.locks.holder(&lock, None).is_none() && data.saga_of(&saga.tenant, &saga.key).is_none();
     if is_free {
         data.locks.take(lock, me);
-        starts.push(without_commands(saga));
+        starts.push(saga.without_commands());
     }
     is_free
-}
-
-fn without_commands(saga: &NewSaga) -> NewSaga {
-    NewSaga {
-        commands: Vec::new(),
-        id: saga.id,
-        tenant: saga.tenant.clone(),
-        key: saga.key.clone(),
-        definition: saga.definition.clone(),
-        digest: saga.digest,
-        input: saga.input.clone(),
-        input_hash: saga.input_hash.clone(),
-        status: saga.status,
-        state: saga.state.clone(),
-    }
 }
 
 /// Holds all that the changes write, or answers which sagas have moved: those are held, so that they move no further.

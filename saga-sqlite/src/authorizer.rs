@@ -33,57 +33,57 @@ const READING_PRAGMAS: [&str; 12] = [
 
 /// Watches over one connection. Everything happens on the writer thread; the atomics only let the hooks share it.
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub(crate) struct Authorizer {
     clock: Arc<Clock>,
     deadline_nanos: AtomicU64,
-    strangers: AtomicBool,
+    runs_foreign_sql: AtomicBool,
     may_commit: AtomicBool,
-    ended: AtomicBool,
+    tried_to_end: AtomicBool,
     interrupted: AtomicBool,
     commits: AtomicU64,
 }
 
-impl Guard {
+impl Authorizer {
     pub(crate) fn new(clock: Arc<Clock>) -> Arc<Self> {
         Arc::new(Self {
             clock,
             deadline_nanos: AtomicU64::new(NEVER),
-            strangers: AtomicBool::new(false),
+            runs_foreign_sql: AtomicBool::new(false),
             may_commit: AtomicBool::new(false),
-            ended: AtomicBool::new(false),
+            tried_to_end: AtomicBool::new(false),
             interrupted: AtomicBool::new(false),
             commits: AtomicU64::new(0),
         })
     }
 
     /// Hooks into a connection.
-    pub(crate) fn watch(self: &Arc<Self>, conn: &Connection) -> rusqlite::Result<()> {
+    pub(crate) fn install(self: &Arc<Self>, conn: &Connection) -> rusqlite::Result<()> {
         let guard = Arc::clone(self);
-        conn.commit_hook(Some(move || guard.refuses_commit()))?;
+        conn.commit_hook(Some(move || guard.rejects_commit()))?;
         let guard = Arc::clone(self);
-        conn.progress_handler(PROGRESS_OPS, Some(move || guard.interrupts()))?;
+        conn.progress_handler(PROGRESS_OPS, Some(move || guard.is_past_deadline()))?;
         let guard = Arc::clone(self);
         conn.authorizer(Some(move |context: AuthContext<'_>| guard.authorize(&context)))
     }
 
     /// From here SQL is somebody else's, and may take until `deadline` on the clock's `elapsed`.
-    pub(crate) fn enter(&self, deadline: Option<Duration>) {
+    pub(crate) fn begin_foreign_sql(&self, deadline: Option<Duration>) {
         let nanos = deadline.and_then(|deadline| u64::try_from(deadline.as_nanos()).ok()).unwrap_or(NEVER);
         self.deadline_nanos.store(nanos, Ordering::Relaxed);
-        self.ended.store(false, Ordering::Relaxed);
+        self.tried_to_end.store(false, Ordering::Relaxed);
         self.interrupted.store(false, Ordering::Relaxed);
-        self.strangers.store(true, Ordering::Relaxed);
+        self.runs_foreign_sql.store(true, Ordering::Relaxed);
     }
 
     /// From here SQL is the store's own again.
-    pub(crate) fn leave(&self) {
-        self.strangers.store(false, Ordering::Relaxed);
+    pub(crate) fn end_foreign_sql(&self) {
+        self.runs_foreign_sql.store(false, Ordering::Relaxed);
         self.deadline_nanos.store(NEVER, Ordering::Relaxed);
     }
 
     /// Whether somebody tried to end the transaction since `enter`.
-    pub(crate) fn was_ended(&self) -> bool {
-        self.ended.load(Ordering::Relaxed)
+    pub(crate) fn tried_to_end_transaction(&self) -> bool {
+        self.tried_to_end.load(Ordering::Relaxed)
     }
 
     /// Whether a statement ran into the time limit since `enter`.
@@ -101,16 +101,16 @@ impl Guard {
         self.commits.load(Ordering::Relaxed)
     }
 
-    fn refuses_commit(&self) -> bool {
+    fn rejects_commit(&self) -> bool {
         if self.may_commit.load(Ordering::Relaxed) {
             self.commits.fetch_add(1, Ordering::Relaxed);
             return false;
         }
-        self.ended.store(true, Ordering::Relaxed);
+        self.tried_to_end.store(true, Ordering::Relaxed);
         true
     }
 
-    fn interrupts(&self) -> bool {
+    fn is_past_deadline(&self) -> bool {
         let deadline = self.deadline_nanos.load(Ordering::Relaxed);
         let is_over = deadline != NEVER && self.clock.elapsed().as_nanos() >= u128::from(deadline);
         if is_over {
@@ -120,15 +120,15 @@ impl Guard {
     }
 
     fn authorize(&self, context: &AuthContext<'_>) -> Authorization {
-        if !self.strangers.load(Ordering::Relaxed) {
+        if !self.runs_foreign_sql.load(Ordering::Relaxed) {
             return Authorization::Allow;
         }
         match context.action {
             // SQLite itself refuses a BEGIN inside a transaction, in words that people know.
             AuthAction::Transaction { operation: TransactionOperation::Begin } => Authorization::Allow,
-            AuthAction::Transaction { .. } => self.refuse_end(),
+            AuthAction::Transaction { .. } => self.deny_end(),
             AuthAction::Savepoint { savepoint_name, .. } if savepoint_name.starts_with(SAVEPOINT_PREFIX) => {
-                self.refuse_end()
+                self.deny_end()
             }
             AuthAction::Attach { .. } | AuthAction::Detach { .. } => Authorization::Deny,
             AuthAction::Pragma { pragma_name, pragma_value: Some(_) } if !READING_PRAGMAS.contains(&pragma_name) => {
@@ -138,8 +138,8 @@ impl Guard {
         }
     }
 
-    fn refuse_end(&self) -> Authorization {
-        self.ended.store(true, Ordering::Relaxed);
+    fn deny_end(&self) -> Authorization {
+        self.tried_to_end.store(true, Ordering::Relaxed);
         Authorization::Deny
     }
 }

@@ -6,9 +6,10 @@ use rusqlite::{Connection, OptionalExtension as _};
 use saga_core::key::StepId;
 use saga_core::store::{Applied, MemberId, Miss, SagaMigration, Timestamp, WorkId};
 
-use crate::changes::{insert_history, insert_record, saga_by_id, standing};
+use crate::changes::{insert_history, insert_record};
 use crate::error::Failure;
 use crate::rows::signed;
+use crate::saga_rows::{current_progress, saga_by_id};
 use crate::session::Session;
 
 const OPERATION: &str = "migrate";
@@ -16,13 +17,13 @@ const OPERATION: &str = "migrate";
 /// Moves a saga. All that could be in the way is looked at before anything is written.
 pub(crate) fn migrate(session: &mut Session, moved: &SagaMigration) -> Result<Applied, Failure> {
     let now = session.now();
-    if let Some(work) = leased(session, moved, now)? {
+    if let Some(work) = leased_row(session, moved, now)? {
         return Ok(Err(Miss::Work(work)));
     }
-    if let Some(step) = record_in_the_way(&session.conn, moved)? {
+    if let Some(step) = conflicting_record(&session.conn, moved)? {
         return Ok(Err(Miss::Record(step)));
     }
-    if standing(&session.conn, OPERATION, moved.saga)?.version != moved.expected {
+    if current_progress(&session.conn, OPERATION, moved.saga)?.version != moved.expected {
         return Ok(Err(Miss::Saga(Box::new(saga_by_id(&session.conn, moved.saga)?))));
     }
     let definition = session.definitions.number(&session.conn, &moved.definition)?;
@@ -42,7 +43,7 @@ pub(crate) fn migrate(session: &mut Session, moved: &SagaMigration) -> Result<Ap
          waiting = CASE WHEN waiting = epoch THEN epoch + 1 END WHERE saga = ?1",
     )?
     .execute((moved.saga.0, definition))?;
-    rewrite(conn, moved)?;
+    rewrite_records(conn, moved)?;
     for record in &moved.records {
         insert_record(conn, record, now)?;
     }
@@ -53,20 +54,20 @@ pub(crate) fn migrate(session: &mut Session, moved: &SagaMigration) -> Result<Ap
 }
 
 /// A row of the saga that somebody has.
-fn leased(session: &Session, moved: &SagaMigration, now: Timestamp) -> rusqlite::Result<Option<WorkId>> {
+fn leased_row(session: &Session, moved: &SagaMigration, now: Timestamp) -> rusqlite::Result<Option<WorkId>> {
     let mut statement = session.conn.prepare_cached(
         "SELECT id, owner FROM saga_work WHERE saga = ?1 AND owner IS NOT NULL AND leased_until > ?2 ORDER BY id",
     )?;
     let mut rows = statement.query((moved.saga.0, now.0))?;
     while let Some(row) = rows.next()? {
-        if session.shared.members.has(MemberId(row.get(1)?), now) {
+        if session.shared.members.is_alive(MemberId(row.get(1)?), now) {
             return Ok(Some(WorkId(row.get(0)?)));
         }
     }
     Ok(None)
 }
 
-fn record_in_the_way(conn: &Connection, moved: &SagaMigration) -> rusqlite::Result<Option<StepId>> {
+fn conflicting_record(conn: &Connection, moved: &SagaMigration) -> rusqlite::Result<Option<StepId>> {
     let left: HashSet<&StepId> = moved.rewritten.iter().map(|record| &record.from).collect();
     for record in &moved.rewritten {
         if !has_record(conn, moved, &record.from)? {
@@ -91,7 +92,7 @@ fn has_record(conn: &Connection, moved: &SagaMigration, step: &StepId) -> rusqli
 }
 
 /// In two passes, since a record may get the name that another one gives up.
-fn rewrite(conn: &Connection, moved: &SagaMigration) -> rusqlite::Result<()> {
+fn rewrite_records(conn: &Connection, moved: &SagaMigration) -> rusqlite::Result<()> {
     let mut rename =
         conn.prepare_cached("UPDATE saga_records SET step = ?4 WHERE tenant = ?1 AND key = ?2 AND step = ?3")?;
     let (tenant, key) = (moved.tenant.as_str(), moved.key.as_str());

@@ -59,7 +59,7 @@ pub(super) fn locks_of(change: &Changes) -> impl Iterator<Item = Lock> {
 pub(super) fn miss(data: &Data, change: &Changes) -> Option<Miss> {
     missing_work(data, change)
         .or_else(|| late_success(data, change))
-        .or_else(|| record_in_the_way(data, change))
+        .or_else(|| conflicting_record(data, change))
         .or_else(|| moved_saga(data, change))
 }
 
@@ -100,11 +100,11 @@ pub(super) fn apply(data: &mut Data, change: Changes, now: Timestamp) {
         data.outbox.insert(message, now);
     }
     for letter in change.letters {
-        data.letters.bury(letter, now);
+        data.dead_letters.insert_open(letter, now);
     }
     for entry in change.history {
         if entry.kind == HistoryKind::Operator && data.sagas.contains_key(&entry.saga) {
-            data.acts.push((now, entry.clone()));
+            data.audit_log.push((now, entry.clone()));
         }
         if let Some(saga) = data.sagas.get_mut(&entry.saga) {
             saga.history.push((now, entry));
@@ -113,18 +113,8 @@ pub(super) fn apply(data: &mut Data, change: Changes, now: Timestamp) {
 }
 
 pub(super) fn insert_record(data: &mut Data, new: NewRecord, now: Timestamp) {
-    let record = StepRecord {
-        step: new.step,
-        outcome: new.outcome,
-        output: new.output,
-        error: new.error,
-        input: new.input,
-        position: new.position,
-        attempts: new.attempts,
-        recorded_at: now,
-        took: new.took,
-    };
-    data.records.entry((new.tenant, new.key)).or_default().push(record);
+    let saga = (new.tenant.clone(), new.key.clone());
+    data.records.entry(saga).or_default().push(StepRecord::recorded(new, now));
 }
 
 /// An id among those to insert that is there already, in words.
@@ -150,7 +140,7 @@ fn late_success(data: &Data, change: &Changes) -> Option<Miss> {
     })
 }
 
-fn record_in_the_way(data: &Data, change: &Changes) -> Option<Miss> {
+fn conflicting_record(data: &Data, change: &Changes) -> Option<Miss> {
     let twice = |(index, new): (usize, &NewRecord)| {
         let is_same =
             |other: &NewRecord| (&other.tenant, &other.key, &other.step) == (&new.tenant, &new.key, &new.step);
@@ -182,7 +172,7 @@ fn postpone(data: &mut Data, postponed: Postponed, now: Timestamp) {
     data.due.insert((row.due_at, id));
     row.lease = None;
     row.attempts = postponed.attempts;
-    row.maybe = postponed.in_doubt;
+    row.in_doubt = postponed.in_doubt;
     if let Some(error) = postponed.error {
         row.error = Some(error);
         row.retrying_since.get_or_insert(now);

@@ -13,12 +13,12 @@ use tokio::time::Instant;
 const CALLS_MAX: u32 = 4096;
 
 /// The connections that nobody uses right now.
-pub(crate) struct Kept {
+pub(crate) struct ConnectionCache {
     /// As many as the pool has connections, so that nobody waits in the pool for one that is kept here.
-    places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     idle: Mutex<Vec<Idle>>,
     /// One that lay here for as long is no longer taken for granted.
-    trusted: Duration,
+    idle_max: Duration,
 }
 
 struct Idle {
@@ -28,29 +28,29 @@ struct Idle {
 }
 
 /// Who may use a connection, and gives it back.
-pub(crate) struct Place {
-    kept: Arc<Kept>,
+pub(crate) struct CacheSlot {
+    cache: Arc<ConnectionCache>,
     calls: u32,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Kept {
+impl ConnectionCache {
     pub(crate) fn new(connections: u32, trusted: Duration) -> Self {
         let places = Arc::new(Semaphore::new(connections as usize));
-        Self { places, idle: Mutex::default(), trusted }
+        Self { slots: places, idle: Mutex::default(), idle_max: trusted }
     }
 
-    /// Waits for a place; with it comes the connection that was used last, if one is kept.
-    pub(crate) async fn take(self: &Arc<Self>) -> Result<(Place, Option<PoolConnection<Postgres>>), Error> {
-        let permit = Arc::clone(&self.places).acquire_owned().await.map_err(|_| Error::PoolClosed)?;
+    /// Waits for a slot; with it comes the connection that was used last, if one is kept.
+    pub(crate) async fn take(self: &Arc<Self>) -> Result<(CacheSlot, Option<PoolConnection<Postgres>>), Error> {
+        let permit = Arc::clone(&self.slots).acquire_owned().await.map_err(|_| Error::PoolClosed)?;
         let mut idle = self.lock();
-        let last = idle.pop_if(|last| last.since.elapsed() < self.trusted);
+        let last = idle.pop_if(|last| last.since.elapsed() < self.idle_max);
         // Where the last is not trusted, none is: the pool asks them.
         let distrusted = if last.is_none() { std::mem::take(&mut *idle) } else { Vec::new() };
         drop(idle);
         drop(distrusted);
         let (calls, conn) = last.map_or((0, None), |last| (last.calls, Some(last.conn)));
-        Ok((Place { kept: Arc::clone(self), calls, _permit: permit }, conn))
+        Ok((CacheSlot { cache: Arc::clone(self), calls, _permit: permit }, conn))
     }
 
     /// Gives what is kept back to the pool.
@@ -61,7 +61,7 @@ impl Kept {
 
     /// From now on nobody gets a connection, and nothing is kept.
     pub(crate) fn close(&self) {
-        self.places.close();
+        self.slots.close();
         self.clear();
     }
 
@@ -74,7 +74,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for ConnectionCache {
     fn drop(&mut self) {
         // Nobody closed the store. The way back to the pool is a task, for which there may be no runtime any more.
         for idle in self.lock().drain(..) {
@@ -83,13 +83,13 @@ impl Drop for Kept {
     }
 }
 
-impl Place {
+impl CacheSlot {
     /// Keeps the connection for the next call.
-    pub(crate) fn give_back(self, conn: PoolConnection<Postgres>) {
+    pub(crate) fn put_back(self, conn: PoolConnection<Postgres>) {
         let calls = self.calls + 1;
-        let mut idle = self.kept.lock();
+        let mut idle = self.cache.lock();
         // Under the lock: whoever closes clears behind it, and the pool would wait for what comes later.
-        if calls < CALLS_MAX && !self.kept.places.is_closed() {
+        if calls < CALLS_MAX && !self.cache.slots.is_closed() {
             idle.push(Idle { conn, calls, since: Instant::now() });
         }
     }

@@ -15,25 +15,25 @@ use crate::error::misuse;
 use crate::options::SqliteOptions;
 
 /// How often a waiting process looks whether the lock is free.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// A lock file holds a process id and nothing else.
 const LOCK_FILE_BYTES_MAX: u64 = 32;
 
 /// The files that this process has open. The lock of the system would make a process wait for itself.
-static OPEN_HERE: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::default);
+static OPEN_FILES: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::default);
 
 /// The lock on a file. Dropping it, or the end of the process, however it comes, frees the file.
 #[derive(Debug)]
-pub(crate) struct OwnerLock {
+pub(crate) struct FileLock {
     // The fields are dropped in this order: when the place is free, so is the lock.
     _file: File,
-    _place: Place,
+    _place: OpenFile,
 }
 
 #[derive(Debug)]
-struct Place(PathBuf);
+struct OpenFile(PathBuf);
 
-impl OwnerLock {
+impl FileLock {
     /// Takes the lock, and waits for it as long as the options say. `given_up` tells that nobody waits for it any more.
     pub(crate) fn take(
         options: &SqliteOptions,
@@ -42,28 +42,28 @@ impl OwnerLock {
     ) -> Result<Self, StoreError> {
         let path = lock_path(&options.path);
         let mut file = open(&path)?;
-        let place = Place::take(&path, &options.path)?;
+        let place = OpenFile::take(&path, &options.path)?;
         let began = clock.elapsed();
         let mut told = false;
         while !try_lock(&file, &path)? {
             if !told {
-                tell(options, owner(&mut file));
+                report_wait(options, owner(&mut file));
                 told = true;
             }
             if clock.elapsed().saturating_sub(began) >= options.wait_for_lock || given_up() {
-                return Err(owned(&options.path, owner(&mut file)));
+                return Err(held_by_other(&options.path, owner(&mut file)));
             }
-            std::thread::park_timeout(LOOK_EVERY);
+            std::thread::park_timeout(POLL_INTERVAL);
         }
         note_owner(&mut file);
         Ok(Self { _file: file, _place: place })
     }
 }
 
-impl Place {
+impl OpenFile {
     fn take(lock: &Path, path: &Path) -> Result<Self, StoreError> {
         let lock = lock.canonicalize().unwrap_or_else(|_| lock.to_path_buf());
-        if OPEN_HERE.lock().unwrap_or_else(PoisonError::into_inner).insert(lock.clone()) {
+        if OPEN_FILES.lock().unwrap_or_else(PoisonError::into_inner).insert(lock.clone()) {
             return Ok(Self(lock));
         }
         let path = path.display();
@@ -74,9 +74,9 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for OpenFile {
     fn drop(&mut self) {
-        OPEN_HERE.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+        OPEN_FILES.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
     }
 }
 
@@ -106,7 +106,7 @@ fn try_lock(file: &File, path: &Path) -> Result<bool, StoreError> {
     }
 }
 
-fn tell(options: &SqliteOptions, owner: Option<u32>) {
+fn report_wait(options: &SqliteOptions, owner: Option<u32>) {
     let path = options.path.display();
     tracing::info!(%path, owner, "another process works on the file; waiting for it to end");
     if let Some(told) = &options.on_wait {
@@ -114,7 +114,7 @@ fn tell(options: &SqliteOptions, owner: Option<u32>) {
     }
 }
 
-fn owned(path: &Path, owner: Option<u32>) -> StoreError {
+fn held_by_other(path: &Path, owner: Option<u32>) -> StoreError {
     let path = path.display();
     let who = owner.map_or_else(|| "another process".to_owned(), |id| format!("process {id}"));
     let detail = format!("{who} works on {path}; wait for it to end, or open the file read only");

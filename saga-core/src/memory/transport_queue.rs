@@ -56,6 +56,12 @@ pub(super) struct Item {
     pub(super) death: Option<DeadLetterInfo>,
 }
 
+impl Item {
+    pub(super) fn new(message: Arc<Message>, call: Arc<Call>, index: usize) -> Self {
+        Self { message, call, index, rejections: 0, redelivered: false, death: None }
+    }
+}
+
 /// What waits under one name, in the order in which it was sent, and what each receiver has not settled.
 #[derive(Debug, Default)]
 pub(super) struct Queue {

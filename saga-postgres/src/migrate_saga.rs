@@ -4,10 +4,10 @@ use saga_core::key::StepId;
 use saga_core::store::{Applied, Miss, SagaMigration, StoreError, WorkId};
 use sqlx::{PgConnection, Row as _};
 
-use crate::arrays::Waits;
 use crate::arrays::column;
 use crate::clock::micros;
 use crate::error::{misuse, store_error};
+use crate::lock_wait::LockWait;
 use crate::rows::{clean, signed};
 use crate::store::PostgresStore;
 
@@ -15,15 +15,15 @@ const OPERATION: &str = "migrate";
 
 impl PostgresStore {
     /// Moves a saga. All that could be in the way is locked and looked at before anything is written.
-    pub(crate) async fn move_saga(&self, moved: SagaMigration) -> Result<Applied, StoreError> {
+    pub(crate) async fn migrate_saga(&self, moved: SagaMigration) -> Result<Applied, StoreError> {
         let store = self.clone();
         let applied = self.in_transaction(OPERATION, move |conn| {
             Box::pin(async move {
                 let failed = |error| store_error(OPERATION, error);
-                if let Some(work) = store.leased(conn, &moved).await.map_err(failed)? {
+                if let Some(work) = store.leased_row(conn, &moved).await.map_err(failed)? {
                     return Ok((Err(Miss::Work(work)), None));
                 }
-                if let Some(step) = store.record_in_the_way(conn, &moved).await.map_err(failed)? {
+                if let Some(step) = store.conflicting_record(conn, &moved).await.map_err(failed)? {
                     return Ok((Err(Miss::Record(step)), None));
                 }
                 if !store.is_expected(conn, &moved).await.map_err(failed)? {
@@ -33,9 +33,10 @@ impl PostgresStore {
                     return Ok((Err(Miss::Saga(Box::new(row))), None));
                 }
                 let wanted = std::iter::once(moved.definition.clone());
-                let numbers = store.number_definitions(conn, OPERATION, wanted, Waits::AsItsTransaction, false).await?;
+                let numbers =
+                    store.number_definitions(conn, OPERATION, wanted, LockWait::AsInTransaction, false).await?;
                 let number = numbers.of(OPERATION, &moved.definition)?;
-                store.write_move(conn, &moved, number).await.map_err(failed)?;
+                store.write_migration(conn, &moved, number).await.map_err(failed)?;
                 Ok((Ok(()), Some(numbers)))
             })
         });
@@ -47,7 +48,7 @@ impl PostgresStore {
     }
 
     /// Locks the rows of the saga; answers one that somebody has, or that is in somebody's transaction.
-    async fn leased(&self, conn: &mut PgConnection, moved: &SagaMigration) -> Result<Option<WorkId>, sqlx::Error> {
+    async fn leased_row(&self, conn: &mut PgConnection, moved: &SagaMigration) -> Result<Option<WorkId>, sqlx::Error> {
         let all = self.sql("SELECT id FROM {schema}.work WHERE saga = $1 ORDER BY id");
         let all: Vec<i64> = sqlx::query_scalar(all).bind(moved.saga.0).persistent(false).fetch_all(&mut *conn).await?;
         let lock = self.sql(
@@ -67,7 +68,7 @@ impl PostgresStore {
         Ok(all.into_iter().find(|id| !free.contains(id)).map(WorkId))
     }
 
-    async fn record_in_the_way(
+    async fn conflicting_record(
         &self,
         conn: &mut PgConnection,
         moved: &SagaMigration,
@@ -94,7 +95,12 @@ impl PostgresStore {
         Ok(version == Some(signed(moved.expected)))
     }
 
-    async fn write_move(&self, conn: &mut PgConnection, moved: &SagaMigration, number: i32) -> Result<(), sqlx::Error> {
+    async fn write_migration(
+        &self,
+        conn: &mut PgConnection,
+        moved: &SagaMigration,
+        number: i32,
+    ) -> Result<(), sqlx::Error> {
         let sql = self.sql("UPDATE {schema}.sagas SET definition = $2, digest = $3 WHERE id = $1");
         let query = sqlx::query(sql).bind(moved.saga.0).bind(number).bind(&moved.digest[..]);
         query.persistent(false).execute(&mut *conn).await?;
@@ -112,7 +118,7 @@ impl PostgresStore {
              waiting = CASE WHEN waiting = epoch THEN epoch + 1 END WHERE saga = $1",
         );
         sqlx::query(sql).bind(moved.saga.0).bind(number).persistent(false).execute(&mut *conn).await?;
-        self.rewrite(conn, moved).await?;
+        self.rewrite_records(conn, moved).await?;
         let records = &moved.records;
         let sql = self.sql(
             "INSERT INTO {schema}.records (tenant, key, step, saga, outcome, position, attempts, recorded_at, took_micros, \
@@ -150,7 +156,7 @@ impl PostgresStore {
     }
 
     /// In two passes, since a record may get the name that another one gives up.
-    async fn rewrite(&self, conn: &mut PgConnection, moved: &SagaMigration) -> Result<(), sqlx::Error> {
+    async fn rewrite_records(&self, conn: &mut PgConnection, moved: &SagaMigration) -> Result<(), sqlx::Error> {
         if moved.rewritten.is_empty() {
             return Ok(());
         }

@@ -1,4 +1,6 @@
-use super::apply::apply;
+//! Hooks at the commits of the store, for tests.
+
+use super::changes::apply;
 use super::conn::MemoryConn;
 use crate::env::BoxFuture;
 use crate::store::{Changes, StoreError};

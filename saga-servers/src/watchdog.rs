@@ -1,6 +1,6 @@
-//! A warden: a shell that outlives its owner by a moment, and ends what the owner left behind.
+//! A watchdog: a shell that outlives its owner by a moment, and ends what the owner left behind.
 //!
-//! It reads from a pipe what to watch. When the owner dies, however it dies, the pipe closes: then the warden ends the
+//! It reads from a pipe what to watch. When the owner dies, however it dies, the pipe closes: then the watchdog ends the
 //! process groups that it was told of and removes the folder. It needs no more than a POSIX shell.
 
 use std::io::Write as _;
@@ -10,24 +10,24 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Mutex;
 
 use crate::error::Error;
-use crate::process::Signal;
+use crate::signal::Signal;
 
-const SCRIPT: &str = include_str!("warden.sh");
+const SCRIPT: &str = include_str!("watchdog.sh");
 
 /// The owner's end of the pipe.
 #[derive(Debug)]
-pub(crate) struct Warden {
+pub(crate) struct Watchdog {
     shell: Child,
     pipe: Mutex<Option<ChildStdin>>,
 }
 
-impl Warden {
-    /// Starts a warden that removes `folder` at the end, if there is one.
+impl Watchdog {
+    /// Starts a watchdog that removes `folder` at the end, if there is one.
     pub(crate) fn start(folder: Option<&Path>) -> Result<Self, Error> {
         let mut command = Command::new("sh");
-        command.arg("-c").arg(SCRIPT).arg("saga-servers-warden").current_dir("/");
+        command.arg("-c").arg(SCRIPT).arg("saga-servers-watchdog").current_dir("/");
         command.args(folder);
-        // A group of its own: what ends the owner's group, such as Ctrl-C, leaves the warden to do its work.
+        // A group of its own: what ends the owner's group, such as Ctrl-C, leaves the watchdog to do its work.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut shell = command.spawn().map_err(Error::system("run `sh`"))?;
         let pipe = Mutex::new(shell.stdin.take());
@@ -44,7 +44,7 @@ impl Warden {
         self.tell(&format!("forget {group}"));
     }
 
-    /// A warden that died can be told nothing; then nothing is watched, and everything else works.
+    /// A watchdog that died can be told nothing; then nothing is watched, and everything else works.
     fn tell(&self, line: &str) {
         if let Ok(mut pipe) = self.pipe.lock()
             && let Some(pipe) = pipe.as_mut()
@@ -54,7 +54,7 @@ impl Warden {
     }
 }
 
-impl Drop for Warden {
+impl Drop for Watchdog {
     fn drop(&mut self) {
         self.tell("release");
         if let Ok(mut pipe) = self.pipe.lock() {

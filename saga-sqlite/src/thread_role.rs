@@ -3,27 +3,27 @@
 use std::cell::Cell;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
-    Stranger,
+pub(crate) enum ThreadRole {
+    Other,
     Writer,
     Reader,
 }
 
 thread_local! {
-    static ROLE: Cell<Role> = const { Cell::new(Role::Stranger) };
+    static ROLE: Cell<ThreadRole> = const { Cell::new(ThreadRole::Other) };
 }
 
 /// Says what the calling thread is for.
-pub(crate) fn be(role: Role) {
+pub(crate) fn set(role: ThreadRole) {
     ROLE.set(role);
 }
 
 /// Whether the caller runs on a writer thread, where waiting for the writer would last for ever.
 pub(crate) fn is_writer() -> bool {
-    ROLE.get() == Role::Writer
+    ROLE.get() == ThreadRole::Writer
 }
 
 /// Whether the caller runs on a thread of a store.
 pub(crate) fn is_own() -> bool {
-    ROLE.get() != Role::Stranger
+    ROLE.get() != ThreadRole::Other
 }

@@ -7,23 +7,23 @@ use crate::error::GroupError;
 /// The file as it was when it was opened. SQLite goes on writing into one that was deleted, and all of it is gone when
 /// the process ends.
 #[derive(Debug)]
-pub(crate) struct Presence {
+pub(crate) struct FileIdentity {
     path: PathBuf,
     identity: Option<Identity>,
 }
 
 type Identity = (u64, u64);
 
-impl Presence {
+impl FileIdentity {
     pub(crate) fn of(path: &Path) -> Self {
         Self { path: path.to_owned(), identity: identity(path) }
     }
 
     /// What to answer where the file is not there any more, or is another one.
-    pub(crate) fn lost(&self) -> Option<GroupError> {
+    pub(crate) fn lost_file(&self) -> Option<GroupError> {
         // A file without an identity is on a system that does not give any.
         let is_same = self.identity.is_none() || identity(&self.path) == self.identity;
-        (!is_same).then(|| GroupError::moved(&self.path))
+        (!is_same).then(|| GroupError::file_moved(&self.path))
     }
 }
 

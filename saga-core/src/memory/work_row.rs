@@ -1,0 +1,143 @@
+//! The rows of `work`.
+
+use super::clock::Moment;
+use crate::key::{Key, StepId, Tenant};
+use crate::store::{
+    ClaimedWork, DefinitionId, Lease, MemberId, Message, NewWork, Reported, SagaId, Timestamp, WorkId, WorkKind,
+    WorkRef, WorkStatus,
+};
+
+/// A lease that was given.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HeldLease {
+    pub(super) owner: MemberId,
+    pub(super) until: Timestamp,
+}
+
+impl HeldLease {
+    pub(super) fn new(lease: Lease, now: Timestamp) -> Self {
+        Self { owner: lease.owner, until: now.plus(lease.ttl) }
+    }
+}
+
+/// A row of `work`.
+#[derive(Debug)]
+pub(super) struct WorkRow {
+    pub(super) kind: WorkKind,
+    pub(super) saga: SagaId,
+    pub(super) tenant: Tenant,
+    pub(super) key: Key,
+    pub(super) step: StepId,
+    pub(super) definition: DefinitionId,
+    pub(super) payload: Option<Vec<u8>>,
+    pub(super) due_at: Timestamp,
+    pub(super) epoch: u64,
+    pub(super) lease: Option<HeldLease>,
+    pub(super) attempts: u32,
+    pub(super) in_doubt: bool,
+    /// Whether it was taken from an owner that vanished.
+    pub(super) recovered: bool,
+    /// The epoch under which nobody has begun the row yet, nor an owner that vanished before.
+    pub(super) waiting: Option<u64>,
+    pub(super) retrying_since: Option<Timestamp>,
+    pub(super) error: Option<String>,
+    pub(super) late: Option<Vec<u8>>,
+    pub(super) reported: Option<Reported>,
+    /// Set in a row that keeps a received message; it has no saga, no step and no definition.
+    pub(super) message: Option<Message>,
+}
+
+impl WorkRow {
+    /// Whether certainly nobody has begun it.
+    pub(super) fn waits(&self) -> bool {
+        self.waiting == Some(self.epoch)
+    }
+
+    /// The row of a command.
+    pub(super) fn of_command(new: NewWork, now: Timestamp) -> Self {
+        Self {
+            kind: new.kind,
+            saga: new.saga,
+            tenant: new.tenant,
+            key: new.key,
+            step: new.step,
+            definition: new.definition,
+            payload: new.payload,
+            due_at: now.plus(new.due_in),
+            epoch: 1,
+            lease: new.lease.map(|lease| HeldLease::new(lease, now)),
+            attempts: new.tried.as_ref().map_or(0, |tried| tried.attempts),
+            in_doubt: false,
+            recovered: false,
+            waiting: None,
+            retrying_since: new.tried.is_some().then_some(now),
+            error: new.tried.map(|tried| tried.error),
+            late: None,
+            reported: None,
+            message: None,
+        }
+    }
+
+    /// The row that keeps a received message.
+    pub(super) fn of_message(message: Message, lease: Option<Lease>, now: Timestamp) -> Self {
+        Self {
+            kind: WorkKind::Do,
+            saga: SagaId(0),
+            tenant: message.tenant.clone(),
+            key: Key::none(),
+            step: StepId::from_stored(""),
+            definition: DefinitionId { name: "".into(), version: 0 },
+            payload: None,
+            due_at: now,
+            epoch: 1,
+            lease: lease.map(|lease| HeldLease::new(lease, now)),
+            attempts: 0,
+            in_doubt: false,
+            recovered: false,
+            waiting: None,
+            retrying_since: None,
+            error: None,
+            late: None,
+            reported: None,
+            message: Some(message),
+        }
+    }
+}
+
+/// `retrying_for` is told by the clock of the claim, and `began` by the claim itself.
+impl From<(WorkId, &WorkRow)> for ClaimedWork {
+    fn from((id, row): (WorkId, &WorkRow)) -> Self {
+        Self {
+            work: WorkRef { id, epoch: row.epoch },
+            kind: row.kind,
+            saga: row.saga,
+            step: row.step.clone(),
+            attempts: row.attempts,
+            in_doubt: row.in_doubt,
+            recovered: row.recovered,
+            began: false,
+            retrying_for: None,
+            payload: row.payload.clone(),
+            late: row.late.clone(),
+            reported: row.reported.clone(),
+        }
+    }
+}
+
+impl From<(WorkId, &WorkRow)> for WorkStatus {
+    fn from((id, row): (WorkId, &WorkRow)) -> Self {
+        Self {
+            work: WorkRef { id, epoch: row.epoch },
+            kind: row.kind,
+            step: row.step.clone(),
+            attempts: row.attempts,
+            in_doubt: row.in_doubt,
+            due_at: row.due_at,
+            owner: row.lease.map(|lease| lease.owner),
+            retrying_since: row.retrying_since,
+            error: row.error.clone(),
+            payload: row.payload.clone(),
+            reported: row.reported.clone(),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The history of a saga.
+
+use super::SagaId;
+use crate::key::StepId;
+
+/// Something that happened to a saga and is in no step record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistoryEntry {
+    /// The saga.
+    pub saga: SagaId,
+    /// Which step, if it is about one.
+    pub step: Option<StepId>,
+    /// What happened.
+    pub kind: HistoryKind,
+    /// Which attempt, where it is about one.
+    pub attempt: u32,
+    /// In words.
+    pub detail: String,
+}
+
+/// What a history entry tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum HistoryKind {
+    /// An attempt failed.
+    AttemptFailed,
+    /// The saga needs a person.
+    Stuck,
+    /// An operator acted.
+    Operator,
+    /// A success came in after the decision.
+    Late,
+    /// The saga moved to another version of its definition.
+    Migrated,
+    /// The saga's deadline passed.
+    Deadline,
+    /// A message from outside arrived.
+    Signal,
+}
+
+impl HistoryKind {
+    const NAMES: [(Self, &'static str); 7] = [
+        (Self::AttemptFailed, "attempt-failed"),
+        (Self::Stuck, "stuck"),
+        (Self::Operator, "operator"),
+        (Self::Late, "late"),
+        (Self::Migrated, "migrated"),
+        (Self::Deadline, "deadline"),
+        (Self::Signal, "signal"),
+    ];
+
+    /// The kind as it is written down and shown.
+    pub fn as_str(self) -> &'static str {
+        // The list is complete, which the match would show just as well, but only one of them can be read backwards.
+        Self::NAMES.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
+    }
+
+    /// The kind of that name.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(_, name)| *name == text).map(|(kind, _)| *kind)
+    }
+}

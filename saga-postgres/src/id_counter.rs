@@ -1,0 +1,46 @@
+//! The ids that this process may still hand out.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+/// The ids that this process may still hand out.
+#[derive(Debug, Default)]
+pub(crate) struct IdCounter(Mutex<Range<i64>>);
+
+impl IdCounter {
+    /// The next `count` ids; nothing when too few are left.
+    pub(crate) fn take(&self, count: u32) -> Option<Range<i64>> {
+        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = left.start.checked_add(i64::from(count)).filter(|end| *end <= left.end)?;
+        let taken = left.start..end;
+        left.start = end;
+        Some(taken)
+    }
+
+    /// Adds what was fetched. What cannot be joined to it is lost, which is allowed to ids.
+    pub(crate) fn add(&self, fetched: Range<i64>) {
+        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if left.end == fetched.start {
+            left.end = fetched.end;
+        } else if fetched.end - fetched.start > left.end - left.start {
+            *left = fetched;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_handed_out_once() {
+        let ids = IdCounter::default();
+        assert_eq!(ids.take(1), None);
+        ids.add(1..4);
+        assert_eq!(ids.take(2), Some(1..3));
+        assert_eq!(ids.take(2), None);
+        // Another process took the block in between.
+        ids.add(7..10);
+        assert_eq!(ids.take(2), Some(7..9));
+    }
+}

@@ -1,0 +1,73 @@
+//! What the handles of a store share.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+
+use saga_core::store::Durability;
+use sqlx::PgPool;
+
+use crate::connection_cache::ConnectionCache;
+use crate::definition_numbers::DefinitionNumbers;
+use crate::fault_injection::Mutant;
+use crate::hint_connection::HintConnection;
+use crate::id_counter::IdCounter;
+use crate::options::PostgresOptions;
+use crate::pool::IDLE_UNCHECKED_MAX;
+use crate::server::Server;
+use crate::statement_cache::StatementCache;
+use crate::statistics::Counters;
+
+/// What all handles share.
+pub(crate) struct Shared {
+    pub(crate) options: PostgresOptions,
+    pub(crate) pool: PgPool,
+    /// Whether nobody but this store uses the pool, so that it knows the state of each connection.
+    pub(crate) owns_pool: bool,
+    /// What lies idle of a pool that only this store uses.
+    pub(crate) cache: Option<Arc<ConnectionCache>>,
+    pub(crate) durability: Durability,
+    /// Whether the server can be told to look whether its client is still there while a statement runs.
+    pub(crate) checks_clients: bool,
+    pub(crate) ids: IdCounter,
+    pub(crate) definitions: Arc<DefinitionNumbers>,
+    pub(crate) statements: StatementCache,
+    pub(crate) statistics: Counters,
+    pub(crate) hints: HintConnection,
+    /// The name of the savepoint in front of a handler. It is another one in each process, so that no step takes it.
+    pub(crate) savepoint: String,
+}
+
+impl Shared {
+    /// `definitions` is set where only this store uses the pool: each new connection notes the timeline there.
+    pub(crate) fn new(
+        options: PostgresOptions,
+        pool: PgPool,
+        server: Server,
+        definitions: Option<Arc<DefinitionNumbers>>,
+    ) -> Self {
+        let owns_pool = definitions.is_some();
+        Self {
+            hints: HintConnection::new(&options),
+            cache: owns_pool.then(|| Arc::new(ConnectionCache::new(options.connections_max, IDLE_UNCHECKED_MAX))),
+            statements: StatementCache::new(&options),
+            savepoint: handler_savepoint(&options),
+            options,
+            pool,
+            owns_pool,
+            durability: server.durability,
+            checks_clients: server.checks_clients,
+            ids: IdCounter::default(),
+            definitions: definitions.unwrap_or_default(),
+            statistics: Counters::default(),
+        }
+    }
+}
+
+/// A name that nobody guesses. Not one for each transaction: statistics by statement would have a line for each.
+fn handler_savepoint(options: &PostgresOptions) -> String {
+    if options.broken_rule.is(Mutant::FixedSavepointName) {
+        return "saga_handler".to_owned();
+    }
+    // Its keys are random.
+    format!("saga_handler_{:016x}", RandomState::new().hash_one(0))
+}
