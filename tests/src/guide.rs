@@ -1,4 +1,4 @@
-//! The chapters of the guide, whose code is compiled and run as tests of the documentation.
+//! The chapters of the guide and other pages with code, which is compiled and run as tests of the documentation.
 
 macro_rules! chapters {
     ($($name:ident = $path:literal),* $(,)?) => {$(
@@ -21,4 +21,6 @@ chapters! {
     Testing = "../../docs/guide/src/testing.md",
     WritingAStore = "../../docs/guide/src/writing-a-store.md",
     WritingATransport = "../../docs/guide/src/writing-a-transport.md",
+    ChangeDataCapture = "../../docs/cdc.md",
+    Security = "../../docs/security.md",
 }

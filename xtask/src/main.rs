@@ -74,7 +74,7 @@ fn main() -> ExitCode {
         Task::Check => tasks::check(&task_names()),
         Task::Tidy(tidy) => tasks::tidy(&tidy, &task_names()),
         Task::Api(api) => tasks::api(&api).map(drop),
-        Task::Book => tasks::book(),
+        Task::Book => tasks::book().map(drop),
         Task::Guarantees => tasks::guarantees(),
         Task::Sim { arguments } => tasks::sim(&arguments),
         Task::Chaos { arguments } => tasks::chaos(&arguments),

@@ -10,7 +10,7 @@ const SUMMARY: &str = "docs/guide/src/SUMMARY.md";
 const DOCTESTS: &str = "tests/src/guide.rs";
 
 /// Pages whose Rust code readers copy.
-const TESTED: [&str; 2] = ["README.md", "saga-core/docs/tutorial.md"];
+const TESTED: [&str; 4] = ["README.md", "docs/cdc.md", "docs/security.md", "saga-core/docs/tutorial.md"];
 
 /// Each chapter has one line in `SUMMARY.md`.
 pub(crate) fn is_listed(tree: &Tree) -> Vec<Finding> {
