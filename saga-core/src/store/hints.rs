@@ -1,16 +1,16 @@
-//! Hints between the processes that work on one store: what polling finds as well, only sooner.
+//! Hints between the processes that work on one store. Polling finds the same work, only later.
 
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-/// What there may be for a process that nobody told.
+/// What a process may find when it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Hint {
-    /// Work that nobody has.
+    /// Work that no process has leased.
     Work,
     /// Messages in the outbox.
     Outbox,
-    /// Received messages that nobody has.
+    /// Received messages that no process has leased.
     Inbox,
 }
 
@@ -18,7 +18,7 @@ impl Hint {
     /// Every hint.
     pub const ALL: [Self; 3] = [Self::Work, Self::Outbox, Self::Inbox];
 
-    /// The hint as it is written down.
+    /// The hint as it is sent.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Work => "work",
@@ -33,51 +33,51 @@ impl Hint {
     }
 }
 
-/// Telling other processes that there is something to do for them.
+/// Notifies other processes that there is something for them to do.
 ///
-/// A hint is never more than that. It may be heard late, without cause, once for many, or not at all, and nothing depends
-/// on it: a store that has none, as the defaults are, is a complete store whose processes poll.
+/// A hint is an optimization. It may arrive late, without a cause, once for many, or not at all, and nothing depends on
+/// it. A store without hints, as the default methods are, is complete: its processes poll.
 ///
 /// # Contract
-/// - `S-HINT-1` What is given to [`hint`](Hints::hint) behind a commit is told to every process that listens, and by then what was committed is there to be claimed or read. `hint` itself waits for nothing and writes nothing into anybody's transaction.
+/// - `S-HINT-1` A hint that is given to [`hint`](Hints::hint) after a commit reaches every process that listens, and by then what was committed can be claimed or read. `hint` does not wait, and it writes into no transaction of another caller.
 pub trait Hints: Send + Sync {
-    /// Tells the others. It is called behind the commit that left something for them.
+    /// Notifies the other processes. The engine calls it after the commit that left something for them.
     fn hint(&self, hint: Hint) {
         let _ = hint;
     }
 
-    /// Listens from now on; nothing where this store has no hints.
+    /// Listens from now on. `None` for a store without hints.
     fn listen(&self) -> Option<Box<dyn Listener>> {
         None
     }
 }
 
-/// Who listens for hints. Dropping it ends that.
+/// A receiver of hints. Dropping it ends the listening.
 ///
 /// # Cancel safety
-/// A call that is dropped has lost no hint.
+/// A dropped call loses no hint.
 #[async_trait]
 pub trait Listener: Send {
-    /// The next hint. What was told several times since the last call is heard once.
+    /// The next hint. A hint that was sent several times since the last call arrives once.
     async fn heard(&mut self) -> Hint;
 }
 
-/// Hands hints on to all who listen in this process: a part that backends build [`Hints`] of.
+/// Passes hints on to all listeners of this process: a building block for backends that implement [`Hints`].
 #[derive(Debug, Clone, Default)]
 pub struct HintBoard {
     told: watch::Sender<Told>,
 }
 
-/// How often each hint was told.
+/// How often each hint was sent.
 type Told = [u64; Hint::ALL.len()];
 
 impl HintBoard {
-    /// A board that nobody listens to yet.
+    /// A board without listeners.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Tells everybody who listens.
+    /// Notifies all listeners.
     pub fn tell(&self, hint: Hint) {
         self.told.send_modify(|told| told[hint as usize] += 1);
     }
@@ -89,7 +89,7 @@ impl HintBoard {
         Box::new(BoardListener { told, heard })
     }
 
-    /// Whether somebody listens.
+    /// Whether there is a listener.
     pub fn has_listeners(&self) -> bool {
         self.told.receiver_count() > 0
     }
@@ -113,7 +113,7 @@ impl Listener for BoardListener {
                 }
             }
             if self.told.changed().await.is_err() {
-                // Nobody is left who could tell anything.
+                // All senders are gone.
                 std::future::pending::<()>().await;
             }
         }
