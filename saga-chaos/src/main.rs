@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
-use order_saga::outside::LateCalls;
+use order_rig::outside::LateCalls;
 use saga_chaos::{Options, Programs, Where, print_time, run};
 
 /// Runs orders through three services while replicas, servers and connections are broken, and judges what came of them.

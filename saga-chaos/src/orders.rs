@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use order_saga::{
+use order_rig::{
     orders::{Address, Item, Order, Product},
     outside::{Dice, Hold},
 };
@@ -135,7 +135,7 @@ mod tests {
             let orders: Vec<Order> = lines.lines().map(|line| serde_json::from_str(line).expect("an order")).collect();
             assert_eq!(orders.iter().map(|order| order.order_id.clone()).collect::<Vec<_>>(), book.keys(wave));
             for order in &orders {
-                assert_eq!(order_saga::orders::check(order, &catalogue), Ok(()));
+                assert_eq!(order_rig::orders::check(order, &catalogue), Ok(()));
             }
         }
         assert_eq!(book.keys(0).len() as u64, WAVE + 3);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use order_saga::outside::LateCalls;
+use order_rig::outside::LateCalls;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use order_saga::outside::LateCalls;
+use order_rig::outside::LateCalls;
 use saga_chaos::{Options, Programs, Report, Where, run};
 
 /// The seed of the gate, which must judge each change by the same faults. `cargo xtask chaos` without a seed draws a fresh one.

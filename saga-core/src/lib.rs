@@ -1,4 +1,4 @@
-//! Sagas for ordinary async functions.
+#![doc = include_str!("../docs/tutorial.md")]
 
 // The attributes write `::saga_core`; this lets them be used inside the crate as well.
 extern crate self as saga_core;

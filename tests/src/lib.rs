@@ -8,6 +8,8 @@ mod books;
 mod engines;
 mod faults;
 mod fixture;
+#[cfg(doctest)]
+mod guide;
 mod mail;
 mod sagas;
 mod shop;

@@ -37,12 +37,16 @@ enum Task {
         #[command(subcommand)]
         demo: tasks::Demo,
     },
-    /// Formatting, clippy and rustdoc with warnings denied, the public API as it is listed, and tidy.
+    /// Formatting, clippy and rustdoc with warnings denied, the public API as it is listed, the guide, and tidy.
     Check,
     /// The rules of the house that a program can check; known offenders are listed in xtask/tidy-debt.txt.
     Tidy(tasks::Tidy),
     /// Lists the public items of the library crates in docs/api; --check compares with what is listed.
     Api(tasks::Api),
+    /// Builds the guide with mdBook, which it installs into `target/tools` first.
+    Book,
+    /// Writes `docs/guarantees.md`: the guarantees and the tests that name them.
+    Guarantees,
     /// Seeded schedules of the whole engine with faults: --seeds N --seed-from S, --seeds N --fresh from a seed that it draws
     /// and prints, or --seed X to replay one.
     #[command(disable_help_flag = true)]
@@ -70,6 +74,8 @@ fn main() -> ExitCode {
         Task::Check => tasks::check(&task_names()),
         Task::Tidy(tidy) => tasks::tidy(&tidy, &task_names()),
         Task::Api(api) => tasks::api(&api).map(drop),
+        Task::Book => tasks::book(),
+        Task::Guarantees => tasks::guarantees(),
         Task::Sim { arguments } => tasks::sim(&arguments),
         Task::Chaos { arguments } => tasks::chaos(&arguments),
         Task::Bench(bench) => tasks::bench(&bench),

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use serde::Deserialize;
 
 /// The orders of Northwind, which `examples/order-saga` brings along.
-const NORTHWIND: &str = include_str!("../../order-saga/tests/data/northwind-orders.jsonl");
+const NORTHWIND: &str = include_str!("../../order-saga/data/northwind-orders.jsonl");
 
 const TABLES: &str = "
     CREATE TABLE orders (

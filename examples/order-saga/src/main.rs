@@ -1,69 +1,138 @@
-//! Runs orders through a saga.
+//! Runs orders through a saga: place, reserve, charge, ship, confirm; or undo what was done.
+//!
+//! Read `steps.rs` first, then `saga.rs`, then `run` below. The rest is what any shop has: `orders.rs` reads the orders,
+//! `shop.rs` has the tables, and `outside.rs` plays the services of other companies.
 
-#![deny(clippy::print_stdout, clippy::print_stderr)]
+mod orders;
+mod outside;
+mod saga;
+mod shop;
+mod steps;
+mod summary;
 
+use std::io::stdout;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
-use order_saga::{
-    cli::{Cli, Command, OutsideArgs},
-    desk, letters, outbox,
-    outside::{Book, Dice, Services, serve},
-    place::{Place, StoreUrl},
-    print::{print, say},
-    run, saga,
-    sentence::sentence,
-    service, show, verify,
-};
+use anyhow::{Context as _, anyhow};
+use clap::{Args, Parser, Subcommand};
+use saga_cli::{Admin, OpenStore as _};
+use saga_core::{Runtime, Saga, StartError};
+use saga_sqlite::SqliteStore;
+use tokio::time::Instant;
 
+use crate::orders::{Line, Order};
+use crate::outside::{Book, Carrier, Gateway};
+use crate::shop::Shop;
+use crate::summary::Summary;
+
+/// Something needs a person: a stuck saga, or a line that was refused.
+const NEEDS_PERSON: u8 = 1;
 /// The program could not do what was asked.
-const UNUSABLE: u8 = 2;
+const FAILED: u8 = 2;
+
+/// Runs orders through a saga: place, reserve, charge, ship, confirm; or undo what was done.
+///
+/// Kill it at any moment and run it again: it goes on where it was. Run it twice: nothing happens twice.
+#[derive(Parser)]
+#[command(name = "order-saga", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// The file to keep everything in; a second file beside it is the book of the services outside
+    #[arg(long, value_name = "FILE", default_value = "order-saga.db", global = true)]
+    store: PathBuf,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the orders (the default)
+    Run(RunArgs),
+    #[command(flatten)]
+    Admin(saga_cli::Command),
+}
+
+#[derive(Args, Default)]
+struct RunArgs {
+    /// Orders as JSON lines [default: 830 orders that the program brings along]
+    #[arg(long, value_name = "FILE")]
+    orders: Option<PathBuf>,
+    /// Products as JSON lines [default: those of the 830 orders]
+    #[arg(long, value_name = "FILE")]
+    products: Option<PathBuf>,
+}
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let cli = Cli::of_arguments();
-    let command = cli.command.unwrap_or(Command::Run(cli.run));
-    let done = match StoreUrl::parse(command.store()) {
-        Ok(StoreUrl::Sqlite(place)) => with(&place, command).await,
-        Ok(StoreUrl::Postgres(place)) => with(&place, command).await,
-        Err(error) => Err(error),
+    let cli = Cli::parse();
+    let shop = Shop::at(cli.store);
+    let done = match cli.command.unwrap_or_else(|| Command::Run(RunArgs::default())) {
+        Command::Run(args) => run(&shop, &args).await,
+        Command::Admin(command) => admin(shop, &command).await,
     };
     done.unwrap_or_else(|error| {
-        say(format_args!("order-saga: {}", sentence(&error)));
-        ExitCode::from(UNUSABLE)
+        eprintln!("order-saga: {}", saga_cli::error_line(&error));
+        ExitCode::from(FAILED)
     })
 }
 
-/// The same commands with every kind of database.
-async fn with<P: Place>(place: &P, command: Command) -> anyhow::Result<ExitCode> {
-    match command {
-        Command::Run(args) => run::run(place, &args).await,
-        Command::Service(args) => service::service(place, &args).await,
-        Command::Verify(args) => verify::verify(place, &args).await,
-        Command::Show(args) => show::show(place, &args).await,
-        Command::List(args) => show::list(place, &args).await,
-        Command::Cancel(args) => desk::cancel(place, &args).await,
-        Command::Pause(args) => desk::pause(place, &args).await,
-        Command::Resume(args) => desk::resume(place, &args).await,
-        Command::Retry(args) => desk::retry(place, &args).await,
-        Command::Skip(args) => desk::skip(place, &args).await,
-        Command::Force(args) => desk::force(place, &args).await,
-        Command::Restart(args) => desk::restart(place, &args).await,
-        Command::Bulk(command) => desk::bulk(place, &command).await,
-        Command::Audit(args) => show::audit(place, &args).await,
-        Command::DeadLetters(command) => letters::letters(place, &command).await,
-        Command::Outbox(command) => outbox::outbox(place, &command).await,
-        Command::Graph => {
-            print(saga::create_order::<P::Store>().to_mermaid())?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Command::Outside(args) => serve_outside(place, &args).await,
-    }
+/// Runs the orders to their ends, and prints the summary.
+async fn run(shop: &Shop, args: &RunArgs) -> anyhow::Result<ExitCode> {
+    let products = orders::read_products(args.products.as_ref())?;
+    let orders = orders::read_orders(args.orders.as_ref(), &products.read)?;
+    let mut summary = Summary::default();
+    products.refused.iter().chain(&orders.refused).for_each(|refusal| summary.refuse(refusal));
+
+    let store = shop.open().await?;
+    shop.set_up(&products.read).context("cannot set up the shop")?;
+    let book = Book::open(&shop.outside()).context("cannot open the book of the services outside")?;
+    let create_order = saga::create_order()?;
+    let runtime = Runtime::builder(store)
+        .saga(&create_order)
+        .state(Gateway(book.clone()))
+        .state(Carrier(book.clone()))
+        .start()
+        .await?;
+
+    let began = Instant::now();
+    let ran = tokio::select! {
+        ran = run_orders(&runtime, &create_order, orders.read, &mut summary) => ran,
+        _ = tokio::signal::ctrl_c() => Err(anyhow!("interrupted; nothing is lost, the same command goes on")),
+    };
+    runtime.shutdown().await;
+    ran?;
+    summary.took = began.elapsed();
+    summary.repeated_calls = book.repeated_calls()?;
+    saga_cli::print(&mut stdout(), &summary)?;
+    Ok(if summary.needs_person() { ExitCode::from(NEEDS_PERSON) } else { ExitCode::SUCCESS })
 }
 
-async fn serve_outside(place: &impl Place, args: &OutsideArgs) -> anyhow::Result<ExitCode> {
-    let file = place.outside();
-    let book = Book::open(&file).with_context(|| format!("cannot open {}", file.display()))?;
-    serve(Services::new(book, Dice::new(args.seed)).with_manners(args.manners()), args.listen).await?;
-    Ok(ExitCode::SUCCESS)
+/// Starts a saga for each order in one commit, and waits until each has ended. An order that was started before is the same
+/// saga, whether it has ended or is still under way.
+async fn run_orders(
+    runtime: &Runtime<SqliteStore>,
+    create_order: &Saga<SqliteStore, Order>,
+    orders: Vec<Line<Order>>,
+    summary: &mut Summary,
+) -> anyhow::Result<()> {
+    let places: Vec<String> = orders.iter().map(|line| line.place.clone()).collect();
+    let orders = orders.into_iter().map(|line| (line.content.id.clone(), line.content));
+    let mut sagas = Vec::new();
+    for (place, started) in places.iter().zip(runtime.start_many(create_order, orders).await) {
+        match started {
+            Ok(saga) => sagas.push(saga),
+            Err(StartError::Store(error)) => return Err(error.into()),
+            Err(refused) => summary.refuse(&format!("{place}: {refused}")),
+        }
+    }
+    for saga in sagas {
+        let outcome = saga.outcome().await?;
+        summary.add(saga.key(), saga.already_started(), &outcome);
+    }
+    Ok(())
+}
+
+/// Runs one of the operator's commands, such as `list` or `show`. What it leads to is done by the next `order-saga run`.
+async fn admin(shop: Shop, command: &saga_cli::Command) -> anyhow::Result<ExitCode> {
+    Admin::new("order-saga", shop).saga(&saga::create_order()?).run(command, &mut stdout()).await
 }

@@ -1,111 +1,25 @@
-//! The definitions: which steps an order takes, in which order.
+//! The definition: which steps an order takes, in which order.
 
-use saga_core::{Saga, Service, store::Store};
+use saga_core::Saga;
+use saga_core::saga::SagaError;
+use saga_sqlite::SqliteStore;
 
-use crate::{
-    contracts,
-    orders::Order,
-    outside::{Charge, ShipmentRequest},
-    shop::ShopConn,
-    steps::{book_shipment, charge_card, confirm_order, place_order, reserve_stock},
-};
-
-/// The name of the sagas of orders.
-pub const CREATE_ORDER: &str = "create-order";
+use crate::orders::Order;
+use crate::steps::{book_shipment, charge_card, confirm_order, place_order, reserve_stock};
 
 /// An order is placed, its stock reserved, the card charged, the shipment booked, the order confirmed. When one of these
-/// is rejected, those before it are undone, the last one first.
+/// steps is rejected, those before it are undone, the last one first.
 ///
-/// # Panics
+/// # Errors
 ///
-/// Never: a test builds it.
-#[expect(clippy::expect_used, reason = "it is valid whatever comes in, as a test shows")]
-pub fn create_order<S: Store<Conn: ShopConn>>() -> Saga<S, Order> {
-    Saga::named(CREATE_ORDER)
+/// When the steps do not fit together. Whether they do does not depend on any order.
+pub(crate) fn create_order() -> Result<Saga<SqliteStore, Order>, SagaError> {
+    Saga::named("create-order")
         .input::<Order>()
         .step::<place_order>()
         .step::<reserve_stock>()
-        .step_with::<charge_card>(charge)
-        .step_with::<book_shipment>(parcel)
+        .step::<charge_card>()
+        .step::<book_shipment>()
         .step::<confirm_order>()
         .build()
-        .expect("create-order is a valid saga")
-}
-
-/// The same across services: the card is charged by the service `payments`, the shipment booked by `shipping`.
-///
-/// It is another version, since its steps are of another kind: a saga stays with the version that it was started with.
-///
-/// # Panics
-///
-/// Never: a test builds it.
-#[expect(clippy::expect_used, reason = "it is valid whatever comes in, as a test shows")]
-pub fn create_order_across_services<S: Store<Conn: ShopConn>>() -> Saga<S, Order> {
-    Saga::named(CREATE_ORDER)
-        .input::<Order>()
-        .version(2)
-        .step::<place_order>()
-        .step::<reserve_stock>()
-        .step_with::<contracts::charge_card>(charge)
-        .step_with::<contracts::book_shipment>(parcel)
-        .step::<confirm_order>()
-        .build()
-        .expect("create-order is a valid saga")
-}
-
-/// The service that charges cards for the sagas of others.
-///
-/// # Panics
-///
-/// Never: a test builds it.
-#[expect(clippy::expect_used, reason = "it is valid whatever comes in, as a test shows")]
-pub fn payments<S: Store>() -> Service<S> {
-    Service::named("payments").host::<charge_card>().build().expect("payments is a valid service")
-}
-
-/// The service that books shipments for the sagas of others.
-///
-/// # Panics
-///
-/// Never: a test builds it.
-#[expect(clippy::expect_used, reason = "it is valid whatever comes in, as a test shows")]
-pub fn shipping<S: Store>() -> Service<S> {
-    Service::named("shipping").host::<book_shipment>().build().expect("shipping is a valid service")
-}
-
-/// What the gateway is asked for.
-fn charge(order: &Order) -> Charge {
-    Charge { order_id: order.order_id.clone(), amount_cents: order.total_cents }
-}
-
-/// What the carrier is asked for.
-fn parcel(order: &Order) -> ShipmentRequest {
-    ShipmentRequest {
-        order_id: order.order_id.clone(),
-        country: order.ship_to.country.clone(),
-        quoted_cents: order.freight_cents,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use saga_sqlite::SqliteStore;
-
-    use super::*;
-
-    #[test]
-    fn the_definitions_are_valid_and_can_be_drawn() {
-        for saga in [create_order::<SqliteStore>(), create_order_across_services()] {
-            let drawn = saga.to_mermaid();
-            for step in ["place-order", "reserve-stock", "charge-card", "book-shipment", "confirm-order"] {
-                assert!(drawn.contains(step), "no {step} in\n{drawn}");
-            }
-        }
-    }
-
-    #[test]
-    fn each_service_hosts_the_step_of_its_contract() {
-        assert!(payments::<SqliteStore>().steps().eq(["charge-card"]));
-        assert!(shipping::<SqliteStore>().steps().eq(["book-shipment"]));
-    }
 }

@@ -1,167 +1,161 @@
-//! The five steps of an order and what undoes them.
+//! The five steps of an order, and what undoes them.
 //!
-//! They are ordinary functions: a test calls `reserve_stock(&mut conn, order)` and needs no runtime. They are written for
-//! every database that the shop can be in; a program with one database writes `&mut PgConnection` instead of `&mut C`.
+//! They are ordinary functions. A step that takes `&mut Connection` writes in a transaction that commits together with the
+//! record that the step ran. A step that calls another service gets its own key from the context, and passes it on.
 
+use rusqlite::{Connection, params};
 use saga_core::{Output, State, StepContext, StepError, saga_compensation, saga_step};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    contracts,
-    orders::Order,
-    outside::{CancelOutcome, Carrier, Charge, Gateway, Payment, Refund, Shipment, ShipmentRequest},
-    shop::{ShopConn, values},
-};
+use crate::orders::Order;
+use crate::outside::{Carrier, Gateway, Payment, Shipment};
 
 /// The shop pays for freight up to this much of what it quoted, in percent.
-const FREIGHT_PERCENT_MAX: i128 = 150;
+const FREIGHT_PERCENT_MAX: i64 = 150;
 
 /// Writes the order down.
 #[saga_step(compensate = cancel_order)]
-pub async fn place_order<C: ShopConn>(tx: &mut C, order: Order) -> Result<(), StepError> {
+pub(crate) async fn place_order(tx: &mut Connection, order: Order) -> Result<(), StepError> {
     tx.execute(
-        "INSERT INTO orders (order_id, customer, total_cents, freight_cents, status) VALUES ($1, $2, $3, $4, 'placed')",
-        values![order.order_id, order.customer, order.total_cents, order.freight_cents],
-    )
-    .await?;
+        "INSERT INTO orders (order_id, customer, total_cents, status) VALUES (?1, ?2, ?3, 'placed')",
+        params![order.id, order.customer, order.total_cents],
+    )?;
     Ok(())
 }
 
-/// Undoes `place_order`: the order stays in the books, with the reason why nothing came of it.
+/// Undoes `place_order`: the order stays in the books, with the reason why it failed.
 #[saga_compensation]
-pub async fn cancel_order<C: ShopConn>(tx: &mut C, ctx: &StepContext, order: Order) -> Result<(), StepError> {
+pub(crate) async fn cancel_order(tx: &mut Connection, ctx: &StepContext, order: Order) -> Result<(), StepError> {
     let reason = ctx.failure().map_or("cancelled", |failure| failure.message());
-    tx.execute(
-        "UPDATE orders SET status = 'cancelled', reason = $2 WHERE order_id = $1",
-        values![order.order_id, reason],
-    )
-    .await?;
+    tx.execute("UPDATE orders SET status = 'cancelled', reason = ?2 WHERE order_id = ?1", params![order.id, reason])?;
     Ok(())
 }
 
 /// What was taken off the shelves for an order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Reservation {
-    /// Each product and how many pieces of it.
-    pub taken: Vec<(String, i64)>,
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Reservation {
+    /// Each product, and how many pieces of it.
+    pub(crate) taken: Vec<(String, i64)>,
 }
 
 /// Takes what was ordered off the shelves, all of it or nothing.
 #[saga_step(compensate = release_stock)]
-pub async fn reserve_stock<C: ShopConn>(tx: &mut C, order: Order) -> Result<Reservation, StepError> {
+pub(crate) async fn reserve_stock(tx: &mut Connection, order: Order) -> Result<Reservation, StepError> {
     let mut taken = Vec::new();
-    let mut items: Vec<_> = order.items.into_iter().zip(0_i64..).collect();
-    // Whoever takes several products takes them in one order, so that no two orders wait for each other.
-    items.sort_by(|(a, _), (b, _)| a.sku.cmp(&b.sku));
-    for (item, number) in items {
-        let found = tx
-            .execute(
-                "UPDATE products SET in_stock = in_stock - $2 WHERE sku = $1 AND in_stock >= $2",
-                values![item.sku, item.quantity],
-            )
-            .await?;
-        if found == 0 {
-            // What was taken for the items before this one is rolled back with the rejection.
+    for item in order.items {
+        let changed = tx.execute(
+            "UPDATE products SET in_stock = in_stock - ?2 WHERE sku = ?1 AND in_stock >= ?2",
+            params![item.sku, item.quantity],
+        )?;
+        if changed == 0 {
+            // The rejection rolls back what was taken for the items before this one.
             return Err(StepError::reject(format!("out of stock: {}", item.sku)));
         }
-        tx.execute(
-            "INSERT INTO reservations (order_id, item, sku, quantity, status) VALUES ($1, $2, $3, $4, 'open')",
-            values![order.order_id, number, item.sku, item.quantity],
-        )
-        .await?;
         taken.push((item.sku, item.quantity));
     }
     Ok(Reservation { taken })
 }
 
-/// Undoes `reserve_stock`: puts back what it took.
+/// Undoes `reserve_stock`: it gets that step's input and its output, and puts back what was taken.
 #[saga_compensation]
-pub async fn release_stock<C: ShopConn>(tx: &mut C, order: Order, reservation: Reservation) -> Result<(), StepError> {
+pub(crate) async fn release_stock(
+    tx: &mut Connection,
+    _order: Order,
+    reservation: Reservation,
+) -> Result<(), StepError> {
     for (sku, quantity) in reservation.taken {
-        tx.execute("UPDATE products SET in_stock = in_stock + $2 WHERE sku = $1", values![sku, quantity]).await?;
+        tx.execute("UPDATE products SET in_stock = in_stock + ?2 WHERE sku = ?1", params![sku, quantity])?;
     }
-    tx.execute("UPDATE reservations SET status = 'released' WHERE order_id = $1", values![order.order_id]).await?;
     Ok(())
 }
 
 /// Charges the customer's card.
-///
-/// It implements a contract, so that it can be a step of a saga here or be hosted for the saga of another service.
-#[saga_step(
-    implements = contracts::charge_card,
-    compensate = refund_card,
-    retry(attempts = 8, base = "50ms", cap = "2s"),
-    timeout = "1s"
-)]
-pub async fn charge_card(
+#[saga_step(compensate = refund_card, retry(attempts = 8, base = "50ms", cap = "2s"), timeout = "1s")]
+pub(crate) async fn charge_card(
     ctx: &StepContext,
-    charge: Charge,
+    order: Order,
     State(gateway): State<Gateway>,
 ) -> Result<Payment, StepError> {
-    gateway.charge(ctx.key(), &charge).await
+    gateway.charge(ctx.key(), order.total_cents).await
 }
 
-/// Undoes `charge_card`. The charge may or may not have gone through, so it is undone by the key it was asked for
-/// with: what was charged is given back, and what was not never will be.
+/// Undoes `charge_card`. The charge may or may not have gone through, so it is undone by the key it was asked for with: what
+/// was charged is given back, and what was not charged never will be.
 #[saga_compensation(retry(attempts = 20, base = "50ms", cap = "5s"), timeout = "1s")]
-pub async fn refund_card(
+pub(crate) async fn refund_card(
     ctx: &StepContext,
-    charge: Charge,
-    payment: Option<Payment>,
+    _order: Order,
+    _payment: Option<Payment>,
     State(gateway): State<Gateway>,
 ) -> Result<(), StepError> {
-    let refund = Refund {
-        order_id: charge.order_id,
-        charge_key: ctx.original_key().to_owned(),
-        payment_id: payment.map(|payment| payment.payment_id),
-    };
-    gateway.refund(ctx.key(), &refund).await
+    gateway.refund(ctx.key(), ctx.original_key()).await
 }
 
 /// Has the carrier come for the parcel.
-#[saga_step(
-    implements = contracts::book_shipment,
-    compensate = cancel_shipment,
-    retry(attempts = 8, base = "50ms", cap = "2s"),
-    timeout = "1s"
-)]
-pub async fn book_shipment(
+#[saga_step(compensate = cancel_shipment, retry(attempts = 8, base = "50ms", cap = "2s"), timeout = "1s")]
+pub(crate) async fn book_shipment(
     ctx: &StepContext,
-    request: ShipmentRequest,
+    order: Order,
     State(carrier): State<Carrier>,
 ) -> Result<Shipment, StepError> {
-    carrier.book(ctx.key(), &request).await
+    carrier.book(ctx.key(), &order.ship_to.country, order.freight_cents).await
 }
 
 /// Undoes `book_shipment`, whether or not it went through.
 #[saga_compensation(retry(attempts = 20, base = "50ms", cap = "5s"), timeout = "1s")]
-pub async fn cancel_shipment(
+pub(crate) async fn cancel_shipment(
     ctx: &StepContext,
-    request: ShipmentRequest,
+    _order: Order,
     _shipment: Option<Shipment>,
     State(carrier): State<Carrier>,
 ) -> Result<(), StepError> {
-    let cancellation = CancelOutcome { order_id: request.order_id, shipment_key: ctx.original_key().to_owned() };
-    carrier.cancel(ctx.key(), &cancellation).await
+    carrier.cancel(ctx.key(), ctx.original_key()).await
 }
 
-/// Sells what was reserved, unless the carrier asks for far more than the customer was told.
+/// Confirms the order, unless the carrier asks for far more than the customer was told.
 #[saga_step]
-pub async fn confirm_order<C: ShopConn>(
-    tx: &mut C,
+pub(crate) async fn confirm_order(
+    tx: &mut Connection,
     order: Order,
     Output(shipment): Output<book_shipment>,
 ) -> Result<(), StepError> {
-    if i128::from(shipment.price_cents) * 100 > i128::from(order.freight_cents) * FREIGHT_PERCENT_MAX {
-        return Err(StepError::reject(format!(
-            "freight too dear: {} cents instead of {}",
-            shipment.price_cents, order.freight_cents
-        )));
+    let (price, quoted) = (shipment.price_cents, order.freight_cents);
+    if price > quoted.saturating_mul(FREIGHT_PERCENT_MAX) / 100 {
+        return Err(StepError::reject(format!("freight too dear: {price} cents instead of {quoted}")));
     }
-    tx.execute("UPDATE reservations SET status = 'sold' WHERE order_id = $1", values![order.order_id]).await?;
-    tx.execute("UPDATE orders SET status = 'confirmed' WHERE order_id = $1", values![order.order_id]).await?;
+    tx.execute("UPDATE orders SET status = 'confirmed' WHERE order_id = ?1", [order.id])?;
     Ok(())
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use saga_core::Rejection;
+
+    use super::*;
+    use crate::orders::{Address, Item};
+
+    /// A step is tested as what it is: a function on a connection. No runtime is needed.
+    #[tokio::test]
+    async fn stock_is_taken_and_put_back() {
+        let mut conn = Connection::open_in_memory().expect("in memory");
+        crate::shop::create_tables(&conn).expect("tables");
+        conn.execute("INSERT INTO products (sku, name, in_stock, in_stock_at_first) VALUES ('TEA', 'Tea', 5, 5)", [])
+            .expect("a product");
+        let order = |quantity| Order {
+            id: "A-1".to_owned(),
+            customer: "C".to_owned(),
+            ship_to: Address { country: "Norway".to_owned() },
+            freight_cents: 100,
+            items: vec![Item { sku: "TEA".to_owned(), quantity }],
+            total_cents: 350,
+        };
+        let left = |conn: &Connection| conn.query_one("SELECT in_stock FROM products", [], |row| row.get::<_, i64>(0));
+
+        let reservation = reserve_stock(&mut conn, order(3)).await.expect("there are five");
+        assert_eq!(left(&conn), Ok(2));
+        let refused = reserve_stock(&mut conn, order(3)).await.expect_err("two are left");
+        assert_eq!(refused.rejection().map(Rejection::message), Some("out of stock: TEA"));
+        release_stock(&mut conn, order(3), reservation).await.expect("put back");
+        assert_eq!(left(&conn), Ok(5));
+    }
+}

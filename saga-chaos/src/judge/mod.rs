@@ -11,7 +11,7 @@
 //! the outbox (G4), no work and no saga is forgotten (G8, G11).
 //!
 //! A few facts only a simulation has. Nobody writes down the epoch of a call, so the rule about fences does not bite; nor
-//! what a step in the database was given to read, nor which steps were rolled back. There are no events in the example, so
+//! what a step in the database was given to read, nor which steps were rolled back. There are no events in the order saga, so
 //! the order of messages (G9) is not judged here, and one tenant only (G12). What a call *left* with is the answer that the
 //! service gave, which its caller may not have heard. And once somebody was killed, an undo of a call without an answer is
 //! always justified.

@@ -30,7 +30,7 @@ pub(crate) struct Judged {
     /// The same without the effects that nobody promised to prevent.
     pub(crate) beside_remainder: Vec<(Option<String>, Violation)>,
     pub(crate) remainder: Remainder,
-    /// What `order-saga verify` finds: of whom, and what.
+    /// What `order-rig verify` finds: of whom, and what.
     pub(crate) findings: Vec<(String, String)>,
     /// `verify` could not do its work.
     pub(crate) verify_failed: Option<String>,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::Context as _;
-use order_saga::outside::LateCalls;
+use order_rig::outside::LateCalls;
 use saga_servers::{FaultProxy, ProcessGroup, Signal};
 
 use super::Programs;
@@ -43,8 +43,8 @@ impl Outside {
         BufReader::new(out).read_line(&mut line)?;
         let url = line.trim().strip_prefix("listening on ").context("the services outside did not start")?;
         let proxy = FaultProxy::start(url).await?;
-        let name = order_saga::place::PostgresPlace::parse(store)?;
-        let book = folder.join(order_saga::place::Place::outside(&name));
+        let name = order_rig::place::PostgresPlace::parse(store)?;
+        let book = folder.join(order_rig::place::Place::outside(&name));
         Ok(Self { _process: process, proxy, book })
     }
 }

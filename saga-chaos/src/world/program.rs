@@ -6,7 +6,7 @@ use anyhow::Context as _;
 /// The programs that are run, and the folder that they are started in.
 #[derive(Debug, Clone)]
 pub struct Programs {
-    /// The example, as a program of this crate.
+    /// `order-rig`, as a program of this crate.
     pub replica: PathBuf,
     /// This program, which says what time it sees.
     pub chaos: PathBuf,
@@ -23,7 +23,7 @@ impl Programs {
         Ok(Self { replica: chaos.with_file_name("chaos-replica"), chaos })
     }
 
-    /// A call of the example in that folder.
+    /// A call of `order-rig` in that folder.
     pub(crate) fn replica(&self, folder: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(&self.replica);
         command.current_dir(folder).args(args).stdin(Stdio::null());

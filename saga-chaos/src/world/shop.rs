@@ -8,7 +8,7 @@ use sqlx::{Connection as _, Executor as _, PgConnection};
 /// When the database refuses.
 pub(crate) async fn prepare_shop(url: &str) -> anyhow::Result<()> {
     let mut conn = PgConnection::connect(url).await.context("cannot open the database of the orders")?;
-    order_saga::shop::migrate(&mut conn).await?;
+    order_rig::shop::migrate(&mut conn).await?;
     conn.execute(sqlx::raw_sql(include_str!("journal.sql"))).await.context("cannot make the journal")?;
     Ok(conn.close().await?)
 }

@@ -6,7 +6,7 @@ use super::{EmittedEvents, EventEncoder, OptionalOutput};
 use crate::machine::{Mark, StepShape, UndoShape};
 use crate::saga::{Definition, Mapping, StepDefinition};
 use crate::service::ServiceProblem;
-use crate::store::Store;
+use crate::store::{Message, Store};
 
 /// What a service does when an event comes.
 pub(crate) struct Reaction<S: Store> {
@@ -32,6 +32,11 @@ pub(crate) enum Reacts<S: Store> {
 }
 
 impl<S: Store> Reaction<S> {
+    /// Whether the event leads to this reaction.
+    pub(crate) fn is_to(&self, event: &Message) -> bool {
+        *self.topic == *event.topic && self.event == event.event_type
+    }
+
     /// Its name among those to one event.
     pub(crate) fn name(&self) -> String {
         match &self.does {

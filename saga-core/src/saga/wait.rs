@@ -58,9 +58,9 @@ impl<S: Store> Parts<S> {
 /// ```
 /// use std::time::Duration;
 ///
-/// use saga_core::engine::Receipt;
+/// use saga_core::engine::SignalOutcome;
 /// use saga_core::memory::MemoryStore;
-/// use saga_core::{Outcome, Output, Received, Runtime, Saga, Signal, StepError, saga_step};
+/// use saga_core::{Outcome, Output, Runtime, Saga, Signal, Signaled, StepError, saga_step};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Serialize, Deserialize)]
@@ -89,11 +89,11 @@ impl<S: Store> Parts<S> {
 ///
 /// let running = runtime.start(&purchase, "purchase-1", 10_248).await?;
 /// let granted = Approval::Granted { by: "Ada".to_owned() };
-/// assert_eq!(runtime.signal("purchase-1", "form-7", &granted).await?, Receipt::Delivered);
-/// assert_eq!(runtime.signal("purchase-1", "form-7", &granted).await?, Receipt::Known);
+/// assert_eq!(runtime.signal("purchase-1", "form-7", &granted).await?, SignalOutcome::Delivered);
+/// assert_eq!(runtime.signal("purchase-1", "form-7", &granted).await?, SignalOutcome::Duplicate);
 ///
 /// assert!(matches!(running.outcome().await?, Outcome::Completed { .. }));
-/// assert_eq!(runtime.signal("purchase-1", "form-8", &Approval::Declined).await?, Receipt::TooLate);
+/// assert_eq!(runtime.signal("purchase-1", "form-8", &Approval::Declined).await?, SignalOutcome::TooLate);
 /// # runtime.shutdown().await;
 /// # Ok(())
 /// # }

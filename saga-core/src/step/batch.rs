@@ -24,14 +24,14 @@ use super::{Emitted, IntoStepError, StepContext, StepError};
 ///
 /// ```
 /// use saga_core::memory::MemoryConn;
-/// use saga_core::{Answers, Batch, StepError, saga_step};
+/// use saga_core::{Batch, BatchResults, StepError, saga_step};
 ///
 /// #[saga_step(no_compensation)]
 /// async fn reserve_stock(tx: &mut MemoryConn, orders: Batch<u32>) -> Result<BatchResults<String>, StepError> {
 ///     // One write for all of them. Who is to be rejected is left out of it.
 ///     let pieces: u32 = orders.iter().filter(|pieces| **pieces > 0).sum();
 ///     tx.add("reserved", i64::from(pieces))?;
-///     Ok(orders.answer(|pieces| match pieces {
+///     Ok(orders.map_each(|pieces| match pieces {
 ///         0 => Err(StepError::reject("nothing was ordered")),
 ///         pieces => Ok(format!("{pieces} pieces")),
 ///     }))

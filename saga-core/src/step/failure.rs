@@ -8,7 +8,7 @@ use super::StepError;
 /// # Examples
 ///
 /// ```
-/// use saga_core::step::{Failure, StepError};
+/// use saga_core::step::{IntoStepError, StepError};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Debug, thiserror::Error, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ use super::StepError;
 ///     Busy,
 /// }
 ///
-/// impl Failure for ShopError {
+/// impl IntoStepError for ShopError {
 ///     fn into_step_error(self) -> StepError {
 ///         match self {
 ///             Self::OutOfStock { .. } => StepError::reject_with(self),
@@ -30,7 +30,7 @@ use super::StepError;
 /// ```
 ///
 /// In a step that returns [`StepError`] itself, `?` on such an error knows nothing of this trait and
-/// tries again. Return the error type from the step, or write `.map_err(Failure::into_step_error)?`.
+/// tries again. Return the error type from the step, or write `.map_err(IntoStepError::into_step_error)?`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say which of its cases reject the saga and which are tried again",
     label = "not an error that a step can return",

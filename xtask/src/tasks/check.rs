@@ -3,12 +3,13 @@
 use anyhow::Result;
 
 use super::api::{Api, api};
+use super::book::book;
 use super::prerequisites::components;
 use super::tidy::{Tidy, tidy};
 use crate::phases::Phases;
 use crate::workspace::cargo;
 
-/// Formatting, clippy, rustdoc, the public API and tidy, warnings denied. `tasks` are those that documents may name.
+/// Formatting, clippy, rustdoc, the public API, the guide and tidy, warnings denied. `tasks` are those that documents may name.
 pub(crate) fn check(tasks: &[String]) -> Result<()> {
     let mut phases = Phases::of("check");
     phases.run("prerequisites", components)?;
@@ -19,5 +20,6 @@ pub(crate) fn check(tasks: &[String]) -> Result<()> {
     phases.command("clippy", cargo().args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
     phases.command("doc", cargo().args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
     phases.run("api", || api(&Api::checked()))?;
+    phases.run("book", || book().map(|()| String::new()))?;
     phases.run("tidy", || tidy(&Tidy::default(), tasks).map(|()| String::new()))
 }

@@ -19,8 +19,8 @@ use crate::phases::{Phases, shown};
 use crate::workspace::{cargo, root};
 
 /// The real orders and their products.
-const ORDERS: &str = "examples/order-saga/tests/data/northwind-orders.jsonl";
-const PRODUCTS: &str = "examples/order-saga/tests/data/northwind-products.jsonl";
+const ORDERS: &str = "examples/order-saga/data/northwind-orders.jsonl";
+const PRODUCTS: &str = "examples/order-saga/data/northwind-products.jsonl";
 /// The services, each with a database of its name.
 const SERVICES: [&str; 3] = ["payments", "shipping", "orders"];
 /// How many processes each service has at first; the run of the orders is one more of the service of the orders.
@@ -49,7 +49,7 @@ async fn run_all(phases: &mut Phases) -> Result<()> {
     let mut servers = None;
     let build = async {
         let mut command = cargo();
-        command.args(["build", "--release", "--package", "order-saga"]);
+        command.args(["build", "--release", "--package", "order-rig"]);
         let (started, ()) = tokio::try_join!(Servers::start(), run_in_group(command))?;
         servers = Some(started);
         Ok(String::new())
@@ -237,5 +237,5 @@ impl<'a> Company<'a> {
 /// The program that was built.
 fn program() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| Path::new("target").into(), PathBuf::from);
-    root().join(target).join("release").join("order-saga")
+    root().join(target).join("release").join("order-rig")
 }

@@ -2,9 +2,11 @@
 
 mod api;
 mod bench;
+mod book;
 mod chaos;
 mod check;
 mod demo;
+mod guarantees;
 mod packages;
 mod prerequisites;
 mod services;
@@ -14,9 +16,11 @@ mod tidy;
 
 pub(crate) use api::{Api, api};
 pub(crate) use bench::{Bench, bench};
+pub(crate) use book::book;
 pub(crate) use chaos::chaos;
 pub(crate) use check::check;
 pub(crate) use demo::{Demo, demo};
+pub(crate) use guarantees::guarantees;
 pub(crate) use services::{ServicesTask, services};
 pub(crate) use sim::sim;
 pub(crate) use test::test;

@@ -60,6 +60,12 @@ pub(super) fn answers(name: &str, arguments: &[&str]) -> bool {
     silent.is_ok_and(|status| status.success())
 }
 
+/// Whether `name` can be run, and prints `answer`.
+pub(super) fn answers_with(name: &str, arguments: &[&str], answer: &str) -> bool {
+    let output = program(name).args(arguments).stdin(Stdio::null()).output();
+    output.is_ok_and(|output| output.status.success() && output.stdout.trim_ascii() == answer.as_bytes())
+}
+
 pub(super) fn is_root() -> bool {
     program("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }

@@ -1,10 +1,11 @@
-//! Each guarantee stands in ARCHITECTURE.md and is a test that names it.
+//! Each guarantee stands in ARCHITECTURE.md, and a test names it.
 
 use super::finding::Finding;
-use super::markdown::links;
+use super::guarantee_list::named_tests;
 use super::tree::Tree;
 
-const GUARANTEES: std::ops::RangeInclusive<usize> = 1..=12;
+/// Their numbers.
+pub(crate) const GUARANTEES: std::ops::RangeInclusive<usize> = 1..=12;
 
 const ARCHITECTURE: &str = "ARCHITECTURE.md";
 
@@ -21,37 +22,54 @@ pub(crate) fn each_has_a_test(tree: &Tree) -> Vec<Finding> {
     missing.map(|number| Finding::error("tests", 1, message(number))).collect()
 }
 
-/// In ARCHITECTURE.md each guarantee is a list item, `- **G7** ..`, that links to a test.
+/// In ARCHITECTURE.md each guarantee is a list item, `- **G7** ..`, and a test has it in its name.
 pub(crate) fn each_is_written_down(tree: &Tree) -> Vec<Finding> {
-    let Some(architecture) = tree.markdown.iter().find(|file| file.path == ARCHITECTURE) else { return Vec::new() };
-    GUARANTEES.filter_map(|number| complaint(&architecture.text, number)).collect()
+    if !tree.has(ARCHITECTURE) {
+        return Vec::new();
+    }
+    GUARANTEES.filter_map(|number| complaint(tree, number)).collect()
 }
 
-fn complaint(architecture: &str, number: usize) -> Option<Finding> {
-    let begins = format!("- **G{number}**");
-    let Some(at) = architecture.lines().position(|line| line.starts_with(&begins)) else {
-        let message = format!("G{number} is missing: each guarantee begins a list item, `{begins} ..`");
-        return Some(Finding::error(ARCHITECTURE, 1, message));
+/// The words of a guarantee, in one line.
+pub(crate) fn statement(tree: &Tree, number: usize) -> Option<String> {
+    let architecture = tree.markdown.iter().find(|file| file.path == ARCHITECTURE)?;
+    let begins = item(number);
+    let mut lines = architecture.text.lines().skip_while(|line| !line.starts_with(&begins));
+    let first = lines.next()?.trim_start_matches(&begins);
+    let behind = lines.take_while(|line| line.starts_with("  "));
+    Some(std::iter::once(first).chain(behind).map(str::trim).collect::<Vec<&str>>().join(" "))
+}
+
+fn complaint(tree: &Tree, number: usize) -> Option<Finding> {
+    let complaint = if statement(tree, number).is_none() {
+        format!("G{number} is missing: each guarantee begins a list item, `{} ..`", item(number))
+    } else if named_tests(tree, number).is_empty() {
+        format!("no test is named after G{number}: give one a name such as `g{number}_..`")
+    } else {
+        return None;
     };
-    let behind = architecture.lines().skip(at + 1).take_while(|line| line.starts_with("  "));
-    let item: Vec<&str> = architecture.lines().skip(at).take(1).chain(behind).collect();
-    let name = format!("`g{number}_");
-    let names_a_test =
-        links(&item.join("\n")).iter().any(|link| link.text.starts_with(&name) && link.target.contains(".rs"));
-    let message = format!("G{number} names no test: end it with a link such as [`g{number}_..`](tests/tests/file.rs)");
-    (!names_a_test).then(|| Finding::error(ARCHITECTURE, at + 1, message))
+    Some(Finding::error(ARCHITECTURE, 1, complaint))
+}
+
+fn item(number: usize) -> String {
+    format!("- **G{number}**")
+}
+
+/// Whether `text` names a guarantee in words: `G7`.
+pub(crate) fn is_named(text: &str, number: usize) -> bool {
+    let word = format!("G{number}");
+    text.match_indices(&word).any(|(begin, _)| is_word(text, begin, &word, |after| !after.is_alphanumeric()))
 }
 
 fn names(text: &str, number: usize) -> bool {
-    let is_word = |begin: usize, word: &str, may_follow: fn(char) -> bool| {
-        let before = text[..begin].chars().next_back();
-        let after = text[begin + word.len()..].chars().next();
-        before.is_none_or(|before| !before.is_alphanumeric() && before != '_') && after.is_none_or(may_follow)
-    };
     let function = format!("g{number}_");
-    let word = format!("G{number}");
-    text.match_indices(&function).any(|(begin, _)| is_word(begin, &function, |_| true))
-        || text.match_indices(&word).any(|(begin, _)| is_word(begin, &word, |after| !after.is_alphanumeric()))
+    is_named(text, number) || text.match_indices(&function).any(|(begin, _)| is_word(text, begin, &function, |_| true))
+}
+
+fn is_word(text: &str, begin: usize, word: &str, may_follow: fn(char) -> bool) -> bool {
+    let before = text[..begin].chars().next_back();
+    let after = text[begin + word.len()..].chars().next();
+    before.is_none_or(|before| !before.is_alphanumeric() && before != '_') && after.is_none_or(may_follow)
 }
 
 #[cfg(test)]
@@ -73,18 +91,14 @@ mod tests {
 
     #[test]
     fn a_guarantee_that_is_not_written_down_is_found() {
-        let item = |number: usize| format!("- **G{number}** It\n  holds. [`g{number}_x`](tests/tests/a.rs)");
-        let found = |items: &[String]| -> Vec<String> {
-            let findings = each_is_written_down(&Tree::of(&[("ARCHITECTURE.md", &items.join("\n"))]));
-            findings.into_iter().map(|finding| finding.to_string()).collect()
+        let found = |statements: &[String], tests: &[String]| -> Vec<String> {
+            let files = [("ARCHITECTURE.md", &*statements.join("\n")), ("tests/tests/a.rs", &*tests.concat())];
+            each_is_written_down(&Tree::of(&files)).iter().map(ToString::to_string).collect()
         };
-        let mut items: Vec<String> = (1..=12).map(item).collect();
-        assert_eq!(found(&items), [""; 0]);
-        items[6] = "- **G7** It\n  holds.".to_owned();
-        assert!(found(&items)[0].starts_with("error: ARCHITECTURE.md:13: G7 names no test"), "{:?}", found(&items));
-        items[6] = item(8).replace("**G8**", "**G7**");
-        assert!(found(&items)[0].contains("G7 names no test"), "{:?}", found(&items));
-        items.pop();
-        assert!(found(&items)[1].contains("G12 is missing"), "{:?}", found(&items));
+        let statements: Vec<String> = (1..=12).map(|number| format!("- **G{number}** It\n  holds.")).collect();
+        let tests: Vec<String> = (1..=12).map(|number| format!("fn g{number}_x() {{}}\n")).collect();
+        assert_eq!(found(&statements, &tests), [""; 0]);
+        assert!(found(&statements[..11], &tests)[0].contains("G12 is missing"));
+        assert!(found(&statements, &tests[1..])[0].contains("no test is named after G1:"));
     }
 }

@@ -31,6 +31,16 @@ pub(crate) fn anchors(text: &str) -> Vec<String> {
     headings.map(|(_, line)| anchor(line.trim_start_matches('#').trim())).collect()
 }
 
+/// The fences that open code blocks: their lines, and the words behind them, such as `rust` and `no_run`.
+pub(crate) fn fences(text: &str) -> Vec<(usize, Vec<&str>)> {
+    let fences =
+        (1..).zip(text.lines()).filter_map(|(line, text)| Some((line, text.trim_start().strip_prefix("```")?)));
+    let opening = fences.step_by(2);
+    opening
+        .map(|(line, words)| (line, words.split(',').map(str::trim).filter(|word| !word.is_empty()).collect()))
+        .collect()
+}
+
 /// The lines inside fenced code blocks, with their numbers.
 pub(crate) fn code_lines(text: &str) -> Vec<(usize, &str)> {
     lines(text, true)
@@ -57,7 +67,7 @@ fn lines(text: &str, inside_code: bool) -> Vec<(usize, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{anchors, code_lines, links};
+    use super::{anchors, code_lines, fences, links};
 
     #[test]
     fn links_have_lines_and_targets() {
@@ -67,6 +77,12 @@ mod tests {
         let expected = [(2, "b", "B.md#c"), (2, "`d`", "d.rs")]
             .map(|(line, text, target)| (line, text.to_owned(), target.to_owned()));
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_fence_has_words() {
+        let text = "```rust,no_run\n```\n```\n```\n";
+        assert_eq!(fences(text), [(1, vec!["rust", "no_run"]), (3, vec![])]);
     }
 
     #[test]

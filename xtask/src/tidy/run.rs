@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use super::debt::Debt;
 use super::finding::Finding;
@@ -10,9 +10,9 @@ use super::modules::Crates;
 use super::source::Source;
 use super::tree::Tree;
 use super::{
-    cancel_safety, commands, dependencies, guarantees, impl_home, import_circle, imports, leftovers, links, manifests,
-    method_count, module_doc, module_root, never_compiled, private_words, purity, size, unwinding, upward_import,
-    wide_literal,
+    cancel_safety, commands, dependencies, glossary, guarantee_list, guarantees, guide, impl_home, import_circle,
+    imports, leftovers, links, machine_calls, manifests, method_count, module_doc, module_root, never_compiled,
+    private_words, purity, size, unwinding, upward_import, wide_literal,
 };
 use crate::workspace::cargo;
 
@@ -42,16 +42,21 @@ const SOURCE_RULES: [fn(&Source) -> Vec<Finding>; 11] = [
     module_doc::opens_the_file,
 ];
 
-const TREE_RULES: [fn(&Tree) -> Vec<Finding>; 6] = [
+const TREE_RULES: [fn(&Tree) -> Vec<Finding>; 10] = [
     cancel_safety::is_documented,
     guarantees::each_has_a_test,
     guarantees::each_is_written_down,
+    guarantee_list::is_up_to_date,
+    guide::is_listed,
+    guide::code_is_compiled,
+    glossary::has_each_term_once,
     manifests::inherit_from_the_workspace,
     links::resolve,
     commands::the_two_come_first,
 ];
 
-const CRATE_RULES: [fn(&Crates<'_>) -> Vec<Finding>; 5] = [
+const CRATE_RULES: [fn(&Crates<'_>) -> Vec<Finding>; 6] = [
+    machine_calls::are_in_the_decider,
     import_circle::no_file_imports_itself,
     upward_import::none_in_the_core,
     impl_home::is_the_folder_of_the_type,
@@ -60,7 +65,8 @@ const CRATE_RULES: [fn(&Crates<'_>) -> Vec<Finding>; 5] = [
 ];
 
 /// The rules whose known offenders the debt file may list.
-pub(crate) const RULES_WITH_DEBT: [&str; 8] = [
+pub(crate) const RULES_WITH_DEBT: [&str; 9] = [
+    machine_calls::RULE,
     impl_home::RULE,
     import_circle::RULE,
     method_count::RULE,
@@ -106,6 +112,12 @@ fn ask(tree: &Tree) -> Vec<Finding> {
     findings.extend(never_compiled::no_file_is(tree, &crates));
     findings.extend(private_words::are_not_used(tree, &crates));
     findings
+}
+
+/// The path and the text of the page of guarantees, for the workspace below `root`.
+pub(crate) fn guarantees_page(root: &Path) -> Result<(&'static str, String)> {
+    let text = guarantee_list::page(&Tree::read(root)?).context("ARCHITECTURE.md has no guarantees")?;
+    Ok((guarantee_list::PAGE, text))
 }
 
 #[cfg(test)]

@@ -33,6 +33,8 @@ const MAY_IMPORT: [(&str, &[&str]); 15] = [
             "key",
             "log",
             "machine",
+            // The default transport is in process.
+            "memory",
             "saga",
             "service",
             "step",
@@ -46,7 +48,33 @@ const MAY_IMPORT: [(&str, &[&str]); 15] = [
 
 /// The folders of the engine in layers, lowest first. A folder imports of itself and of lower layers only. Empty as long as
 /// the engine is one folder.
-const ENGINE_LAYERS: [&[&str]; 0] = [];
+const ENGINE_LAYERS: [&[&str]; 25] = [
+    &["lifecycle"],
+    &["health"],
+    &["context"],
+    &["store_calls"],
+    &["bulkhead"],
+    &["queue"],
+    &["membership"],
+    &["outcome"],
+    &["instance"],
+    &["statistics"],
+    &["message"],
+    &["schedule"],
+    &["outbox"],
+    &["decide"],
+    &["commit"],
+    &["start"],
+    &["admin"],
+    &["execute"],
+    &["dead_letter"],
+    &["host"],
+    &["coordinator"],
+    &["choreography"],
+    &["inbox"],
+    &["claim"],
+    &["runtime"],
+];
 
 /// One finding for each item that a file takes from a folder that its own may not know.
 pub(crate) fn none_in_the_core(crates: &Crates<'_>) -> Vec<Finding> {

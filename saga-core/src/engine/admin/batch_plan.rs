@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::audit::AuditEntry;
 use super::saga_admin::SagaAdmin;
 use crate::engine::context::{RuntimeError, outside_step, random_uuid};
+use crate::engine::decide::refusal_of;
 use crate::engine::message::TIMELINES;
 use crate::engine::outcome::{Outcome, outcome_of};
 use crate::key::Key;
@@ -185,7 +186,7 @@ impl<S: Store> SagaAdmin<S> {
     ///     runtime.start(&greeting, key, name.to_owned()).await?.outcome().await?;
     /// }
     ///
-    /// let desk = runtime.admin().by("ann");
+    /// let desk = runtime.admin().actor("ann");
     /// let filter = BatchFilter { status: Some(Status::Stuck), failed_step: Some("greet".into()), ..BatchFilter::default() };
     /// let plan = desk.plan(BatchAction::Skip, &filter).await?;
     /// assert_eq!(plan.sagas.len(), 2);
@@ -294,10 +295,7 @@ impl<S: Store> SagaAdmin<S> {
         };
         let refusal = match found {
             Err(problem) => Some(problem),
-            Ok((definition, mut state)) => action
-                .event()
-                .and_then(|event| machine::apply(&definition.shape, &mut state, event).err())
-                .map(|refused| refused.to_string()),
+            Ok((definition, state)) => action.event().and_then(|event| refusal_of(definition, state, event)),
         };
         let is_wanted = |wanted: &Option<String>, is: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(is);
         let passes = is_wanted(&filter.failed_step, &|wanted| step.as_deref() == Some(wanted))

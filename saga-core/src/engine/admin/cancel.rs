@@ -3,18 +3,17 @@
 use std::time::Duration;
 
 use super::audit::AuditEntry;
-use super::control_error::ControlError;
+use super::control_error::{ControlError, until_applied};
 use super::saga_admin::{SagaAdmin, refused, unreadable};
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::decide::overdue;
-use crate::engine::outcome::{Outcome, outcome_of};
+use crate::engine::instance::{AttemptDetails, NextWork, PendingCommit};
 use crate::key::{Key, StepId};
-use crate::machine::{self, Decision, Effect, Event, Refused, SagaState};
+use crate::machine::{Effect, Event, Refused, SagaState};
 use crate::saga::Definition;
 use crate::step::Rejection;
 use crate::store::{
-    Advance, Changes, Condition, HistoryKind, Miss, Postponed, SagaWithSteps, Status, Store, WorkKind, WorkRef,
-    WorkStatus,
+    Changes, Condition, HistoryKind, Miss, Postponed, SagaWithSteps, Status, Store, WorkKind, WorkRef, WorkStatus,
 };
 
 /// What became of the wish to cancel a saga.
@@ -48,29 +47,19 @@ impl<S: Store> SagaAdmin<S> {
     pub async fn cancel(&self, key: impl AsRef<str>, reason: &str) -> Result<CancelOutcome, RuntimeError> {
         outside_step()?;
         let key = Key::from_stored(key.as_ref())?;
-        loop {
-            match self.try_to_cancel(&key, None, reason).await {
-                Ok(()) => return Ok(CancelOutcome::Begun),
-                Err(ControlError::Moved) => {}
-                Err(ControlError::Refused(Refused::TurnedRound, _)) => return Ok(CancelOutcome::UnderWay),
-                Err(ControlError::Refused(Refused::Ended, status)) => return Ok(CancelOutcome::Ended(status)),
-                Err(ControlError::Refused(refusal, _)) => return Err(refused(&key, refusal.to_string())),
-                Err(ControlError::Error(error)) => return Err(error),
-            }
+        match until_applied(|| self.try_to_cancel(&key, None, reason)).await? {
+            Ok(()) => Ok(CancelOutcome::Begun),
+            Err((Refused::TurnedRound, _)) => Ok(CancelOutcome::UnderWay),
+            Err((Refused::Ended, status)) => Ok(CancelOutcome::Ended(status)),
+            Err((refusal, _)) => Err(refused(&key, refusal.to_string())),
         }
     }
 
     /// Cancels a saga that still stands as somebody saw it.
     pub(crate) async fn cancel_seen(&self, key: &Key, revision: u64, reason: &str) -> Result<(), RuntimeError> {
         outside_step()?;
-        loop {
-            match self.try_to_cancel(key, Some(revision), reason).await {
-                Ok(()) => return Ok(()),
-                Err(ControlError::Moved) => {}
-                Err(ControlError::Refused(refusal, _)) => return Err(refused(key, refusal.to_string())),
-                Err(ControlError::Error(error)) => return Err(error),
-            }
-        }
+        let cancelled = until_applied(|| self.try_to_cancel(key, Some(revision), reason)).await?;
+        cancelled.map_err(|(refusal, _)| refused(key, refusal.to_string()))
     }
 
     async fn try_to_cancel(&self, key: &Key, seen: Option<u64>, reason: &str) -> Result<(), ControlError> {
@@ -89,70 +78,48 @@ impl<S: Store> SagaAdmin<S> {
         cause: CancelCause<'_>,
     ) -> Result<(), ControlError> {
         let stored = self.stored(key, seen).await?;
-        let (changes, outcome) = self.cancel_changes(&stored, cause)?;
-        let is_hurried = !changes.postponed.is_empty();
-        let status = changes.saga.as_ref().map_or(stored.saga.status, |advance| advance.status);
-        match self.record(changes).await? {
-            Ok(()) => {
-                if is_hurried {
-                    self.desk.wake_workers();
-                }
-                self.desk.tell(stored.saga.id, outcome);
-                if let Ok(definition) = self.definition_of(&stored.saga) {
-                    self.notify_parent(key, definition, status).await;
-                }
-                Ok(())
-            }
+        let pending = self.decide_cancel(&stored, cause)?;
+        match self.commit(key, pending).await? {
+            Ok(()) => Ok(()),
             Err(Miss::Saga(_) | Miss::Work(_)) => Err(ControlError::Moved),
             Err(miss) => Err(refused(key, format!("it was not called off: {miss:?}")).into()),
         }
     }
 
-    /// The saga turns round. What waits to be tried again falls due now, to be given back; what nobody ever had is gone.
-    fn cancel_changes(
-        &self,
-        stored: &SagaWithSteps,
-        cause: CancelCause<'_>,
-    ) -> Result<(Changes, Option<Outcome>), ControlError> {
-        let saga = &stored.saga;
-        let (definition, mut state) = self.read(saga)?;
-        let unreadable = |problem: &str| unreadable(saga, problem);
-        if saga.status == Status::Stuck && state.stuck.is_none() {
-            return Err(unreadable("it got stuck because it could not be read; have it tried again first").into());
+    /// The saga starts compensating. Commands that wait for another attempt fall due now, to be given up; the rows of a
+    /// saga that never began go.
+    fn decide_cancel(&self, stored: &SagaWithSteps, cause: CancelCause<'_>) -> Result<PendingCommit<S>, ControlError> {
+        let row = &stored.saga;
+        let mut saga = self.instance(stored)?;
+        if row.status == Status::Stuck && saga.state.stuck.is_none() {
+            let problem = "it got stuck because it could not be read; have it tried again first";
+            return Err(unreadable(row, problem).into());
         }
-        let within = state.deadline.map(|deadline| deadline.within).unwrap_or_default();
-        let called_off = match cause {
+        let within = saga.state.deadline.map(|deadline| deadline.within).unwrap_or_default();
+        let (event, finished, entry) = match cause {
             CancelCause::Act(act) => {
-                let has_begun = has_begun(stored, &state);
-                Event::CalledOff { reason: Rejection::new(&*act.reason), has_begun }
+                let has_begun = has_begun(stored, &saga.state);
+                (Event::CalledOff { reason: Rejection::new(&*act.reason), has_begun }, None, act.entry(row.id))
             }
-            CancelCause::Overdue(_) => Event::DeadlinePassed,
+            CancelCause::Overdue(work) => {
+                (Event::DeadlinePassed, Some((work, Condition::Held)), overdue(row.id, within))
+            }
         };
-        let decision = machine::apply(&definition.shape, &mut state, called_off);
-        let mut decision = decision.map_err(|refused| ControlError::Refused(refused, saga.status))?;
-        let withdrawn = std::mem::take(&mut decision.withdrawn);
-        if decision != Decision::default() {
-            // Something of a saga that goes forward is always under way, or needs a person.
-            return Err(unreadable("nothing of it is under way").into());
+        let decided = self.decider()?.decide(&mut saga, event, &AttemptDetails::default(), NextWork::none());
+        let mut pending = decided.map_err(|refused| ControlError::Refused(refused, row.status))?;
+        if !pending.changes.commands.is_empty() || !pending.changes.records.is_empty() {
+            // Something of a saga that goes forward is always under way, or needs an operator.
+            return Err(unreadable(row, "nothing of it is under way").into());
         }
-        let (expected, status) = (saga.version, state.status());
-        let is_over = status.is_ended();
-        let of_step = |work: &&WorkStatus| work.kind != WorkKind::Deadline;
-        let whole = |work: &WorkStatus| (work.work, Condition::NotLate);
-        let steps = stored.work.iter().filter(of_step).map(whole);
-        let (row, line) = match cause {
-            CancelCause::Act(act) => (None, act.entry(saga.id)),
-            CancelCause::Overdue(row) => (Some((row, Condition::Held)), overdue(saga.id, within)),
-        };
-        let changes = Changes {
-            saga: Some(Advance { id: saga.id, expected, status, state: state.encode() }),
-            finished: steps.filter(|_| is_over).chain(row).collect(),
-            withdrawn: withdrawn.iter().map(|timer| timer.row(saga.id)).collect(),
-            postponed: if is_over { Vec::new() } else { hurried(stored, definition, &state) },
-            history: vec![line],
-            ..Changes::default()
-        };
-        Ok((changes, outcome_of(&definition.shape, &state)))
+        if saga.state.status().is_ended() {
+            let of_steps = stored.work.iter().filter(|work| work.kind != WorkKind::Deadline);
+            pending.changes.finished.extend(of_steps.map(|work| (work.work, Condition::NotLate)));
+        } else {
+            pending.postpone_rows(hurried(stored, &saga.definition, &saga.state));
+        }
+        pending.changes.finished.extend(finished);
+        pending.changes.history.push(entry);
+        Ok(pending)
     }
 }
 
@@ -193,24 +160,24 @@ fn hurried<S: Store>(stored: &SagaWithSteps, definition: &Definition<S>, state: 
 impl<S: Store> SagaAdmin<S> {
     /// Calls off a saga whose deadline passed, as the claimed row says. The row goes, also where the saga is done in time.
     pub(crate) async fn end_overdue(&self, key: &Key, work: WorkRef) -> Result<(), RuntimeError> {
-        loop {
-            match self.try_to_compensate(key, None, CancelCause::Overdue(work)).await {
-                Ok(()) => return Ok(()),
-                Err(ControlError::Moved) => {
-                    // Whoever moved it may have withdrawn the row, or somebody else has it.
-                    let stored = self.stored(key, None).await?;
-                    if !stored.work.iter().any(|row| row.work == work) {
-                        return Ok(());
-                    }
-                }
-                Err(ControlError::Refused(..)) => {
-                    let changes = Changes { finished: vec![(work, Condition::Held)], ..Changes::default() };
-                    // Where it is not there any more, it is gone already.
-                    let _gone = self.record(changes).await?;
-                    return Ok(());
-                }
-                Err(ControlError::Error(error)) => return Err(error),
+        let ended = until_applied(|| self.try_to_end_overdue(key, work)).await?;
+        if ended.is_err() {
+            // The saga came past its pivot in time. Where the row is not there any more, it is gone already.
+            let changes = Changes { finished: vec![(work, Condition::Held)], ..Changes::default() };
+            let _gone = self.record(changes).await?;
+        }
+        Ok(())
+    }
+
+    async fn try_to_end_overdue(&self, key: &Key, work: WorkRef) -> Result<(), ControlError> {
+        match self.try_to_compensate(key, None, CancelCause::Overdue(work)).await {
+            Err(ControlError::Moved) => {
+                // The decision that moved it may have withdrawn the row, or another process has it.
+                let stored = self.stored(key, None).await?;
+                let is_there = stored.work.iter().any(|row| row.work == work);
+                if is_there { Err(ControlError::Moved) } else { Ok(()) }
             }
+            result => result,
         }
     }
 }

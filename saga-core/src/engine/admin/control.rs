@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::pause::due_now;
+use super::due_now::due_now;
 use super::saga_admin::{SagaAdmin, moved, refused};
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::decide::arm_output;
@@ -265,5 +265,16 @@ fn name_of(action: &Action) -> &'static str {
 impl<S: Store> fmt::Debug for SagaControl<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Operator").field("key", &self.key).field("revision", &self.revision).finish_non_exhaustive()
+    }
+}
+
+impl<S: Store> SagaAdmin<S> {
+    /// What can be done with the saga of that key by somebody who saw it at this revision
+    /// ([`SagaStatus::revision`](super::SagaStatus::revision)).
+    ///
+    /// # Errors
+    /// When the key is not a legal one.
+    pub fn operator(&self, key: impl AsRef<str>, revision: u64) -> Result<SagaControl<S>, RuntimeError> {
+        Ok(SagaControl::new(self.clone(), Key::from_stored(key.as_ref())?, revision))
     }
 }

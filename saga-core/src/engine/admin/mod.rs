@@ -6,6 +6,7 @@ mod cancel;
 mod control;
 mod control_error;
 mod dead_letters;
+mod due_now;
 mod outbox;
 mod outline;
 mod pause;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::audit::reason_problem;
 use super::tenant_store::{AdminRuntime, TenantStore};
 use crate::engine::context::{RuntimeError, outside_step};
-use crate::engine::dead_letter::fingerprint_of;
+use crate::engine::message::fingerprint_of;
 use crate::key::Tenant;
 use crate::log;
 use crate::store::{DeadLetterId, DeadLetterReason, MessageId, NewDeadLetter, OutboxDepth, ParkedKey, Store};

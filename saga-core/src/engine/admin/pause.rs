@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use super::audit::AuditEntry;
-use super::control_error::ControlError;
+use super::control_error::{ControlError, until_applied};
+use super::due_now::due_now;
 use super::saga_admin::{SagaAdmin, refused, unreadable};
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::instance::AttemptDetails;
 use crate::key::Key;
 use crate::machine::{Event, Refused};
-use crate::store::{Miss, Postponed, SagaWithSteps, Status, Store};
+use crate::store::{Miss, Status, Store};
 
 /// What became of the wish to pause a saga.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,14 +97,7 @@ impl<S: Store> SagaAdmin<S> {
         if let Some(problem) = act.problem() {
             return Err(refused(key, problem));
         }
-        loop {
-            match self.try_pause_or_resume(wish, key, seen, &act).await {
-                Ok(()) => return Ok(Ok(())),
-                Err(ControlError::Moved) => {}
-                Err(ControlError::Refused(refusal, status)) => return Ok(Err((refusal, status))),
-                Err(ControlError::Error(error)) => return Err(error),
-            }
-        }
+        until_applied(|| self.try_pause_or_resume(wish, key, seen, &act)).await
     }
 
     async fn try_pause_or_resume(
@@ -149,18 +143,4 @@ impl PauseAction {
             Self::Resume => "resume",
         }
     }
-}
-
-/// What was put off while the saga was paused. What somebody has goes on by itself.
-pub(crate) fn due_now(stored: &SagaWithSteps, parked: &[i64]) -> Vec<Postponed> {
-    let waits = stored.work.iter().filter(|work| work.owner.is_none() && parked.contains(&work.work.id.0));
-    waits
-        .map(|work| Postponed {
-            work: work.work,
-            due_in: Duration::ZERO,
-            attempts: work.attempts,
-            in_doubt: work.in_doubt,
-            error: None,
-        })
-        .collect()
 }

@@ -68,9 +68,9 @@ impl<S: Store> SagaAdmin<S> {
     /// runtime.start(&report, "report-2025", 2025).await?.outcome().await?;
     ///
     /// // The mail was lost on its way: it is sent once more, and not drawn up again.
-    /// let desk = runtime.admin().by("ann");
+    /// let desk = runtime.admin().actor("ann");
     /// let restart = desk.restart("report-2025", "send", "report-2025-again", "the mail was lost").await?;
-    /// assert_eq!(restart, Restart::Begun);
+    /// assert_eq!(restart, RestartOutcome::Begun);
     /// let again = runtime.attach("report-2025-again").await?;
     /// assert!(matches!(again.outcome().await?, Outcome::Completed { .. }));
     /// # runtime.shutdown().await;

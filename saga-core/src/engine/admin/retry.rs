@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::audit::{AuditEntry, ReplacedInput};
 use super::control::SagaControl;
+use super::control_error::{ControlError, until_applied};
 use super::saga_admin::{SagaAdmin, refused};
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::instance::SagaInstance;
@@ -41,33 +42,34 @@ impl<S: Store> SagaAdmin<S> {
         if let Some(problem) = act.problem() {
             return Err(refused(key, problem));
         }
-        loop {
-            let stored = self.stored(key, seen).await?;
-            let problem = match stored.saga.status {
-                Status::Stuck => "it is stuck, and waits for no attempt; have what is stuck tried again",
-                Status::Paused => "it is paused; resume it, and what fell due meanwhile is tried at once",
-                _ => "",
-            };
-            if !problem.is_empty() {
-                return Err(refused(key, problem));
+        let hurried = until_applied(|| self.try_retry_now(key, seen, &act)).await?;
+        hurried.map_err(|(refusal, _)| refused(key, refusal.to_string()))
+    }
+
+    async fn try_retry_now(&self, key: &Key, seen: Option<u64>, act: &AuditEntry) -> Result<usize, ControlError> {
+        let stored = self.stored(key, seen).await?;
+        let problem = match stored.saga.status {
+            Status::Stuck => "it is stuck, and waits for no attempt; have what is stuck tried again",
+            Status::Paused => "it is paused; resume it, and what fell due meanwhile is tried at once",
+            _ => "",
+        };
+        if !problem.is_empty() {
+            return Err(refused(key, problem).into());
+        }
+        let postponed = waiting(&stored);
+        let count = postponed.len();
+        if count == 0 {
+            return Ok(0);
+        }
+        let history = vec![act.entry(stored.saga.id)];
+        match self.record(Changes { postponed, history, ..Changes::default() }).await? {
+            Ok(()) => {
+                self.desk.wake_workers();
+                Ok(count)
             }
-            let postponed = waiting(&stored);
-            let count = postponed.len();
-            if count == 0 {
-                return Ok(0);
-            }
-            let history = vec![act.entry(stored.saga.id)];
-            let changes = Changes { postponed, history, ..Changes::default() };
-            let applied = self.desk.store.record(vec![changes]).await?;
-            match applied.into_iter().next() {
-                // Somebody has just begun it, or it is done.
-                Some(Err(Miss::Work(_))) => {}
-                Some(Err(miss)) => return Err(refused(key, format!("it was not hurried: {miss:?}"))),
-                Some(Ok(())) | None => {
-                    self.desk.wake_workers();
-                    return Ok(count);
-                }
-            }
+            // Another process has just begun it, or it is done.
+            Err(Miss::Work(_)) => Err(ControlError::Moved),
+            Err(miss) => Err(refused(key, format!("it was not hurried: {miss:?}")).into()),
         }
     }
 }
@@ -134,9 +136,9 @@ impl<S: Store> SagaControl<S> {
     /// assert!(matches!(running.outcome().await?, Outcome::Stuck { .. }));
     ///
     /// let seen = runtime.saga("label-1").await?.ok_or("it is there")?.revision;
-    /// let operator = runtime.operator("label-1", seen)?.by("ann");
+    /// let operator = runtime.operator("label-1", seen)?.actor("ann");
     /// operator.retry_with(&"Elm Street 5", "the customer told us").await?;
-    /// assert!(matches!(running.ended().await?, Outcome::Completed { .. }));
+    /// assert!(matches!(running.closed().await?, Outcome::Completed { .. }));
     /// # runtime.shutdown().await;
     /// # Ok(())
     /// # }

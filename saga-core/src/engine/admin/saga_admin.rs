@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::audit::AuditEntry;
-use super::control::SagaControl;
 use super::tenant_store::{AdminRuntime, TenantStore};
 use crate::engine::commit::notify_parent;
 use crate::engine::context::{RuntimeError, Settings};
@@ -14,7 +13,6 @@ use crate::engine::decide::Decider;
 use crate::engine::instance::{NextSlot, NextWork, PendingCommit, SagaInstance};
 use crate::env::TokioEnvironment;
 use crate::key::{Key, Tenant};
-use crate::machine::SagaState;
 use crate::saga::{Definition, Saga};
 use crate::service::Service;
 use crate::store::{Applied, Changes, DefinitionId, Hint, SagaRow, SagaWithSteps, Status, Store};
@@ -91,15 +89,6 @@ impl<S: Store> SagaAdmin<S> {
         self
     }
 
-    /// What can be done with the saga of that key by somebody who saw it at this revision
-    /// ([`SagaStatus::revision`](super::SagaStatus::revision)).
-    ///
-    /// # Errors
-    /// When the key is not a legal one.
-    pub fn operator(&self, key: impl AsRef<str>, revision: u64) -> Result<SagaControl<S>, RuntimeError> {
-        Ok(SagaControl::new(self.clone(), Key::from_stored(key.as_ref())?, revision))
-    }
-
     /// The same desk while it carries out a plan.
     pub(crate) fn carrying_out(self, plan: &str) -> Self {
         Self { plan: Some(plan.to_owned()), ..self }
@@ -124,16 +113,6 @@ impl<S: Store> SagaAdmin<S> {
             let (key, definition) = (row.key.to_string(), row.definition.to_string());
             RuntimeError::UnknownDefinition { key, definition }
         })
-    }
-
-    /// The saga's definition and its state.
-    pub(crate) fn read(&self, row: &SagaRow) -> Result<(&Arc<Definition<S>>, SagaState), RuntimeError> {
-        let definition = self.definition_of(row)?;
-        if row.digest != definition.digest {
-            return Err(unreadable(row, "its steps are others than when it was started"));
-        }
-        let state = SagaState::decode(&row.state, definition.steps.len());
-        Ok((definition, state.map_err(|problem| unreadable(row, &problem))?))
     }
 
     /// The saga as the engine decides about it.

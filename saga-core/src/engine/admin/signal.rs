@@ -2,21 +2,16 @@
 
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
-
-use super::control_error::ControlError;
+use super::control_error::{ControlError, until_applied};
 use super::saga_admin::{SagaAdmin, refused};
 use crate::engine::context::{RuntimeError, Settings, outside_step};
 use crate::engine::instance::idle_for;
 use crate::engine::message::check_value;
-use crate::key::{Key, StepId};
-use crate::machine::{self, Event, Refused, SagaState, StepPhase};
+use crate::key::Key;
+use crate::machine::{Refused, StepPhase};
 use crate::saga::StepDefinition;
 use crate::step::{Signal, codec};
-use crate::store::{
-    Advance, Changes, HistoryEntry, HistoryKind, Miss, NewRecord, Postponed, RecordedOutcome, SagaWithSteps, Store,
-    WorkKind, WorkStatus,
-};
+use crate::store::{Miss, Postponed, SagaWithSteps, Store, WorkKind, WorkStatus};
 
 /// The longest id of a signal.
 const ID_BYTES_MAX: usize = 200;
@@ -63,15 +58,11 @@ impl<S: Store> SagaAdmin<S> {
             let problem = format!("the signal has {} bytes; `payload_bytes_max` allows {max}", payload.len());
             return Err(refused(problem));
         }
-        loop {
-            match self.try_to_signal(&key, T::NAME, id, &payload).await {
-                Ok(receipt) => return Ok(receipt),
-                Err(ControlError::Moved) => {}
-                Err(ControlError::Refused(Refused::Received, _)) => return Ok(SignalOutcome::Duplicate),
-                Err(ControlError::Refused(Refused::Decided, _)) => return Ok(SignalOutcome::TooLate),
-                Err(ControlError::Refused(other, _)) => return Err(refused(other.to_string())),
-                Err(ControlError::Error(error)) => return Err(error),
-            }
+        match until_applied(|| self.try_to_signal(&key, T::NAME, id, &payload)).await? {
+            Ok(outcome) => Ok(outcome),
+            Err((Refused::Received, _)) => Ok(SignalOutcome::Duplicate),
+            Err((Refused::Decided, _)) => Ok(SignalOutcome::TooLate),
+            Err((other, _)) => Err(refused(other.to_string())),
         }
     }
 
@@ -83,32 +74,24 @@ impl<S: Store> SagaAdmin<S> {
         payload: &[u8],
     ) -> Result<SignalOutcome, ControlError> {
         let stored = self.stored(key, None).await?;
-        let (definition, mut state) = self.read(&stored.saga)?;
-        let step = definition.shape.position(name).filter(|step| definition.shape.awaits_signal(*step));
+        let mut saga = self.instance(&stored)?;
+        let shape = &saga.definition.shape;
+        let step = shape.position(name).filter(|step| shape.awaits_signal(*step));
         let step = step.ok_or_else(|| refused(key, format!("it has no step that waits for `{name}`")))?;
-        let event = Event::Signalled { step, id: hash_of(id) };
-        let decision = machine::apply(&definition.shape, &mut state, event);
-        let decision = decision.map_err(|refused| ControlError::Refused(refused, stored.saga.status))?;
-        check_form(key, &definition.steps[step], payload)?;
-        let position = decision.signalled.map_or(0, |(_, position)| position);
+        let decided = self.decider()?.decide_signal(&mut saga, step, id, payload);
+        let mut pending = decided.map_err(|refused| ControlError::Refused(refused, stored.saga.status))?;
+        check_form(key, saga.step(step), payload)?;
         let waits = waiting(&stored, name);
         // A saga that begins later has its first rows, and does not begin for that.
         let begins_in = match waits {
-            Some(row) => self.begins_in(&definition.steps[step], row).await?,
+            Some(row) => self.begins_in(saga.step(step), row).await?,
             None => Duration::ZERO,
         };
-        let is_early = !begins_in.is_zero() || state.steps[step].phase == StepPhase::Ready;
-        let receipt = if is_early { SignalOutcome::Buffered } else { SignalOutcome::Delivered };
-        let changes = Changes {
-            postponed: waits.filter(|row| row.owner.is_none()).map(|row| due(row, begins_in)).into_iter().collect(),
-            ..received(&stored, &state, name, id, payload, position)
-        };
-        let applied = self.record(changes).await?;
-        match applied {
-            Ok(()) => {
-                self.desk.wake_workers();
-                Ok(receipt)
-            }
+        let is_early = !begins_in.is_zero() || saga.state.steps[step].phase == StepPhase::Ready;
+        let outcome = if is_early { SignalOutcome::Buffered } else { SignalOutcome::Delivered };
+        pending.postpone_rows(waits.filter(|row| row.owner.is_none()).map(|row| due(row, begins_in)));
+        match self.commit(key, pending).await? {
+            Ok(()) => Ok(outcome),
             Err(Miss::Saga(_) | Miss::Work(_) | Miss::Record(_)) => Err(ControlError::Moved),
             Err(miss) => Err(refused(key, format!("the signal was not received: {miss:?}")).into()),
         }
@@ -135,38 +118,6 @@ fn check_form<S: Store>(key: &Key, step: &StepDefinition<S>, payload: &[u8]) -> 
     })
 }
 
-/// The message has a record of its own, so that whoever claims the step's command next finds it.
-fn received(stored: &SagaWithSteps, state: &SagaState, name: &str, id: &str, payload: &[u8], position: u32) -> Changes {
-    let saga = &stored.saga;
-    let record = NewRecord {
-        saga: saga.id,
-        tenant: saga.tenant.clone(),
-        key: saga.key.clone(),
-        step: StepId::of_item(name, 0),
-        outcome: RecordedOutcome::Done,
-        // Text always encodes.
-        output: serde_json::to_vec(id).ok(),
-        error: None,
-        input: Some(payload.to_vec()),
-        position,
-        attempts: 0,
-        took: Duration::ZERO,
-    };
-    let line = HistoryEntry {
-        saga: saga.id,
-        step: Some(StepId::doing(name)),
-        kind: HistoryKind::Signal,
-        attempt: 0,
-        detail: format!("{id:?} was received"),
-    };
-    Changes {
-        saga: Some(Advance { id: saga.id, expected: saga.version, status: state.status(), state: state.encode() }),
-        records: vec![record],
-        history: vec![line],
-        ..Changes::default()
-    }
-}
-
 /// The row of the step that waits, if its turn has come.
 fn waiting<'a>(stored: &'a SagaWithSteps, name: &str) -> Option<&'a WorkStatus> {
     stored.work.iter().find(|row| row.kind == WorkKind::Do && row.step.as_str() == name)
@@ -176,10 +127,4 @@ fn waiting<'a>(stored: &'a SagaWithSteps, name: &str) -> Option<&'a WorkStatus> 
 fn due(row: &WorkStatus, due_in: Duration) -> Postponed {
     let (work, attempts, maybe) = (row.work, row.attempts, row.in_doubt);
     Postponed { work, due_in, attempts, in_doubt: maybe, error: None }
-}
-
-/// The id as the saga's state keeps it, whatever its length.
-fn hash_of(id: &str) -> u128 {
-    let hash = Sha256::digest(id.as_bytes());
-    hash.iter().take(16).fold(0, |all, byte| all << 8 | u128::from(*byte))
 }

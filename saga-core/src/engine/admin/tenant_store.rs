@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use crate::engine::commit::Committer;
 use crate::engine::decide::Decider;
-use crate::engine::outcome::Outcome;
 use crate::key::Tenant;
-use crate::store::{Hint, SagaId, Store};
+use crate::store::{Hint, Store};
 
 /// One tenant's part of a store.
 pub(crate) struct TenantStore<S: Store> {
@@ -35,13 +34,6 @@ impl<S: Store> TenantStore<S> {
 
     pub(crate) fn runtime(&self) -> Option<&AdminRuntime<S>> {
         self.runtime.as_ref()
-    }
-
-    /// Tells the callers that wait for the saga in this process.
-    pub(crate) fn tell(&self, saga: SagaId, outcome: Option<Outcome>) {
-        if let Some(runtime) = &self.runtime {
-            runtime.committer.waiters.tell(saga, outcome);
-        }
     }
 
     /// The longest payload, where a runtime says so.

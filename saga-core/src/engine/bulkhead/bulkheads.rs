@@ -9,7 +9,6 @@ use tokio::sync::Notify;
 use super::call_duration::CallDuration;
 use super::claim_plan::ClaimPlan;
 use super::concurrency_key::{ConcurrencyKey, Pool, Seats};
-use super::permits::{ConcurrencyPermit, QueueSlot};
 use super::usage::{SHARES, Usage};
 use crate::env::Environment;
 use crate::machine::Effect;
@@ -33,7 +32,7 @@ pub(crate) struct Sizes {
 impl Sizes {
     /// How many lines there are for so many definitions. Of calls each definition can have all that were asked for; beside
     /// these there are some that none can take alone.
-    fn lines(&self, pool: Pool, users: usize) -> usize {
+    pub(super) fn lines(&self, pool: Pool, users: usize) -> usize {
         match pool {
             Pool::Transactions => self.transactions,
             Pool::Calls if users > 1 => self.calls + self.calls.div_ceil(SHARES),
@@ -42,7 +41,7 @@ impl Sizes {
     }
 
     /// How many of them one definition can have.
-    fn lines_of_one(&self, pool: Pool) -> usize {
+    pub(super) fn lines_of_one(&self, pool: Pool) -> usize {
         match pool {
             Pool::Transactions => self.transactions,
             Pool::Calls => self.calls,
@@ -60,8 +59,8 @@ impl Sizes {
 
 /// Who has a place in this process, and who runs.
 pub(crate) struct Bulkheads {
-    seats: Seats,
-    sizes: Sizes,
+    pub(super) seats: Seats,
+    pub(super) sizes: Sizes,
     env: Arc<dyn Environment>,
     state: Mutex<State>,
     /// A place was given back while there was work that had found none.
@@ -73,12 +72,12 @@ pub(crate) struct Bulkheads {
 }
 
 #[derive(Debug)]
-struct State {
-    places: Usage,
-    lines: Usage,
-    paces: Vec<CallDuration>,
+pub(super) struct State {
+    pub(super) places: Usage,
+    pub(super) lines: Usage,
+    pub(super) paces: Vec<CallDuration>,
     /// Whether there may be work in the store that found no place here.
-    is_short: bool,
+    pub(super) is_short: bool,
 }
 
 impl Bulkheads {
@@ -108,54 +107,6 @@ impl Bulkheads {
     /// Whether its step or its saga set a limit.
     pub(crate) fn is_limited(&self, seat: ConcurrencyKey) -> bool {
         seat.has_step_limit() || self.definition_limit(seat).is_some()
-    }
-
-    /// A place, if there is room for another one.
-    pub(crate) fn try_place(self: &Arc<Self>, seat: ConcurrencyKey) -> Option<QueueSlot> {
-        let mut state = self.lock();
-        if self.room(&state, seat) == 0 {
-            state.is_short = true;
-            return None;
-        }
-        state.places.enter_pool(seat);
-        state.places.enter_limits(seat);
-        drop(state);
-        Some(QueueSlot::new(self, seat, None))
-    }
-
-    /// A place for what this process has already.
-    pub(crate) fn place(self: &Arc<Self>, seat: ConcurrencyKey) -> QueueSlot {
-        let mut state = self.lock();
-        state.places.enter_pool(seat);
-        state.places.enter_limits(seat);
-        drop(state);
-        QueueSlot::new(self, seat, None)
-    }
-
-    /// A line, if one is free for this command.
-    pub(crate) fn try_line(self: &Arc<Self>, seat: ConcurrencyKey) -> Option<ConcurrencyPermit> {
-        let mut state = self.lock();
-        let users = self.seats.users[seat.pool as usize];
-        let has_share = state.lines.of_definition(seat) < self.sizes.lines_of_one(seat.pool)
-            && state.lines.fair_room(seat, self.sizes.lines(seat.pool, users), users) > 0;
-        if !has_share || !self.is_within_limits(&state, seat) {
-            return None;
-        }
-        state.lines.enter_pool(seat);
-        state.lines.enter_limits(seat);
-        drop(state);
-        Some(ConcurrencyPermit::new(self, seat, Some(self.time())))
-    }
-
-    /// The right to run beside the lines of the pool, if the limits allow it.
-    pub(crate) fn try_beside(self: &Arc<Self>, seat: ConcurrencyKey) -> Option<ConcurrencyPermit> {
-        let mut state = self.lock();
-        if !self.is_within_limits(&state, seat) {
-            return None;
-        }
-        state.lines.enter_limits(seat);
-        drop(state);
-        Some(ConcurrencyPermit::new(self, seat, None))
     }
 
     /// What to claim: nothing where there is room for nothing. `is_fair`: each definition gets a part of the claim,
@@ -188,7 +139,7 @@ impl Bulkheads {
     }
 
     /// How many more commands of that seat may have a place.
-    fn room(&self, state: &State, seat: ConcurrencyKey) -> usize {
+    pub(super) fn room(&self, state: &State, seat: ConcurrencyKey) -> usize {
         let users = self.seats.users[seat.pool as usize];
         let mut room = state.places.fair_room(seat, self.sizes.places, users);
         if let (Pool::Calls, Some(pace)) = (seat.pool, state.paces.get(seat.definition as usize)) {
@@ -206,7 +157,7 @@ impl Bulkheads {
         room
     }
 
-    fn is_within_limits(&self, state: &State, seat: ConcurrencyKey) -> bool {
+    pub(super) fn is_within_limits(&self, state: &State, seat: ConcurrencyKey) -> bool {
         seat.step.is_none_or(|step| state.lines.of_step(step) < self.step_limit(step))
             && self.definition_limit(seat).is_none_or(|limit| state.lines.of_limited(seat, true) < limit)
     }
@@ -271,11 +222,11 @@ impl Bulkheads {
     }
 
     /// The time where that cannot panic, whatever the environment does: a line that is taken is given back.
-    fn time(&self) -> Duration {
+    pub(super) fn time(&self) -> Duration {
         caught(|| self.env.now()).unwrap_or_default()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,6 @@
 //! Limits of what this process holds and runs at a time, by definition and step.
 
+mod acquire;
 mod bulkheads;
 mod call_duration;
 mod claim_plan;

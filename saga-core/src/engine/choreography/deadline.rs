@@ -9,16 +9,15 @@ use std::time::Duration;
 use super::choreography::Choreography;
 use super::reactions::barring;
 use crate::choreography::EventEncoder;
+use crate::engine::commit::{CONFLICTS_MAX, ends, retry_on_conflict};
+use crate::engine::decide::at_pivot_deadline;
 use crate::engine::message::{HandleError, InboundMessage, message_to};
-use crate::machine::{AtDeadline, SagaState, at_deadline};
+use crate::machine::{AtDeadline, SagaState};
 use crate::saga::Definition;
 use crate::store::{Changes, DeadLetterReason, Headers, MessageId, MessageKind, NewMessage, Postponed, Store, lane_of};
 
 /// How often a pivot that is on its way is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-
-/// How often a pivot that moves all the time is looked at again at once.
-const LOOKS_MAX: usize = 8;
 
 impl<S: Store> Choreography<S> {
     /// Waits until the deadline, and decides then.
@@ -39,26 +38,24 @@ impl<S: Store> Choreography<S> {
             return self.look_later(arrived, left).await;
         }
         let asked = barring(pivot, message)?;
-        for _ in 0..LOOKS_MAX {
+        let decided = retry_on_conflict(CONFLICTS_MAX, || async {
             let row = self.ctx.store.saga(&message.tenant, &asked.key).await?;
             let state = row.map(|row| SagaState::decode(&row.state, pivot.steps.len())).transpose();
             let state = state.map_err(|why| HandleError::Later { why, is_counted: true })?;
-            match at_deadline(state.as_ref()) {
-                AtDeadline::Wait => return self.look_later(arrived, LOOK_AGAIN).await,
+            Ok::<_, HandleError>(ends(match at_pivot_deadline(state.as_ref()) {
+                AtDeadline::Wait => self.look_later(arrived, LOOK_AGAIN).await.map(|()| true)?,
+                // A handler that lost the row to another has nothing to do either.
                 AtDeadline::Decided => {
-                    // Who lost the row to another has nothing to do either.
-                    let _ = self.committer.recorder.record(arrived.handled(Changes::default())).await?;
-                    return Ok(());
+                    self.committer.recorder.record(arrived.handled(Changes::default())).await.map(|_| true)?
                 }
                 AtDeadline::Bar => {
                     let passed = self.passed(tell.event, payload.clone(), &asked.key.asked_for(), arrived);
-                    if self.host.tombstone_and_emit(&asked, arrived, Some(passed)).await? {
-                        return Ok(());
-                    }
+                    self.host.tombstone_and_emit(&asked, arrived, Some(passed)).await?
                 }
-            }
-        }
-        Err(HandleError::Later { why: "its pivot moves all the time".to_owned(), is_counted: false })
+            }))
+        });
+        let later = || HandleError::Later { why: "its pivot moves all the time".to_owned(), is_counted: false };
+        decided.await?.ok_or_else(later)
     }
 
     /// Bars a step that has not begun, at once, and tells nobody.

@@ -6,13 +6,11 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::choreography::Choreography;
+use crate::engine::commit::{CONFLICTS_MAX, ends, retry_on_conflict};
 use crate::engine::message::{HandleError, InboundMessage, TIMELINES, timeline_key};
 use crate::key::Key;
 use crate::machine::{Fact, Mark, Timeline};
 use crate::store::{Advance, Changes, DeadLetterReason, Message, Miss, NewSaga, SagaId, Status, Store};
-
-/// How often a timeline that moves all the time is joined again at once.
-const JOINS_MAX: usize = 16;
 
 impl<S: Store> Choreography<S> {
     /// Joins what a service reports.
@@ -34,37 +32,47 @@ impl<S: Store> Choreography<S> {
     pub(crate) async fn join(
         self: &Arc<Self>,
         arrived: &InboundMessage,
-        note: impl Fn(&mut Timeline),
+        note: impl Fn(&mut Timeline) + Sync,
     ) -> Result<(), HandleError> {
         let message = &arrived.message;
         let key = Key::from_message(message.headers.saga_key.as_deref().unwrap_or_default());
         let key = key.map_err(|problem| HandleError::Dead(DeadLetterReason::Unreadable, problem.to_string()))?;
         let key = timeline_key(&key);
-        for _ in 0..JOINS_MAX {
-            let row = self.ctx.store.saga(&message.tenant, &key).await?;
-            let before = row.as_ref().map(|row| Timeline::decode(&row.state)).transpose();
-            let before = before.map_err(|why| HandleError::Later { why, is_counted: true })?;
-            let mut timeline = before.clone().unwrap_or_default();
-            note(&mut timeline);
-            let mut changes = Changes::default();
-            match row {
-                Some(_) if before.as_ref() == Some(&timeline) => {}
-                Some(row) => {
-                    let (expected, state) = (row.version, timeline.encode());
-                    changes.saga = Some(Advance { id: row.id, expected, status: Status::Completed, state });
-                }
-                None => changes.start = Some(Box::new(self.new_timeline(message, key.clone(), &timeline).await?)),
+        let joined = retry_on_conflict(CONFLICTS_MAX, || async {
+            Ok::<_, HandleError>(ends(self.join_once(&key, arrived, &note).await?))
+        });
+        let later = || HandleError::Later { why: "its timeline moves all the time".to_owned(), is_counted: false };
+        joined.await?.ok_or_else(later)
+    }
+
+    /// Joins a message to the timeline as it is; false where another message was joined first.
+    async fn join_once(
+        &self,
+        key: &Key,
+        arrived: &InboundMessage,
+        note: &(impl Fn(&mut Timeline) + Sync),
+    ) -> Result<bool, HandleError> {
+        let message = &arrived.message;
+        let row = self.ctx.store.saga(&message.tenant, key).await?;
+        let before = row.as_ref().map(|row| Timeline::decode(&row.state)).transpose();
+        let before = before.map_err(|why| HandleError::Later { why, is_counted: true })?;
+        let mut timeline = before.clone().unwrap_or_default();
+        note(&mut timeline);
+        let mut changes = Changes::default();
+        match row {
+            Some(_) if before.as_ref() == Some(&timeline) => {}
+            Some(row) => {
+                let (expected, state) = (row.version, timeline.encode());
+                changes.saga = Some(Advance { id: row.id, expected, status: Status::Completed, state });
             }
-            if changes.saga.is_none() && changes.start.is_none() && arrived.work.is_none() {
-                return Ok(());
-            }
-            let recorded = self.committer.recorder.record(arrived.handled(changes)).await?;
-            // Unless it moved meanwhile. Another miss says that somebody else has the message.
-            if !matches!(recorded, Err(Miss::Saga(_))) {
-                return Ok(());
-            }
+            None => changes.start = Some(Box::new(self.new_timeline(message, key.clone(), &timeline).await?)),
         }
-        Err(HandleError::Later { why: "its timeline moves all the time".to_owned(), is_counted: false })
+        if changes.saga.is_none() && changes.start.is_none() && arrived.work.is_none() {
+            return Ok(true);
+        }
+        let recorded = self.committer.recorder.record(arrived.handled(changes)).await?;
+        // Another miss says that another process has the message.
+        Ok(!matches!(recorded, Err(Miss::Saga(_))))
     }
 
     async fn new_timeline(&self, message: &Message, key: Key, timeline: &Timeline) -> Result<NewSaga, HandleError> {

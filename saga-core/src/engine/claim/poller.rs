@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::engine::bulkhead::{CLAIM_MAX, ClaimPlan};
 use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;
-use crate::engine::decide::{Decider, keep_report, late_success};
+use crate::engine::decide::{Decider, keep_report, late_success, unwanted};
 use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, SagaInstance, TakenWork, WorkItem};
 use crate::engine::store_calls::catch_panic;
 use crate::log;
@@ -157,7 +157,7 @@ impl<S: Store> Poller<S> {
         };
         let turns_round = command.as_ref().is_ok_and(|command| command.is_child() && !command.is_undo());
         match command {
-            Ok(command) => match command.row().unwanted(&command.saga.state) {
+            Ok(command) => match unwanted(&command) {
                 // A success that an older owner noted is not new.
                 None if command.saga.state.is_paused() && command.late_success.is_none() => self.park(command).await,
                 None if row.status == Status::Stuck && command.effect() == Effect::Transactional => {

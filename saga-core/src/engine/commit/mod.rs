@@ -6,8 +6,10 @@ mod inbound;
 mod put_back;
 mod recorder;
 mod related;
+mod retry_on_conflict;
 mod unreadable;
 
 pub(crate) use self::committer::Committer;
 pub(crate) use self::recorder::Recorder;
 pub(crate) use self::related::notify_parent;
+pub(crate) use self::retry_on_conflict::{CONFLICTS_MAX, ends, retry_on_conflict};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::committer::Committer;
 use crate::engine::instance::TakenWork;
-use crate::engine::store_calls::backoff_after;
+use crate::engine::lifecycle::backoff_after;
 use crate::log;
 use crate::store::{Changes, Postponed, Store};
 use crate::unwind::caught_while;

@@ -3,16 +3,26 @@
 use std::sync::Arc;
 
 use super::coordinator::Coordinator;
+use crate::engine::commit::{CONFLICTS_MAX, ends, retry_on_conflict};
+use crate::engine::decide::event_of_reply;
 use crate::engine::instance::{AttemptDetails, SagaInstance, checksum};
 use crate::engine::message::{HandleError, InboundMessage, check_value, step_or_item};
 use crate::key::{Key, Tenant};
 use crate::log;
-use crate::machine::{self, AnsweredCommand, Event, Sent, event_of_answer};
+use crate::machine::{self, AnsweredCommand, Event, Sent};
 use crate::step::Rejection;
 use crate::store::{Answer, Changes, DeadLetterReason, Message, Store, WorkId};
 
-/// How often a decision about a saga that moves all the time is made again at once.
-const DECISIONS_MAX: usize = 8;
+/// What became of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReplyDecision {
+    /// It has had its effect.
+    Committed,
+    /// Another decision about the saga was committed first.
+    Conflict,
+    /// The saga does not wait for it, for a reason in words.
+    Unwanted(&'static str),
+}
 
 /// The step or the item that a reply is about, and which of its commands. A reply names the message that it answers, whose
 /// id only its receiver knows.
@@ -56,45 +66,57 @@ impl<S: Store> Coordinator<S> {
         let key = Key::from_message(message.headers.saga_key.as_deref().unwrap_or_default());
         let key = key.map_err(|problem| HandleError::Dead(DeadLetterReason::Unreadable, problem.to_string()))?;
         let _turn = self.saga_locks.lock(&message.tenant, &key).await;
-        let mut kept = self.committer.waiting_cache.take(&message.tenant, &key);
-        for _ in 0..=DECISIONS_MAX {
-            let (mut saga, was_kept) = match kept.take() {
-                Some(saga) => (saga, true),
-                None => match self.read_saga(&message.tenant, &key).await? {
-                    Some(saga) => (saga, false),
-                    None => return self.drop_reply(arrived, "there is no saga with its key").await,
-                },
-            };
-            let Some((step, told)) = told(&saga, message) else {
-                if was_kept {
-                    // It may have moved since.
-                    continue;
-                }
-                return self.drop_reply(arrived, "nobody waits for it").await;
-            };
-            // As of every item, its record says what it was done with.
-            if let Err(problem) = saga.pick_item(step) {
-                return Err(HandleError::Later { why: problem, is_counted: true });
-            }
-            if !told.undo {
-                self.learn_input(&mut saga, step, told.sent).await?;
-            }
-            let (event, findings) = self.event_of(&saga, step, told, message);
-            let before = saga.state.clone();
-            let hand_on = self.committer.reserve_next_work(&saga.definition).await?;
-            let Ok(mut prepared) = self.decider.decide(&mut saga, event, &findings, hand_on) else { return Ok(()) };
-            if saga.state == before {
-                if was_kept {
-                    continue;
-                }
-                return self.drop_reply(arrived, "it was known").await;
-            }
-            prepared.changes.withdrawn.extend((told.sent.work != 0).then_some(WorkId(told.sent.work)));
-            if self.committer.commit_inbound(prepared, arrived).await? {
-                return Ok(());
-            }
+        if let Some(cached) = self.committer.waiting_cache.take(&message.tenant, &key)
+            && self.decide_reply(cached, arrived).await? == ReplyDecision::Committed
+        {
+            return Ok(());
         }
-        Err(HandleError::Later { why: "the saga moves all the time".to_owned(), is_counted: false })
+        let decided = retry_on_conflict(CONFLICTS_MAX, || async {
+            let Some(saga) = self.read_saga(&message.tenant, &key).await? else {
+                self.drop_reply(arrived, "there is no saga with its key").await?;
+                return Ok(ends(true));
+            };
+            let is_done = match self.decide_reply(saga, arrived).await? {
+                ReplyDecision::Committed => true,
+                ReplyDecision::Conflict => false,
+                ReplyDecision::Unwanted(why) => self.drop_reply(arrived, why).await.map(|()| true)?,
+            };
+            Ok::<_, HandleError>(ends(is_done))
+        });
+        let later = || HandleError::Later { why: "the saga moves all the time".to_owned(), is_counted: false };
+        decided.await?.ok_or_else(later)
+    }
+
+    /// Decides what follows from a reply for the saga as it is here, and commits it.
+    async fn decide_reply(
+        self: &Arc<Self>,
+        mut saga: SagaInstance<S>,
+        arrived: &InboundMessage,
+    ) -> Result<ReplyDecision, HandleError> {
+        let message = &arrived.message;
+        let Some((step, told)) = told(&saga, message) else {
+            return Ok(ReplyDecision::Unwanted("no step waits for it"));
+        };
+        // As of every item, its record says what it was done with.
+        if let Err(problem) = saga.pick_item(step) {
+            return Err(HandleError::Later { why: problem, is_counted: true });
+        }
+        if !told.undo {
+            self.learn_input(&mut saga, step, told.sent).await?;
+        }
+        let (event, findings) = self.event_of(&saga, step, told, message);
+        let before = saga.state.clone();
+        let hand_on = self.committer.reserve_next_work(&saga.definition).await?;
+        // Only an operator's action is refused.
+        let Ok(mut prepared) = self.decider.decide(&mut saga, event, &findings, hand_on) else {
+            return Ok(ReplyDecision::Committed);
+        };
+        if saga.state == before {
+            return Ok(ReplyDecision::Unwanted("it was known"));
+        }
+        prepared.changes.withdrawn.extend((told.sent.work != 0).then_some(WorkId(told.sent.work)));
+        let is_committed = self.committer.commit_inbound(prepared, arrived).await?;
+        Ok(if is_committed { ReplyDecision::Committed } else { ReplyDecision::Conflict })
     }
 
     /// The saga as the store has it.
@@ -142,6 +164,6 @@ impl<S: Store> Coordinator<S> {
                 }
             }
         }
-        (event_of_answer(step, told.undo, answer, &said, host), findings)
+        (event_of_reply(step, &told, answer, &said, host), findings)
     }
 }

@@ -6,8 +6,8 @@ use sha2::{Digest, Sha256};
 
 use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;
-use crate::engine::message::{HandleError, InboundMessage, Validator, message_to, reason_bytes};
-use crate::engine::store_calls::backoff_after;
+use crate::engine::lifecycle::backoff_after;
+use crate::engine::message::{HandleError, InboundMessage, Validator, fingerprint_of, message_to, reason_bytes};
 use crate::key::check_step_name;
 use crate::log;
 use crate::step::Rejection;
@@ -20,11 +20,6 @@ use crate::transport::Unreadable;
 fn warn_of(letter: &NewDeadLetter) {
     let NewDeadLetter { source, detail, reason, .. } = letter;
     log::warn!(source, reason = reason.as_str(), detail, "a message is a dead letter");
-}
-
-/// The same for the same message from the same source.
-pub(crate) fn fingerprint_of(source: &str, message: MessageId) -> [u8; 32] {
-    Sha256::new().chain_update(source.as_bytes()).chain_update(message.0.as_bytes()).finalize().into()
 }
 
 /// Stores messages that cannot be handled, and tells their senders.

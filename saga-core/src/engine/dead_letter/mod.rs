@@ -3,4 +3,4 @@
 mod broker;
 mod dead_letters;
 
-pub(crate) use self::dead_letters::{DeadLetters, fingerprint_of};
+pub(crate) use self::dead_letters::DeadLetters;

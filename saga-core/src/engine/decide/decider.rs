@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::choice::choose;
-use super::emitted_events::tellable;
+use super::emitted_events::{tell_of_move, tellable};
 use super::kept_report::keep_report;
 use super::records::{add_records, add_revision, keep_inputs, reason_of, stuck_entry};
 use super::work_row::work_row;
@@ -239,7 +239,7 @@ impl<S: Store> Decider<S> {
         prepared.changes.history.extend(stuck);
         prepared.changes.messages.extend(self.messages.reply_to_move(saga, told));
         if saga.definition.told.is_some() {
-            self.tell_of_move(saga, told, &mut prepared.changes);
+            tell_of_move(&self.messages, saga, told, &mut prepared.changes);
         }
         prepared.changes.saga = Some(Advance { id: saga.id, expected, status: saga.state.status(), state: Vec::new() });
         saga.version = expected + 1;
@@ -354,24 +354,8 @@ impl<S: Store> Decider<S> {
         let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
         // Whether the list is here was asked before the command was handed on, and it was counted when it was unfolded.
         _ = saga.pick_item(step);
-        WorkItem {
-            saga,
-            work: WorkRef { id: WorkId(id), epoch: 1 },
-            command: order,
-            attempts: 0,
-            in_doubt: false,
-            recovered: false,
-            chains: true,
-            retrying_for: Duration::ZERO,
-            late_success: None,
-            owner,
-            is_claimed_only: false,
-            lease_until: self.env.now().saturating_add(self.settings.lease_ttl),
-            slot: place,
-            inline_start: None,
-            held_lease: None,
-            reported: None,
-        }
+        let lease_until = self.env.now().saturating_add(self.settings.lease_ttl);
+        WorkItem::new(saga, WorkId(id), order, owner, lease_until, place)
     }
 
     pub(crate) fn emit(

@@ -2,10 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::decider::Decider;
 use crate::choreography::{EmittedEvents, EventEncoder};
 use crate::engine::instance::{SagaInstance, WorkItem};
-use crate::engine::message::reason_bytes;
+use crate::engine::message::{Messages, reason_bytes};
 use crate::log;
 use crate::machine::{Event, failed_by_now};
 use crate::step::{Emitted, Rejection};
@@ -46,20 +45,23 @@ fn failures_told<S: Store>(saga: &SagaInstance<S>, reason: &Rejection) -> Vec<Ma
     told.failed.iter().map(made).collect()
 }
 
-impl<S: Store> Decider<S> {
-    /// What is told when a step has moved.
-    pub(crate) fn tell_of_move(&self, saga: &mut SagaInstance<S>, before: Option<Answer>, changes: &mut Changes) {
-        changes.messages.extend(self.messages.report(saga, before));
-        let Some(failure) = failed_by_now(before, &saga.state) else { return };
-        for told in failures_told(saga, &failure.reason) {
-            match told {
-                Ok((name, payload)) => changes.messages.push(self.messages.event_message(saga, name, payload)),
-                // Only what a person decided, and an undo of what was not known, come here without having been tried.
-                Err(problem) => {
-                    log::error!(key = %saga.key, problem, "nobody is told that a step came to nothing");
-                    let (step, kind) = (Some(saga.doing(0)), HistoryKind::Stuck);
-                    changes.history.push(HistoryEntry { saga: saga.id, step, kind, attempt: 0, detail: problem });
-                }
+/// Adds the events that a step's move leads to: progress for the service that follows the saga, and the failure if it failed.
+pub(crate) fn tell_of_move<S: Store>(
+    messages: &Messages,
+    saga: &mut SagaInstance<S>,
+    before: Option<Answer>,
+    changes: &mut Changes,
+) {
+    changes.messages.extend(messages.report(saga, before));
+    let Some(failure) = failed_by_now(before, &saga.state) else { return };
+    for told in failures_told(saga, &failure.reason) {
+        match told {
+            Ok((name, payload)) => changes.messages.push(messages.event_message(saga, name, payload)),
+            // Only an operator's decision, and an undo of an unknown step, come here without having been tried.
+            Err(problem) => {
+                log::error!(key = %saga.key, problem, "failure event not published");
+                let (step, kind) = (Some(saga.doing(0)), HistoryKind::Stuck);
+                changes.history.push(HistoryEntry { saga: saga.id, step, kind, attempt: 0, detail: problem });
             }
         }
     }

@@ -5,12 +5,15 @@ mod choice;
 mod deadline;
 mod decider;
 mod emitted_events;
+mod hosted;
 mod kept_report;
 pub(crate) mod late_success;
 mod migration;
 mod new_saga;
 mod records;
 mod remote;
+mod reply;
+mod signal;
 mod wait;
 mod work_row;
 
@@ -19,6 +22,8 @@ pub(crate) use self::deadline::{StartTiming, deadline_of, deadline_row, overdue}
 pub(crate) use self::decider::RuntimePorts;
 pub(crate) use self::decider::{Decider, finished_by};
 pub(crate) use self::emitted_events::tell_of_success;
+pub(crate) use self::hosted::{at_pivot_deadline, hosted_state, refusal_of, tombstone, unseen_state, unwanted};
 pub(crate) use self::kept_report::keep_report;
 pub(crate) use self::migration::{MigrationCheck, prepare_move};
 pub(crate) use self::remote::note_row;
+pub(crate) use self::reply::event_of_reply;

@@ -22,6 +22,9 @@ pub(crate) fn add_records<S: Store>(
     if let Some((step, position)) = decision.listed {
         insert_list(saga, step, position, changes);
     }
+    if let (Some((step, position)), Some(id)) = (decision.signalled, &findings.signal_id) {
+        insert_signal(saga, step, position, id, findings.output.clone(), changes);
+    }
     if let Some(record) = &decision.record {
         insert(saga, record, findings, error, changes);
     }
@@ -75,6 +78,31 @@ fn insert_list<S: Store>(saga: &SagaInstance<S>, step: usize, position: u32, cha
         output: None,
         error: None,
         input: saga.mapped_input_of(step).map(|list| list.to_vec()),
+        position,
+        attempts: 0,
+        took: Duration::ZERO,
+    });
+}
+
+/// A signal has a record of its own, so that the next owner of the step's command finds it.
+fn insert_signal<S: Store>(
+    saga: &SagaInstance<S>,
+    step: usize,
+    position: u32,
+    id: &str,
+    payload: Option<Vec<u8>>,
+    changes: &mut Changes,
+) {
+    changes.records.push(NewRecord {
+        saga: saga.id,
+        tenant: saga.tenant.clone(),
+        key: saga.key.clone(),
+        step: StepId::of_item(saga.step(step).name, 0),
+        outcome: RecordedOutcome::Done,
+        // Text always encodes.
+        output: serde_json::to_vec(id).ok(),
+        error: None,
+        input: payload,
         position,
         attempts: 0,
         took: Duration::ZERO,

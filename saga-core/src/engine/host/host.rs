@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::commit::Committer;
+use crate::engine::commit::{CONFLICTS_MAX, Committer, ends, retry_on_conflict};
 use crate::engine::context::EngineContext;
+use crate::engine::decide::{hosted_state, unseen_state};
 use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, SagaInstance, WorkItem, in_flight};
 use crate::engine::message::{
     HandleError, HostRequest, InboundMessage, Messages, UndoContent, Validator, check_value, request_hash, step_or_item,
@@ -20,9 +21,6 @@ use crate::store::{
 
 /// By how much a message must be younger than what is kept: the clocks of two databases may differ.
 const MARGIN_MAX: Duration = Duration::from_hours(24);
-
-/// How often a decision about a saga that moves all the time is made again at once.
-pub(crate) const DECISIONS_MAX: usize = 8;
 
 /// What an undo brings: what the step took, and what it returned if that is known to have happened.
 pub(crate) fn undo_content<S: Store>(
@@ -116,14 +114,14 @@ impl<S: Store> Host<S> {
         let input = asked.made.as_ref().map_or(&message.payload, |made| &made.input);
         check_value(step.check_input, input)
             .map_err(|problem| HandleError::Dead(DeadLetterReason::Undecodable, format!("its content: {problem}")))?;
-        let (mut state, _) = machine::start(&asked.definition.shape);
-        state.caller = Some(Box::new(Caller {
+        let caller = Caller {
             reply_to: asked.reply_to.clone(),
             command: Some(asked.by),
             undo: None,
             traceparent: message.headers.traceparent.clone(),
             earlier: asked.made.as_ref().map(|made| made.earlier.clone()).unwrap_or_default(),
-        }));
+        };
+        let state = hosted_state(&asked.definition, caller);
         let mut saga = self.fresh(asked, message, input, state).await?;
         let work = WorkRef { id: WorkId(saga.id.0 + 1), epoch: 1 };
         let owner = self.committer.scheduler.membership.member();
@@ -145,24 +143,14 @@ impl<S: Store> Host<S> {
             lease,
             tried: None,
         });
-        let first = WorkItem {
-            saga: in_flight(&asked.definition, &saga)?,
-            work,
-            command: machine::Command::Do { step: 0 },
-            attempts: 0,
-            in_doubt: false,
-            recovered: false,
-            chains: true,
-            inline_start: None,
-            held_lease: None,
-            reported: None,
-            retrying_for: Duration::ZERO,
-            late_success: None,
-            owner: owner.unwrap_or_else(|| self.committer.scheduler.membership.member_id()),
-            is_claimed_only: false,
+        let first = WorkItem::new(
+            in_flight(&asked.definition, &saga).map_err(unreadable)?,
+            work.id,
+            machine::Command::Do { step: 0 },
+            owner.unwrap_or_else(|| self.committer.scheduler.membership.member_id()),
             lease_until,
-            slot: place,
-        };
+            place,
+        );
         Ok((saga, first))
     }
 
@@ -177,18 +165,15 @@ impl<S: Store> Host<S> {
         asked: &HostRequest<S>,
         arrived: &InboundMessage,
     ) -> Result<(), HandleError> {
-        for _ in 0..DECISIONS_MAX {
+        let undone = retry_on_conflict(CONFLICTS_MAX, || async {
             let row = self.ctx.store.saga(&arrived.message.tenant, &asked.key).await?;
-            let applied = match row {
+            Ok::<_, HandleError>(ends(match row {
                 Some(row) => self.undo_known(asked, &row, arrived).await?,
                 None => self.undo_unseen(asked, arrived, None).await?,
-            };
-            // It moved, or began, meanwhile: it is looked at again.
-            if applied {
-                return Ok(());
-            }
-        }
-        Err(HandleError::Later { why: "the step moves all the time".to_owned(), is_counted: false })
+            }))
+        });
+        let later = || HandleError::Later { why: "the step moves all the time".to_owned(), is_counted: false };
+        undone.await?.ok_or_else(later)
     }
 
     /// A command whose step key is known: it is answered from the record, as soon as there is an answer.
@@ -265,16 +250,16 @@ impl<S: Store> Host<S> {
                 HandleError::Dead(DeadLetterReason::Undecodable, format!("its content: {problem}"))
             })?,
         };
-        let (mut state, event) = machine::unseen(&asked.definition.shape, output.is_some());
-        state.caller = Some(Box::new(Caller {
+        let caller = Caller {
             reply_to: asked.reply_to.clone(),
             command: None,
             undo: Some(asked.by),
             traceparent: message.headers.traceparent.clone(),
             earlier: Vec::new(),
-        }));
+        };
+        let (state, event) = unseen_state(&asked.definition, output.is_some(), caller);
         let mut new = self.fresh(asked, message, &input, state).await?;
-        let mut saga = in_flight(&asked.definition, &new)?.unstored();
+        let mut saga = in_flight(&asked.definition, &new).map_err(unreadable)?.unstored();
         let hand_on = NextWork { ids: new.id.0 + 1, slot: NextSlot::Nowhere };
         let findings = AttemptDetails { output, ..AttemptDetails::default() };
         // It has been taken back already: what turns out to be done is undone, and what did not begin never does.
@@ -361,7 +346,10 @@ impl<S: Store> Host<S> {
 
     pub(crate) async fn known(&self, asked: &HostRequest<S>, row: &SagaRow) -> Result<SagaInstance<S>, HandleError> {
         let records = self.ctx.store.records_of(&row.tenant, &row.key).await?;
-        let unreadable = |why| HandleError::Later { why, is_counted: true };
         SagaInstance::of_row(row, records, &asked.definition).map_err(unreadable)
     }
+}
+
+fn unreadable(why: String) -> HandleError {
+    HandleError::Later { why, is_counted: true }
 }

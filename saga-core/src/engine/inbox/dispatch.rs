@@ -4,8 +4,8 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use super::inbox::Inbox;
+use crate::engine::lifecycle::backoff_after;
 use crate::engine::message::{HandleError, InboundMessage};
-use crate::engine::store_calls::backoff_after;
 use crate::log;
 use crate::store::{Changes, DeadLetterReason, MessageKind, Postponed, Store};
 use crate::unwind::caught_while;

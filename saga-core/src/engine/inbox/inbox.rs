@@ -12,8 +12,9 @@ use crate::engine::coordinator::Coordinator;
 use crate::engine::dead_letter::DeadLetters;
 use crate::engine::health::panicked;
 use crate::engine::host::Host;
+use crate::engine::lifecycle::backoff_after;
 use crate::engine::message::{HandleError, InboundMessage, Validator, age, for_service};
-use crate::engine::store_calls::{backoff_after, catch_panic};
+use crate::engine::store_calls::catch_panic;
 use crate::log;
 use crate::store::{
     DeadLetterReason, Lease, Message, MessageKind, NewReceived, ReceivedBatch, Store, StoreError, WorkId, WorkRef,

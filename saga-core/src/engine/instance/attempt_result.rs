@@ -1,6 +1,6 @@
 //! How an attempt ended.
 
-use super::pending_commit::AttemptDetails;
+use super::attempt_details::AttemptDetails;
 use crate::machine::Ending;
 
 /// An attempt that was made.

@@ -1,9 +1,11 @@
 //! Plain values of the engine: a saga as this process holds it, a leased command, and what a commit leaves to do.
 
+mod attempt_details;
 mod attempt_result;
 mod held_lease;
 mod inline_start;
 mod inputs;
+mod next_work;
 mod pending_commit;
 mod pending_starts;
 mod saga_instance;
@@ -13,11 +15,14 @@ mod timer;
 mod waiting_cache;
 mod work_item;
 
+pub(crate) use self::attempt_details::AttemptDetails;
 pub(crate) use self::attempt_result::AttemptResult;
 pub(crate) use self::held_lease::HeldLease;
 pub(crate) use self::inline_start::{InlineStart, NotInlined};
 pub(crate) use self::inputs::checksum;
-pub(crate) use self::pending_commit::{AttemptDetails, NextSlot, NextWork, PendingCommit};
+pub(crate) use self::next_work::NextSlot;
+pub(crate) use self::next_work::NextWork;
+pub(crate) use self::pending_commit::PendingCommit;
 pub(crate) use self::pending_starts::PendingStarts;
 pub(crate) use self::saga_instance::{SagaInstance, in_flight};
 pub(crate) use self::send_via::SendVia;

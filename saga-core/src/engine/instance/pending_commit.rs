@@ -1,65 +1,12 @@
 //! What a decision writes, and what follows when that is committed.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::saga_instance::SagaInstance;
 use super::send_via::SendVia;
 use super::work_item::WorkItem;
-use crate::engine::bulkhead::{ConcurrencyKey, QueueSlot};
 use crate::engine::outcome::Outcome;
-use crate::step::Emitted;
-use crate::store::{Changes, NewMessage, SagaId, Store};
-
-/// What is known of an attempt besides how it ended.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct AttemptDetails {
-    pub(crate) output: Option<Vec<u8>>,
-    pub(crate) emitted: Vec<Emitted>,
-    /// How many attempts were made, with this one.
-    pub(crate) attempts: u32,
-    /// Whether the other side was asked when no call could be on its way any more.
-    pub(crate) is_settled: bool,
-    /// How long ago the last attempt began.
-    pub(crate) took: Duration,
-    /// How much of that falls to this command: of a batch step's call a part.
-    pub(crate) share: Duration,
-    /// What the attempt reported last of how far it is.
-    pub(crate) reported: Option<Arc<[u8]>>,
-}
-
-/// Which place a next command may have in this process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NextSlot {
-    /// None: it is left to whoever claims it.
-    Nowhere,
-    /// One that is free.
-    Free,
-    /// That of the command before it, or one that is free where it needs another one.
-    Of {
-        /// Where that command counts.
-        seat: ConcurrencyKey,
-        /// Whether it has a line on which a call can begin.
-        has_line: bool,
-    },
-}
-
-impl NextSlot {
-    /// The place of this command goes to its successor.
-    pub(crate) fn after<S: Store>(command: &WorkItem<S>) -> Self {
-        let of = |place: &QueueSlot| Self::Of { seat: place.seat(), has_line: place.has_line() };
-        command.slot.as_ref().map_or(Self::Nowhere, of)
-    }
-}
-
-/// Where the next command goes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct NextWork {
-    /// The first of the ids for the rows of the next commands: as many as can follow at once.
-    pub(crate) ids: i64,
-    /// Whether this process may take it.
-    pub(crate) slot: NextSlot,
-}
+use crate::store::{Changes, NewMessage, Postponed, SagaId, Store};
 
 /// What is to be written, and what follows when it is committed.
 pub(crate) struct PendingCommit<S: Store> {
@@ -89,6 +36,14 @@ impl<S: Store> PendingCommit<S> {
     /// A command falls due after so long that nobody has yet.
     pub(crate) fn leave_free(&mut self, due_in: Duration) {
         self.unclaimed_due_in = Some(self.unclaimed_due_in.map_or(due_in, |earlier| earlier.min(due_in)));
+    }
+
+    /// Rows that no process has fall due at other times.
+    pub(crate) fn postpone_rows(&mut self, rows: impl IntoIterator<Item = Postponed>) {
+        for row in rows {
+            self.leave_free(row.due_in);
+            self.changes.postponed.push(row);
+        }
     }
 
     /// Nothing is written, and nothing follows.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::engine::message::HandleError;
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{self, Effect, Phase, SagaState, StepPhase};
 use crate::saga::{Definition, StepDefinition};
@@ -34,12 +33,9 @@ impl<S: Store> SagaInstance<S> {
 }
 
 /// A hosted step that is about to be written.
-pub(crate) fn in_flight<S: Store>(
-    definition: &Arc<Definition<S>>,
-    new: &NewSaga,
-) -> Result<SagaInstance<S>, HandleError> {
+pub(crate) fn in_flight<S: Store>(definition: &Arc<Definition<S>>, new: &NewSaga) -> Result<SagaInstance<S>, String> {
     let state = SagaState::decode(&new.state, definition.steps.len());
-    let state = state.map_err(|why| HandleError::Later { why, is_counted: true })?;
+    let state = state?;
     debug_assert_eq!(state.phase, Phase::Running);
     let outputs = earlier_outputs(definition, &state);
     Ok(SagaInstance {

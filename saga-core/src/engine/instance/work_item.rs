@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::attempt_details::AttemptDetails;
 use super::held_lease::HeldLease;
 use super::inline_start::InlineStart;
-use super::pending_commit::AttemptDetails;
 use super::saga_instance::SagaInstance;
 use crate::engine::bulkhead::{ConcurrencyPermit, QueueSlot};
 use crate::key::StepId;
 use crate::machine::{self, Effect, Phase, Resolving, attempts_max};
 use crate::saga::{StepDefinition, StepResolve, StepRun};
 use crate::step::StepOptions;
-use crate::store::{Claim, ClaimedWork, MemberId, Reported, Store, WorkKind, WorkRef};
+use crate::store::{Claim, ClaimedWork, MemberId, Reported, Store, WorkId, WorkKind, WorkRef};
 
 impl<S: Store> WorkItem<S> {
     /// Which attempt is the next one, or the one under way. That of a suspect was written down before it began.
@@ -52,6 +52,35 @@ pub(crate) struct WorkItem<S: Store> {
 }
 
 impl<S: Store> WorkItem<S> {
+    /// The first attempt of a command whose row this process has leased from the moment that it is written.
+    pub(crate) fn new(
+        saga: SagaInstance<S>,
+        work: WorkId,
+        command: machine::Command,
+        owner: MemberId,
+        lease_until: Duration,
+        slot: Option<QueueSlot>,
+    ) -> Self {
+        Self {
+            saga,
+            work: WorkRef { id: work, epoch: 1 },
+            command,
+            attempts: 0,
+            in_doubt: false,
+            recovered: false,
+            chains: true,
+            retrying_for: Duration::ZERO,
+            late_success: None,
+            owner,
+            is_claimed_only: false,
+            lease_until,
+            slot,
+            inline_start: None,
+            held_lease: None,
+            reported: None,
+        }
+    }
+
     /// The command that a claimed row asks for.
     pub(crate) fn of_claim(
         claimed: ClaimedWork,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::backoff::backoff_after;
 use super::supervisor::Supervisor;
 use super::tasks::{TaskGuard, Tasks};
-use crate::engine::store_calls::backoff_after;
 use crate::env::{BoxFuture, Environment};
 use crate::log;
 use crate::step::CancelSignal;

@@ -15,12 +15,6 @@ use crate::store::{DeadLetterReason, Message, MessageId, MessageKind, Store};
 /// The longest name of a service or of a step with its number, with room to spare.
 const NAME_BYTES_MAX: usize = 80;
 
-impl<S: Store> Reaction<S> {
-    pub(crate) fn is_to(&self, event: &Message) -> bool {
-        *self.topic == *event.topic && self.event == event.event_type
-    }
-}
-
 pub(crate) fn saga_key_of(message: &Message) -> Result<Key, HandleError> {
     let key = Key::from_message(message.headers.saga_key.as_deref().unwrap_or_default());
     key.map_err(|problem| HandleError::Dead(DeadLetterReason::Unreadable, problem.to_string()))

@@ -2,8 +2,6 @@
 
 use std::sync::{Arc, LazyLock};
 
-use sha2::Digest;
-
 use crate::key::Key;
 use crate::store::DefinitionId;
 

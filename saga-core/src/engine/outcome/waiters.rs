@@ -7,10 +7,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::outcome::{Outcome, outcome_of};
-use super::watcher::OutcomeWatcher;
-use crate::machine::SagaState;
-use crate::store::{SagaId, SagaProgress, SagaRow, Status, Store};
+use super::outcome::Outcome;
+use crate::store::{SagaId, SagaProgress, Status};
 
 /// How many sagas are asked for at a time.
 pub(crate) const CHUNK: usize = 500;
@@ -189,15 +187,5 @@ impl OutcomeSlot {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Option<Outcome>> {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<S: Store> OutcomeWatcher<S> {
-    pub(crate) fn outcome_of_row(&self, row: &SagaRow) -> Option<Outcome> {
-        let definition = self.ctx.definitions.get(&row.definition)?;
-        match SagaState::decode(&row.state, definition.steps.len()) {
-            Ok(state) => outcome_of(&definition.shape, &state),
-            Err(reason) => Some(Outcome::Stuck { step: String::new(), reason }),
-        }
     }
 }

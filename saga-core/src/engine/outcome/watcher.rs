@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use super::outcome::{Outcome, outcome_of};
 use super::waiters::{CHUNK, Waiters};
 use crate::engine::context::EngineContext;
 use crate::log;
+use crate::machine::SagaState;
 use crate::store::{SagaId, SagaRow, Store, StoreError};
 
 /// Tells the callers that wait in this process how their sagas ended.
@@ -63,6 +65,16 @@ impl<S: Store> OutcomeWatcher<S> {
         let outcome = self.outcome_of_row(row);
         if outcome.is_some() {
             self.waiters.tell(row.id, outcome);
+        }
+    }
+}
+
+impl<S: Store> OutcomeWatcher<S> {
+    pub(crate) fn outcome_of_row(&self, row: &SagaRow) -> Option<Outcome> {
+        let definition = self.ctx.definitions.get(&row.definition)?;
+        match SagaState::decode(&row.state, definition.steps.len()) {
+            Ok(state) => outcome_of(&definition.shape, &state),
+            Err(reason) => Some(Outcome::Stuck { step: String::new(), reason }),
         }
     }
 }

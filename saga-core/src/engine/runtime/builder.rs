@@ -265,3 +265,10 @@ impl<S: Store> fmt::Debug for RuntimeBuilder<S> {
             .finish_non_exhaustive()
     }
 }
+
+impl<S: Store> Runtime<S> {
+    /// Begins a runtime on this store.
+    pub fn builder(store: impl Into<Arc<S>>) -> RuntimeBuilder<S> {
+        RuntimeBuilder::new(store.into())
+    }
+}

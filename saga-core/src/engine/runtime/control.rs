@@ -43,13 +43,13 @@ impl<S: Store> Runtime<S> {
     ///
     /// let tomorrow = std::time::Duration::from_hours(24);
     /// let started = runtime.start_after(&newsletter, "issue-7", 7, tomorrow).await?;
-    /// let desk = runtime.admin().by("ann");
+    /// let desk = runtime.admin().actor("ann");
     /// assert_eq!(desk.pause("issue-7", "a picture is missing").await?, PauseOutcome::Paused);
     /// assert_eq!(desk.pause("issue-7", "a picture is missing").await?, PauseOutcome::Already);
     ///
     /// let status = runtime.saga("issue-7").await?.ok_or("it is there")?;
     /// assert_eq!(status.summary.status, Status::Paused);
-    /// assert_eq!(status.summary.paused.and_then(|pause| pause.by).as_deref(), Some("ann"));
+    /// assert_eq!(status.summary.paused.and_then(|pause| pause.actor).as_deref(), Some("ann"));
     ///
     /// assert_eq!(desk.resume("issue-7", "it was found").await?, ResumeOutcome::Resumed);
     /// # desk.cancel("issue-7", "the example is over").await?;

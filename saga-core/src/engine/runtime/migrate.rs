@@ -6,14 +6,12 @@ use std::time::Duration;
 
 use super::runtime::Runtime;
 use crate::engine::admin::reason_problem;
+use crate::engine::commit::{CONFLICTS_MAX, ends, retry_on_conflict};
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::decide::{MigrationCheck, prepare_move};
-use crate::key::{Key, Tenant};
+use crate::key::Key;
 use crate::saga::Migration;
 use crate::store::{Miss, SagaFilter, SagaId, Status, Store};
-
-/// How often a move is decided again when the saga has moved on meanwhile.
-const DECISIONS_MAX: usize = 8;
 
 /// How often the sagas are gone through, as long as there are some that were not seen before.
 const PASSES_MAX: usize = 16;
@@ -207,33 +205,43 @@ impl<S: Store> Runtime<S> {
     }
 
     async fn move_saga(&self, migration: &Migration<S>, key: &Key, reason: Option<&str>) -> Result<(), RuntimeError> {
-        let engine = &self.engine;
-        let tenant: &Tenant = &self.tenant;
-        for _ in 0..DECISIONS_MAX {
-            let stored = engine.ctx.store.saga_with_steps(tenant, key).await?;
-            let stored = stored.ok_or_else(|| RuntimeError::NoSaga(key.to_string()))?;
-            let moved = match prepare_move(&migration.plan, &stored, reason.unwrap_or_default()) {
-                Ok(MigrationCheck::There) => return Ok(()),
-                Ok(MigrationCheck::CanMove(moved)) => moved,
-                Err(problem) => return Err(RuntimeError::Refused { key: key.to_string(), problem }),
-            };
-            if reason.is_none() {
-                return Ok(());
+        let busy = || RuntimeError::Busy { key: key.to_string() };
+        let moved = retry_on_conflict(CONFLICTS_MAX, || async {
+            Ok::<_, RuntimeError>(ends(self.move_saga_once(migration, key, reason).await?))
+        });
+        moved.await?.ok_or_else(busy)
+    }
+
+    /// Moves a saga as it is; false where another decision about it was committed first.
+    async fn move_saga_once(
+        &self,
+        migration: &Migration<S>,
+        key: &Key,
+        reason: Option<&str>,
+    ) -> Result<bool, RuntimeError> {
+        let (engine, tenant) = (&self.engine, &self.tenant);
+        let stored = engine.ctx.store.saga_with_steps(tenant, key).await?;
+        let stored = stored.ok_or_else(|| RuntimeError::NoSaga(key.to_string()))?;
+        let moved = match prepare_move(&migration.plan, &stored, reason.unwrap_or_default()) {
+            Ok(MigrationCheck::There) => return Ok(true),
+            Ok(MigrationCheck::CanMove(moved)) => moved,
+            Err(problem) => return Err(RuntimeError::Refused { key: key.to_string(), problem }),
+        };
+        if reason.is_none() {
+            return Ok(true);
+        }
+        match engine.ctx.store.migrate(*moved).await? {
+            Ok(()) => {
+                engine.committer.waiting_cache.take(tenant, key);
+                engine.committer.scheduler.announce_unclaimed(Duration::ZERO);
+                Ok(true)
             }
-            match engine.ctx.store.migrate(*moved).await? {
-                Ok(()) => {
-                    engine.committer.waiting_cache.take(tenant, key);
-                    engine.committer.scheduler.announce_unclaimed(Duration::ZERO);
-                    return Ok(());
-                }
-                Err(Miss::Work(_)) => return Err(RuntimeError::Busy { key: key.to_string() }),
-                Err(Miss::Saga(_)) => {}
-                Err(miss) => {
-                    let problem = format!("the move did not apply: {miss:?}");
-                    return Err(RuntimeError::Refused { key: key.to_string(), problem });
-                }
+            Err(Miss::Work(_)) => Err(RuntimeError::Busy { key: key.to_string() }),
+            Err(Miss::Saga(_)) => Ok(false),
+            Err(miss) => {
+                let problem = format!("the move did not apply: {miss:?}");
+                Err(RuntimeError::Refused { key: key.to_string(), problem })
             }
         }
-        Err(RuntimeError::Busy { key: key.to_string() })
     }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::builder::RuntimeBuilder;
 use super::engine::Engine;
 use super::handle::SagaHandle;
 use super::publish::{PublishError, UncommittedPublish};
@@ -35,11 +34,6 @@ impl<S: Store> Drop for StopWhenDropped<S> {
 }
 
 impl<S: Store> Runtime<S> {
-    /// Begins a runtime on this store.
-    pub fn builder(store: impl Into<Arc<S>>) -> RuntimeBuilder<S> {
-        RuntimeBuilder::new(store.into())
-    }
-
     pub(crate) fn run(engine: Arc<Engine<S>>, incoming: Vec<Option<Box<dyn Incoming>>>) -> Self {
         engine.spawn_all(incoming);
         let running = Arc::new(StopWhenDropped(Arc::clone(&engine)));
@@ -91,7 +85,7 @@ impl<S: Store> Runtime<S> {
     /// let mut transaction = store.transaction();
     /// transaction.conn().put("order 10248", "12")?;
     /// let event = OrderChanged { quantity: 12 };
-    /// let published = runtime.publish_in(transaction.conn(), "order", "10248", &event).await?;
+    /// let published = runtime.publish_in_tx(transaction.conn(), "order", "10248", &event).await?;
     /// transaction.commit()?;
     /// published.committed();
     ///

@@ -192,7 +192,7 @@ impl<S: Store> Scheduler<S> {
     }
 
     /// A queue that is closed takes nothing: the runtime shuts down, and the command is somebody else's.
-    pub(crate) fn return_refused(self: &Arc<Self>, refused: Option<WorkItem<S>>) {
+    fn return_refused(self: &Arc<Self>, refused: Option<WorkItem<S>>) {
         let Some(command) = refused else { return };
         let (this, under_way) = (Arc::clone(self), self.ctx.lifecycle.enter());
         self.ctx.lifecycle.spawn(
@@ -243,7 +243,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Gives the workers a command whose owner vanished. One that vanished once more when it was recovered, and never ended
     /// otherwise, runs with no other such beside it: they would be counted for what it does.
-    pub(crate) fn recover(self: &Arc<Self>, mut command: WorkItem<S>) {
+    fn recover(self: &Arc<Self>, mut command: WorkItem<S>) {
         // Its place was for what waits for a line.
         if let Some(place) = &mut command.slot {
             place.leave_pool();

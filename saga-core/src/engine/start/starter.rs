@@ -357,23 +357,7 @@ impl<S: Store> Starter<S> {
         if let Some(payload) = &first.payload {
             saga.set_input(step, payload.clone().into());
         }
-        Some(WorkItem {
-            saga,
-            work: WorkRef { id: first.id, epoch: 1 },
-            command: machine::Command::Do { step },
-            attempts: 0,
-            in_doubt: false,
-            recovered: false,
-            chains: true,
-            retrying_for: Duration::ZERO,
-            late_success: None,
-            owner: first.lease.map_or_else(|| self.scheduler.membership.member_id(), |lease| lease.owner),
-            is_claimed_only: false,
-            lease_until,
-            slot: place,
-            inline_start: None,
-            held_lease: None,
-            reported: None,
-        })
+        let owner = first.lease.map_or_else(|| self.scheduler.membership.member_id(), |lease| lease.owner);
+        Some(WorkItem::new(saga, first.id, machine::Command::Do { step }, owner, lease_until, place))
     }
 }

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use super::backoff::backoff_after;
 use super::batcher::Request;
 use super::record_error::RecordError;
-use crate::engine::lifecycle::Lifecycle;
+use crate::engine::lifecycle::{Lifecycle, backoff_after};
 use crate::env::Environment;
 use crate::log;
 use crate::store::StoreError;

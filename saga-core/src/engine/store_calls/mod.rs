@@ -8,7 +8,7 @@ mod record_error;
 mod store_calls;
 mod store_clock;
 
-pub(crate) use self::backoff::{backoff_after, catch_panic};
+pub(crate) use self::backoff::catch_panic;
 pub(crate) use self::batcher::{Batcher, Request};
 pub(crate) use self::lock_retry::{LockConflict, LockRetry};
 pub(crate) use self::record_error::{RecordError, store_error};

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::backoff::{Backoff, PAUSE, backoff_after, catch_panic};
+use super::backoff::{Backoff, catch_panic};
 use super::id_blocks::IdBlocks;
 use super::store_clock::StoreClock;
 use crate::engine::context::EngineContext;
-use crate::engine::lifecycle::Lifecycle;
+use crate::engine::lifecycle::{Lifecycle, PAUSE, backoff_after};
 use crate::log;
 use crate::store::{Store, StoreError};
 

@@ -10,8 +10,8 @@ use crate::workspace::root;
 
 /// What takes longest, so that it begins first and the end does not wait for one program alone. Most of their time they
 /// wait for servers that they kill. A name that is missing here costs time and nothing else.
-const LONG: [&str; 9] =
-    ["chaos", "order_kill", "brokers", "own_servers", "rabbitmq", "choreography", "across_services", "ui", "order_run"];
+const LONG: [&str; 8] =
+    ["chaos", "order_rig", "brokers", "own_servers", "rabbitmq", "choreography", "across_services", "ui"];
 
 /// A program with tests in it.
 #[derive(Debug, PartialEq, Eq)]
@@ -92,7 +92,7 @@ mod tests {
             r#"{"reason":"build-script-executed"}"#.to_owned(),
             library.to_owned(),
             built("one", "short", true),
-            built("two", "order_kill", true),
+            built("two", "order_rig", true),
             built("two", "sim", false),
             "not json, a line of a program".to_owned(),
             built("two", "also", true),
@@ -101,7 +101,7 @@ mod tests {
         ];
         let programs = TestProgram::all(&messages.join("\n")).unwrap();
         let names: Vec<_> = programs.iter().map(|program| program.name.as_str()).collect();
-        assert_eq!(names, ["chaos", "order_kill", "short", "also"]);
+        assert_eq!(names, ["chaos", "order_rig", "short", "also"]);
         assert_eq!(programs[0].title(), "/w/three/tests/chaos.rs (/t/chaos)");
         let command = programs[0].command();
         assert_eq!(

@@ -8,29 +8,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::call_starts::Begun;
 use super::lease_keeper::LeaseKeeper;
 use crate::engine::instance::{WorkItem, refs};
-use crate::engine::store_calls::{Batcher, RecordError, Request};
+use crate::engine::store_calls::{RecordError, Request};
 use crate::log;
 use crate::store::{Lease, Store, WorkRef};
 
 /// How many calls one statement begins at most.
 const GROUP_MAX: usize = 256;
-
-/// Calls that are about to begin: those that come together are told to the store together.
-#[derive(Debug)]
-pub(crate) struct CallStarts {
-    calls: Batcher<(WorkRef, Duration), Result<Begun, RecordError>>,
-}
-
-/// Until when a row that begins is leased, and to whom; nothing where somebody else has it.
-type Begun = Option<(Duration, crate::store::MemberId)>;
-
-impl CallStarts {
-    pub(crate) fn new() -> Self {
-        Self { calls: Batcher::new() }
-    }
-}
 
 impl<S: Store> LeaseKeeper<S> {
     /// Whether nobody else can have the command now, nor while an attempt takes its time. A transaction looks at the row

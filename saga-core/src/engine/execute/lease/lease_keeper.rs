@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::hold::CallStarts;
+use super::call_starts::CallStarts;
 use crate::engine::context::EngineContext;
 use crate::engine::schedule::Scheduler;
 use crate::store::Store;

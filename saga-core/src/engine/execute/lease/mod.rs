@@ -1,5 +1,6 @@
 //! Leases of the commands that run here.
 
+mod call_starts;
 mod hold;
 mod keep;
 mod lease_keeper;

@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use crate::engine::admin::{AdminRuntime, SagaAdmin};
 use crate::engine::context::{EngineContext, StartError};
-use crate::engine::decide::StartTiming;
+use crate::engine::decide::{StartTiming, tombstone};
 use crate::engine::execute::record::AttemptRecorder;
 use crate::engine::instance::{AttemptDetails, AttemptResult, NextSlot, NextWork, SagaInstance, WorkItem};
 use crate::engine::start::Starter;
 use crate::key::{Key, StepId};
 use crate::log;
-use crate::machine::{self, Ending, Event, Failure, FailureKind, Next, Phase, SagaState};
+use crate::machine::{Ending, Event, Failure, FailureKind, Next, Phase, SagaState};
 use crate::saga::{Definition, StepRun};
 use crate::step::Rejection;
-use crate::store::{Changes, NewSaga, Postponed, SagaId, SagaRow, Status, Store};
+use crate::store::{Changes, Postponed, SagaId, SagaRow, Status, Store};
 
 /// After how long a saga is looked at again, at first and at most.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
@@ -180,15 +180,8 @@ impl<S: Store> SubSagas<S> {
             Ok(new) => new,
             Err(error) => return Some(Err(error.to_string())),
         };
-        let state = machine::tombstone(&child.shape, TAKEN_BACK);
         let ids = self.records.committer.store_calls.take_ids(1).await?;
-        let barred = NewSaga {
-            id: SagaId(ids.start),
-            status: state.status(),
-            state: state.encode(),
-            commands: Vec::new(),
-            ..new
-        };
+        let barred = tombstone(child, new, SagaId(ids.start), TAKEN_BACK);
         let start = Changes { start: Some(Box::new(barred)), ..Changes::default() };
         Some(match self.records.committer.recorder.record(start).await {
             Ok(Ok(())) => Ok(ChildLook::Settled(Event::Cancelled { step: command.step_index() }, None)),

@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use super::chained_steps::{ChainedStep, ChainedSteps};
 use super::entry::BatchEntry;
 use crate::engine::decide::finished_by;
 use crate::engine::execute::attempt::Attempts;
@@ -15,23 +16,6 @@ use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, PendingCommit,
 use crate::engine::queue::SLOW;
 use crate::machine::{Effect, Ending, Next};
 use crate::store::{Advance, Changes, HandlerVerdict, HistoryEntry, HistoryKind, NewWork, Store, Tried, WorkRef};
-
-/// What ran in this transaction before the present step of the same saga.
-pub(crate) struct ChainedSteps<S: Store> {
-    /// The command that was claimed.
-    claimed: Box<WorkItem<S>>,
-    /// What is to be recorded for the steps that were done.
-    changes: Changes,
-    /// The row of the present step, which is written only if the step is left for later.
-    row: NewWork,
-}
-
-/// A step that was done, for the figures.
-pub(crate) struct ChainedStep {
-    pub(crate) name: &'static str,
-    pub(crate) is_undo: bool,
-    pub(crate) took: Duration,
-}
 
 impl<S: Store> BatchEntry<S> {
     /// Whether the saga runs on behind the attempt that just ended: then its next step has taken the place of this one.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::chaining::{ChainedStep, ChainedSteps};
+use super::chained_steps::{ChainedStep, ChainedSteps};
 use crate::engine::execute::attempt::{Attempts, erred};
 use crate::engine::instance::{AttemptResult, InlineStart, PendingCommit, WorkItem};
 use crate::machine::{Ending, Next};

@@ -1,25 +1,14 @@
 //! Step transactions that fail again and again for what seems to be the store's fault, and is the step's.
 
+use super::commit_failures::{DOING, Failures};
 use super::entry::BatchEntry;
 use super::worker::Transactions;
 use crate::engine::instance::{WorkItem, refs};
 use crate::log;
 use crate::store::{Lease, RetryClass, Store, StoreErrorKind, TransactError, WorkRef};
 
-/// What health calls a step transaction.
-pub(crate) const DOING: &str = "transact";
-
 /// After how many failures in a row the store is asked whether it works otherwise.
 const FAILURES_MAX: u32 = 5;
-
-/// How commands have failed so far.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Failures {
-    /// How often in a row, before this time, for what is nobody's fault.
-    pub(crate) so_far: u32,
-    /// Whether the store was asked in front of this transaction, and wrote for the same rows.
-    pub(crate) works_before: bool,
-}
 
 impl<S: Store> BatchEntry<S> {
     /// Whether a handler of it came to its end.

@@ -1,7 +1,9 @@
 //! Steps that run in a transaction of the store.
 
 mod batch;
+mod chained_steps;
 mod chaining;
+mod commit_failures;
 mod entry;
 mod failures;
 mod order;

@@ -5,8 +5,8 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use super::batch::Batch;
+use super::commit_failures::{DOING, Failures};
 use super::entry::BatchEntry;
-use super::failures::{DOING, Failures};
 use crate::engine::bulkhead::{Admission, ConcurrencyPermit, FairLane};
 use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;

@@ -1,0 +1,72 @@
+//! The result of a run, as it is printed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use saga_core::{Key, Outcome};
+
+#[derive(Default)]
+pub(crate) struct Summary {
+    started: usize,
+    already_started: usize,
+    refused: usize,
+    completed: usize,
+    /// How many were undone for each reason.
+    compensated: BTreeMap<String, usize>,
+    stuck: usize,
+    pub(crate) repeated_calls: i64,
+    pub(crate) took: Duration,
+}
+
+impl Summary {
+    /// A line cannot be run.
+    pub(crate) fn refuse(&mut self, refusal: &str) {
+        eprintln!("{refusal}");
+        self.refused += 1;
+    }
+
+    /// An order has ended, or is stuck.
+    pub(crate) fn add(&mut self, key: &Key, already_started: bool, outcome: &Outcome) {
+        *(if already_started { &mut self.already_started } else { &mut self.started }) += 1;
+        match outcome {
+            Outcome::Completed { .. } => self.completed += 1,
+            Outcome::Compensated { reason, .. } => {
+                // "out of stock: NW-011" is one reason, whichever the product; the runtime adds a remark in brackets.
+                let reason = reason.message().split([':', '(']).next().unwrap_or_default().trim();
+                *self.compensated.entry(reason.to_owned()).or_default() += 1;
+            }
+            stuck @ Outcome::Stuck { .. } => {
+                eprintln!("{key} is {stuck}; look at it with: order-saga show {key}");
+                self.stuck += 1;
+            }
+        }
+    }
+
+    /// Whether an order is stuck or a line was refused.
+    pub(crate) fn needs_person(&self) -> bool {
+        let refused = self.refused;
+        if refused > 0 {
+            eprintln!("refused: {refused}; correct these lines and run the file again: what is known is not run twice");
+        }
+        refused + self.stuck > 0
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut row = |name: &str, value: &dyn fmt::Display| writeln!(f, "{name:<36} {value:>10}");
+        row("orders", &(self.started + self.already_started + self.refused))?;
+        row("  started", &self.started)?;
+        row("  already known", &self.already_started)?;
+        row("  refused", &self.refused)?;
+        row("completed", &self.completed)?;
+        row("compensated", &self.compensated.values().sum::<usize>())?;
+        for (reason, count) in &self.compensated {
+            row(&format!("  {reason}"), count)?;
+        }
+        row("stuck", &self.stuck)?;
+        row("calls outside that were retries", &self.repeated_calls)?;
+        row("elapsed", &format!("{:.3} s", self.took.as_secs_f64()))
+    }
+}

@@ -1,0 +1,86 @@
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Parser, Subcommand};
+
+use super::{AdminArgs, OutsideArgs, RunArgs, ServiceArgs, VerifyArgs};
+use crate::place::DEFAULT_STORE;
+
+/// Runs orders through a saga: place, reserve, charge, ship, confirm; or undo what was done.
+///
+/// It exits with 0 when all went well, 1 when something needs a person (a stuck saga, a line that was refused), 2 when it
+/// could not do what was asked, 3 when it was to cancel, pause or resume what has ended, and 130 when it was interrupted
+/// before it was done. A service that was asked to end has done what was asked.
+#[derive(Debug, Parser)]
+#[command(name = "order-rig", version, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    /// What to do; to run the orders where nothing is said.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// How to run the orders.
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+impl Cli {
+    /// What the program was started with. An option in front of the subcommand is refused with a tip where it belongs.
+    pub fn of_arguments() -> Self {
+        Self::try_parse().unwrap_or_else(|mut error| {
+            if error.kind() == ErrorKind::ArgumentConflict && error.get(ContextKind::PriorArg).is_some() {
+                let tip = "options stand behind the subcommand, as in `order-rig list --store URL`";
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+            }
+            error.exit()
+        })
+    }
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the orders (the default)
+    Run(RunArgs),
+    /// Run one of the services that share the work: orders, payments or shipping
+    Service(ServiceArgs),
+    /// Audit the shop's tables and the books of the services outside, and whether every service is at rest
+    Verify(VerifyArgs),
+    /// What an operator does with sagas.
+    #[command(flatten)]
+    Admin(AdminArgs),
+    /// Print the saga definition as Mermaid
+    Graph,
+    /// Serve the payment gateway and the carrier as a process of their own
+    Outside(OutsideArgs),
+}
+
+impl Command {
+    /// The URL of the store that it is about.
+    pub fn store(&self) -> &str {
+        match self {
+            Self::Run(args) => &args.store.store,
+            Self::Service(args) => args.store(),
+            Self::Verify(args) => args.stores.first().map_or(DEFAULT_STORE, String::as_str),
+            Self::Admin(args) => &args.store.store,
+            Self::Outside(args) => &args.store.store,
+            Self::Graph => DEFAULT_STORE,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn running_is_what_happens_where_nothing_is_said() {
+        let cli = Cli::parse_from(["order-rig", "--orders", "-", "--json"]);
+        assert!(cli.command.is_none() && cli.run.orders.json);
+        let cli = Cli::parse_from(["order-rig", "run", "--concurrency", "1"]);
+        assert!(matches!(cli.command, Some(Command::Run(args)) if args.orders.concurrency.get() == 1));
+    }
+}

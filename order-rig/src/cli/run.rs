@@ -1,0 +1,61 @@
+use std::{num::NonZeroUsize, path::PathBuf};
+
+use clap::Args;
+
+use super::{TimesArgs, WaitArgs};
+use crate::place::DEFAULT_STORE;
+
+/// How to run the orders.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Which orders.
+    #[command(flatten)]
+    pub orders: OrdersArgs,
+    /// Where to keep everything.
+    #[command(flatten)]
+    pub store: StoreArgs,
+    /// How messages travel: memory: or amqp://USER:PASSWORD@HOST:PORT[,HOST:PORT..]/VHOST
+    #[arg(long, value_name = "URL", default_value = "memory:")]
+    pub transport: String,
+    /// The gateway and the carrier, as `order-rig outside` prints it [default: in this process]
+    #[arg(long, value_name = "URL")]
+    pub outside: Option<String>,
+    /// What the gateway and the carrier do in this process is decided by this and the key of a call
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
+    pub seed: u64,
+    /// How long it waits for what is away.
+    #[command(flatten)]
+    pub waits: WaitArgs,
+    /// The lease and the time for a reply.
+    #[command(flatten)]
+    pub times: TimesArgs,
+}
+
+pub(super) const DEFAULT_SEED: u64 = 1;
+
+/// Which orders, and how they are run.
+#[derive(Debug, Args)]
+pub struct OrdersArgs {
+    /// Orders as JSON lines, - for standard input [default: the sample that the program brings along]
+    #[arg(long, value_name = "FILE")]
+    pub orders: Option<PathBuf>,
+    /// Products as JSON lines [default: those of the sample]
+    #[arg(long, value_name = "FILE")]
+    pub products: Option<PathBuf>,
+    /// How many orders may be under way at once; the more there are, the more of them share a commit
+    #[arg(long, value_name = "N", default_value = "256")]
+    pub concurrency: NonZeroUsize,
+    /// Print the result as one JSON object on the last line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Where everything is kept.
+#[derive(Debug, Args)]
+pub struct StoreArgs {
+    /// Where to keep everything: sqlite:FILE, with the book of the services outside beside it, or
+    /// postgres://USER:PASSWORD@HOST:PORT/DATABASE, with that book in this folder, and with ?pgbouncer=true behind it where
+    /// PgBouncer stands in front in transaction mode
+    #[arg(long, value_name = "URL", default_value = DEFAULT_STORE)]
+    pub store: String,
+}

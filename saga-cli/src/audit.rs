@@ -1,0 +1,49 @@
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Args;
+use saga_core::engine::AuditRecord;
+use saga_core::store::AuditFilter;
+use serde_json::json;
+
+use crate::show::utc;
+use crate::{Admin, OpenStore, print};
+
+/// How many entries are read at a time.
+const PAGE: usize = 1_000;
+
+/// What of the audit log to list.
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    /// At most so many lines
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: usize,
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints what people did with sagas, one action a line, the latest first.
+pub(crate) async fn audit(
+    admin: &Admin<impl OpenStore>,
+    args: &AuditArgs,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    let query = admin.query().await?;
+    let (mut before, mut left) = (None, args.limit);
+    while left > 0 {
+        let limit = left.min(PAGE);
+        let acts = query.audit_log(AuditFilter { before, limit, ..AuditFilter::default() }).await?;
+        for AuditRecord { key, at, entry: act, .. } in &acts {
+            let (key, at) = (key.as_str(), utc(*at));
+            if args.json {
+                print(out, format_args!("{}\n", json!({ "at": at, "key": key, "act": act })))?;
+            } else {
+                print(out, format_args!("{at} UTC {key:<24} {act}\n"))?;
+            }
+        }
+        before = acts.last().map(|acted| acted.number);
+        left = if acts.len() < limit { 0 } else { left - limit };
+    }
+    Ok(ExitCode::SUCCESS)
+}

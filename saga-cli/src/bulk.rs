@@ -1,0 +1,156 @@
+//! Act on many sagas: a plan is written and looked at first, then it is carried out.
+
+use std::fs::OpenOptions;
+use std::io::{Write, stderr};
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use saga_core::engine::{BatchAction, BatchFilter, BatchPlan, BatchResult, BatchSummary, PlannedAction};
+use saga_core::store::Status;
+
+use crate::args::{ActorArgs, one_of, parse_duration, parse_status};
+use crate::{Admin, OpenStore, print};
+
+/// Something of the plan was not done.
+const INCOMPLETE: u8 = 1;
+
+/// What to do with many sagas.
+#[derive(Debug, Subcommand)]
+pub enum BulkCommand {
+    /// Say what would be done with which sagas, and write it down; nothing is changed
+    Plan(BulkPlanArgs),
+    /// Carry a plan out: each saga is acted on only if it still stands as the plan saw it
+    Run(BulkRunArgs),
+}
+
+/// What would be done with which sagas.
+#[derive(Debug, Args)]
+pub struct BulkPlanArgs {
+    /// What is done with each
+    #[arg(value_parser = one_of(ACTIONS))]
+    action: BatchAction,
+    /// Only those with this status
+    #[arg(long, value_name = "S", value_parser = parse_status())]
+    status: Option<Status>,
+    /// Only those of this definition
+    #[arg(long, value_name = "NAME")]
+    definition: Option<String>,
+    /// Only those that are stuck at this step, or undone because of it
+    #[arg(long, value_name = "STEP")]
+    failed_step: Option<String>,
+    /// Only those that are stuck or undone for a reason with this text in it
+    #[arg(long, value_name = "TEXT")]
+    reason_has: Option<String>,
+    /// Only those that have not moved for at least so long
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    idle_for: Option<Duration>,
+    /// At most so many
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Where to write the plan; a file that is there is not written over
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+impl BulkPlanArgs {
+    fn filter(&self) -> BatchFilter {
+        BatchFilter {
+            status: self.status,
+            definition: self.definition.clone(),
+            failed_step: self.failed_step.clone(),
+            reason: self.reason_has.clone(),
+            idle_for: self.idle_for,
+            limit: self.limit,
+        }
+    }
+}
+
+/// Which plan to carry out, and how fast.
+#[derive(Debug, Args)]
+pub struct BulkRunArgs {
+    /// The plan, as `bulk plan` wrote it
+    plan: PathBuf,
+    /// How many sagas are acted on in a second
+    #[arg(long, value_name = "N", default_value = "10")]
+    per_second: NonZeroU32,
+    #[command(flatten)]
+    actor: ActorArgs,
+}
+
+/// What can be done with each, in the words of the command line.
+const ACTIONS: [(&str, BatchAction); 8] = [
+    ("retry", BatchAction::Retry),
+    ("retry-now", BatchAction::RetryNow),
+    ("skip", BatchAction::Skip),
+    ("force-completed", BatchAction::ForceCompleted),
+    ("force-compensated", BatchAction::ForceCompensated),
+    ("cancel", BatchAction::Cancel),
+    ("pause", BatchAction::Pause),
+    ("resume", BatchAction::Resume),
+];
+
+pub(crate) async fn bulk(
+    admin: &Admin<impl OpenStore>,
+    command: &BulkCommand,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    match command {
+        BulkCommand::Plan(args) => plan(admin, args, out).await,
+        BulkCommand::Run(args) => run(admin, args, out).await,
+    }
+}
+
+async fn plan(admin: &Admin<impl OpenStore>, args: &BulkPlanArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let file_name = args.out.display();
+    // A store that is only read may not be asked for its time.
+    let store = if args.idle_for.is_some() { admin.writable().await? } else { admin.location.open_read_only().await? };
+    let plan = admin.desk(store).plan(args.action, &args.filter()).await?;
+    let cannot_write = || format!("cannot write {file_name}");
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&args.out).with_context(cannot_write)?;
+    file.write_all(&serde_json::to_vec_pretty(&plan)?).with_context(cannot_write)?;
+    for planned in &plan.sagas {
+        let PlannedAction { key, status, step, reason, refusal, .. } = planned;
+        let step = step.as_deref().unwrap_or("-");
+        let why = reason.as_deref().unwrap_or("-");
+        let refusal = refusal.as_ref().map(|refusal| format!(" (would be refused: {refusal})")).unwrap_or_default();
+        print(out, format_args!("{key:<24} {status:<12} {step:<16} {why}{refusal}\n"))?;
+    }
+    let refused = plan.sagas.iter().filter(|planned| planned.refusal.is_some()).count();
+    let refused = if refused > 0 { format!(", of which {refused} would be refused") } else { String::new() };
+    let (count, program) = (plan.sagas.len(), &admin.program);
+    print(
+        out,
+        format_args!("{count} sagas{refused}; nothing is changed yet: {program} bulk run {file_name} --reason TEXT\n"),
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn run(admin: &Admin<impl OpenStore>, args: &BulkRunArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+    let file_name = args.plan.display();
+    let text = std::fs::read(&args.plan).with_context(|| format!("cannot read {file_name}"))?;
+    let plan: BatchPlan =
+        serde_json::from_slice(&text).with_context(|| format!("{file_name} is no plan that `bulk plan` wrote"))?;
+    let desk = admin.actor(&args.actor).await?;
+    let count = plan.sagas.len();
+    let progress = |place: usize, result: &BatchResult| {
+        let said = match result {
+            BatchResult::Done => "done".to_owned(),
+            BatchResult::Already => "done before".to_owned(),
+            BatchResult::Refused(why) => format!("refused: {why}"),
+            BatchResult::Failed(why) => format!("failed: {why}"),
+            _ => String::new(),
+        };
+        let key = plan.sagas.get(place).map_or("", |planned| planned.key.as_str());
+        // A standard error that is closed does not stop a plan in its middle.
+        let _ = writeln!(stderr(), "{}/{count} {key}: {said}", place + 1);
+    };
+    let summary = desk.execute(&plan, &args.actor.reason, args.per_second, progress).await?;
+    let BatchSummary { done, already, refused, failed, .. } = &summary;
+    let (refused, failed) = (refused.len(), failed.len());
+    print(out, format_args!("{done} done, {already} done before, {refused} refused, {failed} failed\n"))?;
+    Ok(if refused + failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
+}

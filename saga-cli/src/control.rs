@@ -1,0 +1,90 @@
+//! Cancel, pause and resume one saga.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use saga_core::engine::{CancelOutcome, PauseOutcome, ResumeOutcome, RuntimeError};
+use saga_core::store::Status;
+
+use crate::args::ActionArgs;
+use crate::{Admin, OpenStore, print};
+
+/// The saga had ended before, so that nothing was done.
+const ENDED: u8 = 3;
+
+pub(crate) async fn cancel(
+    admin: &Admin<impl OpenStore>,
+    args: &ActionArgs,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    let desk = admin.actor(&args.actor).await?;
+    let done = desk.cancel(&args.key, &args.actor.reason).await.map(|cancellation| match cancellation {
+        CancelOutcome::Begun => {
+            Done::now("is cancelled; the processes that work on the store undo what was done of it".to_owned())
+        }
+        CancelOutcome::UnderWay => Done::now("is being undone already".to_owned()),
+        CancelOutcome::Ended(status) => Done::ended(status),
+    });
+    report(admin, args, done, out)
+}
+
+pub(crate) async fn pause(
+    admin: &Admin<impl OpenStore>,
+    args: &ActionArgs,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    let desk = admin.actor(&args.actor).await?;
+    let done = desk.pause(&args.key, &args.actor.reason).await.map(|pausing| match pausing {
+        PauseOutcome::Paused => {
+            Done::now(format!("is paused: nothing new of it begins before `{} resume`", admin.program))
+        }
+        PauseOutcome::Already => Done::now("is paused already".to_owned()),
+        PauseOutcome::Ended(status) => Done::ended(status),
+    });
+    report(admin, args, done, out)
+}
+
+pub(crate) async fn resume(
+    admin: &Admin<impl OpenStore>,
+    args: &ActionArgs,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    let desk = admin.actor(&args.actor).await?;
+    let done = desk.resume(&args.key, &args.actor.reason).await.map(|resumption| match resumption {
+        ResumeOutcome::Resumed => Done::now("goes on; the processes that work on the store do what waited".to_owned()),
+        ResumeOutcome::NotPaused(status) if status.is_ended() => Done::ended(status),
+        ResumeOutcome::NotPaused(_) => Done::now("is not paused".to_owned()),
+    });
+    report(admin, args, done, out)
+}
+
+/// The result of the action: the exit code, and what is printed about the saga.
+struct Done(ExitCode, String);
+
+impl Done {
+    fn now(said: String) -> Self {
+        Self(ExitCode::SUCCESS, said)
+    }
+
+    /// The exit code tells a script that its action was not done.
+    fn ended(status: Status) -> Self {
+        let said = if status == Status::Completed { "is completed already" } else { "is undone already" };
+        Self(ExitCode::from(ENDED), said.to_owned())
+    }
+}
+
+fn report(
+    admin: &Admin<impl OpenStore>,
+    args: &ActionArgs,
+    done: Result<Done, RuntimeError>,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    match done {
+        Ok(Done(code, said)) => {
+            print(out, format_args!("{} {said}\n", args.key))?;
+            Ok(code)
+        }
+        Err(RuntimeError::NoSaga(_)) => admin.no_saga(&args.key),
+        Err(error) => Err(error.into()),
+    }
+}

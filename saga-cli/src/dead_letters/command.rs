@@ -1,0 +1,126 @@
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::{Args, Subcommand};
+use saga_core::engine::DeadLetterAdmin;
+use saga_core::store::{DeadLetterFilter, DeadLetterId, DeadLetterState};
+use serde_json::json;
+
+use super::dead_letter::{InFull, InLine, as_json};
+use crate::{Admin, OpenStore, print};
+
+/// How many dead letters are read at a time.
+const PAGE: usize = 500;
+
+/// What to do with messages that could not be handled.
+#[derive(Debug, Subcommand)]
+pub enum DeadLettersCommand {
+    /// List them, oldest first
+    List(DeadLetterListArgs),
+    /// Show one with all that came with it
+    Show(DeadLetterArgs),
+    /// Hand one in again, as the same message: what it had caused before is not caused again
+    Replay(DeadLetterReplayArgs),
+    /// Decide that one is not needed
+    Discard(DeadLetterDiscardArgs),
+}
+
+/// Which dead letters to list.
+#[derive(Debug, Args)]
+pub struct DeadLetterListArgs {
+    /// Only those in this state
+    #[arg(long, value_name = "S", default_value = "open", value_parser = ["open", "replayed", "discarded", "all"])]
+    state: String,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which dead letter.
+#[derive(Debug, Args)]
+pub struct DeadLetterArgs {
+    /// Its number, as the list has it
+    id: i64,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which dead letter to hand in again.
+#[derive(Debug, Args)]
+pub struct DeadLetterReplayArgs {
+    /// Its number, as the list has it
+    id: i64,
+    /// Why; it is kept with the letter
+    #[arg(long, value_name = "TEXT", default_value = "replayed from the command line")]
+    reason: String,
+}
+
+/// Which dead letter to discard.
+#[derive(Debug, Args)]
+pub struct DeadLetterDiscardArgs {
+    /// Its number, as the list has it
+    id: i64,
+    /// Why; it is kept with the letter
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+pub(crate) async fn dead_letters(
+    admin: &Admin<impl OpenStore>,
+    command: &DeadLettersCommand,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    match command {
+        DeadLettersCommand::List(args) => list(admin, args, out).await?,
+        DeadLettersCommand::Show(args) => show(admin, args, out).await?,
+        DeadLettersCommand::Replay(args) => {
+            DeadLetterAdmin::new(admin.writable().await?).replay(DeadLetterId(args.id), &args.reason).await?;
+            print(out, format_args!("{} is handed in again\n", args.id))?;
+        }
+        DeadLettersCommand::Discard(args) => {
+            DeadLetterAdmin::new(admin.writable().await?).discard(DeadLetterId(args.id), &args.reason).await?;
+            print(out, format_args!("{} is discarded\n", args.id))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn list(admin: &Admin<impl OpenStore>, args: &DeadLetterListArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let desk = DeadLetterAdmin::new(admin.location.open_read_only().await?);
+    let mut filter =
+        DeadLetterFilter { state: DeadLetterState::parse(&args.state), limit: PAGE, ..DeadLetterFilter::default() };
+    let mut shown = Vec::new();
+    loop {
+        let letters = desk.list(filter.clone()).await?;
+        for letter in &letters {
+            if args.json {
+                shown.push(as_json(letter));
+            } else {
+                print(out, InLine(letter))?;
+            }
+        }
+        filter.after = letters.last().map(|letter| letter.letter.id);
+        if letters.len() < PAGE {
+            break;
+        }
+    }
+    if args.json {
+        print(out, format_args!("{}\n", json!({ "dead_letters": shown })))?;
+    }
+    Ok(())
+}
+
+async fn show(admin: &Admin<impl OpenStore>, args: &DeadLetterArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let desk = DeadLetterAdmin::new(admin.location.open_read_only().await?);
+    let Some(letter) = desk.show(DeadLetterId(args.id)).await? else {
+        bail!("there is no dead letter {} in {}", args.id, admin.location.name());
+    };
+    if args.json {
+        print(out, format_args!("{}\n", as_json(&letter)))?;
+    } else {
+        print(out, InFull(&letter))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,6 @@
+//! Dead letters: messages that could not be handled. List, show, replay and discard them.
+
+mod command;
+mod dead_letter;
+
+pub(crate) use command::{DeadLettersCommand, dead_letters};

@@ -1,0 +1,26 @@
+use saga_core::store::Store;
+
+/// Where an application's sagas are, and how its store is opened.
+///
+/// # Cancel safety
+///
+/// The commands never drop these futures before they are ready.
+#[expect(async_fn_in_trait, reason = "the commands are awaited one after the other, on the main thread of a program")]
+pub trait OpenStore {
+    /// The store that the application's runtimes work on.
+    type Store: Store + Clone;
+
+    /// The store's name in messages: a path, or a URL without its password.
+    fn name(&self) -> String;
+
+    /// Opens the store to write to it. The commands call this only after [`open_read_only`](Self::open_read_only) has found
+    /// a store, so that a misspelt path makes no new one.
+    async fn open(&self) -> anyhow::Result<Self::Store>;
+
+    /// Opens the store to read, beside the processes that work on it.
+    ///
+    /// # Errors
+    ///
+    /// Also when there is no store.
+    async fn open_read_only(&self) -> anyhow::Result<Self::Store>;
+}

@@ -1,0 +1,123 @@
+//! The outbox: list what waits to be sent, release or discard what cannot be.
+
+use std::fmt;
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::{Args, Subcommand};
+use saga_core::engine::OutboxAdmin;
+use saga_core::store::{MessageId, ParkedKey, Store};
+use serde_json::{Value, json};
+
+use crate::show::utc;
+use crate::{Admin, OpenStore, print};
+
+/// What to do with messages that wait to be sent.
+#[derive(Debug, Subcommand)]
+pub enum OutboxCommand {
+    /// Say how much waits and since when, and list the keys whose next message cannot be sent
+    List(OutboxListArgs),
+    /// Let the key of a message try again
+    Release(OutboxReleaseArgs),
+    /// Give a message up, so that its key goes on behind it
+    Discard(OutboxDiscardArgs),
+}
+
+/// How to list.
+#[derive(Debug, Args)]
+pub struct OutboxListArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which key to release.
+#[derive(Debug, Args)]
+pub struct OutboxReleaseArgs {
+    /// The id of the message that could not be sent, as the list has it
+    message: String,
+}
+
+/// Which message to give up.
+#[derive(Debug, Args)]
+pub struct OutboxDiscardArgs {
+    /// The id of the message that could not be sent, as the list has it
+    message: String,
+    /// Why; it is kept with the message, among the dead letters
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+pub(crate) async fn outbox(
+    admin: &Admin<impl OpenStore>,
+    command: &OutboxCommand,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    match command {
+        OutboxCommand::List(args) => list(&OutboxAdmin::new(admin.location.open_read_only().await?), args, out).await?,
+        OutboxCommand::Release(args) => {
+            let desk = OutboxAdmin::new(admin.writable().await?);
+            let message = parked(&desk, &args.message, &admin.program).await?;
+            desk.release(message).await?;
+            print(out, format_args!("{message} is tried again\n"))?;
+        }
+        OutboxCommand::Discard(args) => {
+            let desk = OutboxAdmin::new(admin.writable().await?);
+            let message = parked(&desk, &args.message, &admin.program).await?;
+            desk.discard(message, &args.reason).await?;
+            print(out, format_args!("{message} is discarded\n"))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn list(desk: &OutboxAdmin<impl Store>, args: &OutboxListArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let (depth, parked) = (desk.depth().await?, desk.parked().await?);
+    if args.json {
+        let parked: Vec<Value> = parked.iter().map(as_json).collect();
+        let oldest_age_ms = depth.oldest_age.map(|age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
+        let said = json!({ "waiting": depth.rows, "oldest_age_ms": oldest_age_ms, "parked": parked });
+        return Ok(print(out, format_args!("{said}\n"))?);
+    }
+    for key in &parked {
+        print(out, Line(key))?;
+    }
+    let oldest = depth.oldest_age.map(|age| format!(", the oldest for {:.3} s", age.as_secs_f64())).unwrap_or_default();
+    let (waiting, parked) = (depth.rows, depth.parked);
+    Ok(print(out, format_args!("{waiting} messages wait to be sent{oldest}; {parked} keys are parked\n"))?)
+}
+
+/// A parked key on one line.
+struct Line<'a>(&'a ParkedKey);
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ParkedKey { message, aggregate_type, aggregate_id, attempts, error, since, retry_at, .. } = self.0;
+        let next = retry_at.map_or("waits for a person".to_owned(), |at| format!("tried again at {} UTC", utc(at)));
+        let since = utc(*since);
+        writeln!(
+            f,
+            "{message}  {aggregate_type} {aggregate_id}  {attempts} attempts since {since} UTC, {next}: {error}"
+        )
+    }
+}
+
+fn as_json(key: &ParkedKey) -> Value {
+    json!({
+        "message_id": key.message.to_string(),
+        "about": key.aggregate_type,
+        "key": key.aggregate_id,
+        "attempts": key.attempts,
+        "error": key.error,
+        "since": utc(key.since),
+        "retry_at": key.retry_at.map(utc),
+    })
+}
+
+/// The parked message with that id.
+async fn parked(desk: &OutboxAdmin<impl Store>, id: &str, program: &str) -> anyhow::Result<MessageId> {
+    let parked = desk.parked().await?.into_iter().map(|key| key.message).find(|message| message.to_string() == id);
+    let Some(message) = parked else { bail!("no key is parked for the message {id:?}; see: {program} outbox list") };
+    Ok(message)
+}

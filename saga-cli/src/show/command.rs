@@ -1,0 +1,31 @@
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::saga::Shown;
+use crate::{Admin, OpenStore, print};
+
+/// What to show.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The saga's key; in the store of a service that did a step of it, KEY>STEP
+    key: String,
+}
+
+/// Prints what happened to one saga, and to those that are steps of it.
+pub(crate) async fn show(
+    admin: &Admin<impl OpenStore>,
+    args: &ShowArgs,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    let query = admin.query().await?;
+    let Some(saga) = query.describe(&args.key).await? else { return admin.no_saga(&args.key) };
+    print(out, Shown(&saga))?;
+    for child in saga.steps.iter().filter_map(|step| step.child.as_ref()) {
+        if let Some(child) = query.describe(child.key.as_str()).await? {
+            print(out, format_args!("\n{}", Shown(&child)))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,272 @@
+use std::fmt;
+
+use saga_core::engine::{ChildStatus, HistoryEvent, ItemCounts, SagaStatus, SagaSummary, StepProgress, StepStatus};
+use saga_core::machine::StepPhase;
+
+use super::time::{after, utc};
+
+/// How many characters of a report are shown.
+const REPORT_MAX: usize = 120;
+
+/// All that is known of one saga, for people.
+pub(super) struct Shown<'a>(pub(super) &'a SagaStatus);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SagaStatus { summary, steps, history, deadline, revision, .. } = self.0;
+        let start = summary.started_at;
+        writeln!(f, "{} ({} version {}): {}", summary.key, summary.saga, summary.version, stands(summary))?;
+        match summary.ended_at {
+            Some(at) => write!(f, "started {} UTC, ended {}", utc(start), after(start, at))?,
+            None => write!(f, "started {} UTC, moved {}", utc(start), after(start, summary.advanced_at))?,
+        }
+        writeln!(f, ", revision {revision}")?;
+        if let Some(outer) = &summary.step_of {
+            writeln!(f, "it is a step of {outer}")?;
+        }
+        if let Some(deadline) = deadline {
+            writeln!(f, "compensates at {} UTC unless it has passed its pivot", utc(*deadline))?;
+        }
+        writeln!(f, "\n{:<16} {:<10} {:>8} {:>10} {:>10} {:>10}", "step", "is", "attempts", "took", "at", "undone")?;
+        for step in steps {
+            let StepStatus { step: name, phase, attempts, took, recorded_at, undone_at, .. } = step;
+            let took = took.map(|took| format!("{:.1} ms", took.as_secs_f64() * 1_000.0)).unwrap_or_default();
+            let at = recorded_at.map(|at| after(start, at)).unwrap_or_default();
+            let undone = undone_at.map(|at| after(start, at)).unwrap_or_default();
+            let line = format!("{name:<16} {:<10} {attempts:>8} {took:>10} {at:>10} {undone:>10}", phase.as_str());
+            writeln!(f, "{}", format!("{line}  {}", said(step)).trim_end())?;
+        }
+        if !is_sequence(steps) {
+            writeln!(f, "\nwhat comes after what")?;
+            for step in steps.iter().filter(|step| !step.is_item()) {
+                writeln!(f, "{:<16} {}", step.step, behind(step))?;
+            }
+        }
+        if !history.is_empty() {
+            writeln!(f, "\nwhat else happened")?;
+        }
+        for HistoryEvent { at, kind, step, attempt, detail, .. } in history {
+            let step = step.as_ref().map_or("the saga", |step| step.as_str());
+            let attempt = if *attempt > 0 { format!(", attempt {attempt}") } else { String::new() };
+            writeln!(f, "{:>10}  {step}: {}{attempt}: {detail}", after(start, *at), kind.as_str())?;
+        }
+        Ok(())
+    }
+}
+
+/// Where it stands, and why.
+fn stands(summary: &SagaSummary) -> String {
+    let stands = match &summary.outcome {
+        Some(outcome) => outcome.to_string(),
+        None => match &summary.waits_for {
+            Some(reason) => format!("{}; {reason}", summary.status),
+            None => summary.status.to_string(),
+        },
+    };
+    let Some(paused) = &summary.paused else { return stands };
+    let by = paused.actor.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    let since = paused.since.map(|since| format!(" since {} UTC", utc(since))).unwrap_or_default();
+    let also = summary.outcome.as_ref().map(|outcome| format!("; {outcome}")).unwrap_or_default();
+    format!("paused{by}{since}: {}{also}", paused.reason)
+}
+
+/// Whether each step comes after the one before it, so that nothing is to be said of it.
+fn is_sequence(steps: &[StepStatus]) -> bool {
+    let steps = || steps.iter().filter(|step| !step.is_item());
+    let before = std::iter::once(None).chain(steps().map(|step| Some(&step.step)));
+    steps().zip(before).all(|(step, before)| step.after.iter().eq(before))
+}
+
+/// What the step comes after: the start, or the ends of all branches before it.
+fn behind(step: &StepStatus) -> String {
+    if step.after.is_empty() { "the start".to_owned() } else { step.after.join(" and ") }
+}
+
+/// How far a step is that is done for each item of a list. Those of which there is more to say have lines of their own.
+fn counted(items: &ItemCounts) -> String {
+    let ItemCounts { all, done, undone, waiting, .. } = items;
+    let others = [(undone, "undone"), (waiting, "waiting")].into_iter().filter(|(count, _)| **count > 0);
+    let others = others.map(|(count, what)| format!("{count} {what}"));
+    std::iter::once(format!("{done} of {all} done")).chain(others).collect::<Vec<_>>().join(", ")
+}
+
+/// Why a step was not done, or needs a person, and what it waits for.
+fn said(step: &StepStatus) -> String {
+    if let Some(items) = step.items.as_ref().filter(|_| step.stuck.is_none()) {
+        return counted(items);
+    }
+    if !step.arms.is_empty() && step.phase == StepPhase::Done {
+        return step.taken.as_deref().map_or("no arm was taken".to_owned(), |arm| format!("{arm} was taken"));
+    }
+    if let Some(child) = step.child.as_ref().filter(|_| step.stuck.is_none()) {
+        return of_child(child, step.error.as_deref());
+    }
+    if let Some(id) = step.signal.as_ref().filter(|_| step.stuck.is_none() && step.due_at.is_none()) {
+        return format!("by the signal {id:?}");
+    }
+    let error = step.stuck.clone().or_else(|| step.error.clone()).unwrap_or_default();
+    let waits = match step.due_at {
+        Some(at) if step.waits => format!("{error} (waits until {} UTC)", utc(at)),
+        Some(at) if step.attempts == 0 => format!("{error} (begins at {} UTC)", utc(at)),
+        Some(at) => format!("{error} (tried again at {} UTC)", utc(at)),
+        None => error,
+    };
+    let Some(StepProgress { at, report, .. }) = &step.progress else { return waits };
+    format!("{waits} (reported {} at {} UTC)", shortened(report), utc(*at)).trim_start().to_owned()
+}
+
+/// A report that is too long for a line, cut off.
+fn shortened(report: &str) -> String {
+    let cut_off = report.chars().nth(REPORT_MAX).is_some();
+    let beginning: String = report.chars().take(REPORT_MAX).collect();
+    if cut_off { beginning + ".." } else { beginning }
+}
+
+/// The saga that the step is, and where it stands.
+fn of_child(child: &ChildStatus, hindered: Option<&str>) -> String {
+    let stands = match (&child.outcome, child.status) {
+        (Some(outcome), _) => outcome.to_string(),
+        (None, Some(status)) => status.to_string(),
+        (None, None) => hindered.unwrap_or("not started").to_owned(),
+    };
+    format!("the saga {}: {stands}", child.key)
+}
+
+#[cfg(test)]
+mod tests {
+    use saga_core::memory::MemoryStore;
+    use saga_core::saga::Branch;
+    use saga_core::{Runtime, Saga, StepContext, StepError, SubSaga, saga_step};
+
+    use super::Shown;
+
+    #[saga_step(no_compensation)]
+    async fn reserve_stock(_order: u32) -> Result<(), StepError> {
+        Ok(())
+    }
+
+    #[saga_step(no_compensation)]
+    async fn check_credit(_order: u32) -> Result<(), StepError> {
+        Ok(())
+    }
+
+    #[saga_step]
+    async fn confirm_order(_order: u32) -> Result<(), StepError> {
+        Ok(())
+    }
+
+    #[saga_step(no_compensation)]
+    async fn pack_parcel(parcel: u32) -> Result<u32, StepError> {
+        if parcel == 3 { Err(StepError::reject("too heavy")) } else { Ok(parcel) }
+    }
+
+    async fn shown(saga: Saga<MemoryStore, u32>) -> String {
+        let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
+        runtime.start(&saga, "TH-1", 1).await.expect("it is new").outcome().await.expect("it ends");
+        let status = runtime.saga("TH-1").await.expect("it is read").expect("there is one");
+        runtime.shutdown().await;
+        Shown(&status).to_string()
+    }
+
+    /// The stock is reserved by a saga of its own.
+    struct Reserving;
+
+    impl SubSaga for Reserving {
+        const NAME: &'static str = "reserving";
+        type Input = u32;
+        type Result = reserve_stock;
+    }
+
+    #[tokio::test]
+    async fn a_saga_and_the_one_that_is_a_step_of_it_are_named_in_each_other() {
+        let stock = Saga::named("stock").input::<u32>().step::<reserve_stock>().build().expect("it holds together");
+        let saga = Saga::named("order").input::<u32>().sub_saga::<Reserving>(&stock).step::<confirm_order>();
+        let saga = saga.build().expect("it holds together");
+        let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
+        runtime.start(&saga, "TH-1", 1).await.expect("it is new").outcome().await.expect("it ends");
+        let outer = runtime.saga("TH-1").await.expect("it is read").expect("there is one");
+        let inner = runtime.saga("TH-1>reserving").await.expect("it is read").expect("there is one");
+        runtime.shutdown().await;
+        let (outer, inner) = (Shown(&outer).to_string(), Shown(&inner).to_string());
+        assert!(outer.contains("the saga TH-1>reserving: completed") && !outer.contains("a step of"), "{outer}");
+        assert!(inner.contains("\nit is a step of TH-1\n"), "{inner}");
+    }
+
+    #[tokio::test]
+    async fn branches_are_named_and_a_sequence_says_nothing_of_it() {
+        let named = || Saga::named("create-order").input::<u32>();
+        let in_a_row = named().step::<reserve_stock>().step::<check_credit>().step::<confirm_order>();
+        let said = shown(in_a_row.build().expect("it is valid")).await;
+        assert!(!said.contains("comes after"), "{said}");
+        let group =
+            named().parallel(|group| group.branch(Branch::step::<reserve_stock>).branch(Branch::step::<check_credit>));
+        let said = shown(group.step::<confirm_order>().build().expect("it is valid")).await;
+        let after =
+            "reserve-stock    the start\ncheck-credit     the start\nconfirm-order    reserve-stock and check-credit\n";
+        assert!(said.ends_with(&format!("what comes after what\n{after}")), "{said}");
+    }
+
+    #[tokio::test]
+    async fn a_choice_says_which_arm_was_taken() {
+        for (least, taken, phase) in [(1, "yes was taken", "done"), (2, "no arm was taken", "passed by")] {
+            let named = Saga::named("create-order").input::<u32>();
+            let chosen = named.when("is-large", move |order| *order >= least, Branch::step::<check_credit>);
+            let said = shown(chosen.step::<confirm_order>().build().expect("it is valid")).await;
+            let line = |name: &str| said.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+            assert!(line("is-large").ends_with(taken), "{said}");
+            assert!(line("check-credit").contains(phase), "{said}");
+        }
+    }
+
+    #[saga_step(no_compensation, retry(attempts = 9, base = "1h"))]
+    async fn export(ctx: &StepContext, rows: u32) -> Result<(), StepError> {
+        ctx.report(&"x".repeat(rows as usize))?;
+        Err(StepError::retry("the line broke"))
+    }
+
+    #[tokio::test]
+    async fn what_a_step_reported_is_shown_while_it_is_tried() {
+        for (rows, reported) in [(3, "(reported \"xxx\" at "), (500, "xx.. at ")] {
+            let saga = Saga::named("export").input::<u32>().step::<export>().build().expect("it is valid");
+            let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
+            runtime.start(&saga, "TH-1", rows).await.expect("it is new");
+            let said = loop {
+                let status = runtime.saga("TH-1").await.expect("it is read").expect("there is one");
+                if status.steps[0].retrying_since.is_some() {
+                    break Shown(&status).to_string();
+                }
+                tokio::task::yield_now().await;
+            };
+            runtime.shutdown().await;
+            let line = said.lines().find(|line| line.starts_with("export")).unwrap_or_default();
+            assert!(line.contains("the line broke (tried again at ") && line.contains(reported), "{said}");
+            assert!(line.len() < 320, "{said}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_waits_says_until_when() {
+        let hour = std::time::Duration::from_hours(1);
+        let saga =
+            Saga::named("create-order").input::<u32>().deadline(hour).sleep("cool-off", hour).step::<confirm_order>();
+        let saga: Saga<MemoryStore, u32> = saga.build().expect("it is valid");
+        let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
+        runtime.start(&saga, "TH-1", 1).await.expect("it is new");
+        let status = runtime.saga("TH-1").await.expect("it is read").expect("there is one");
+        runtime.shutdown().await;
+        let said = Shown(&status).to_string();
+        assert!(said.contains("\ncompensates at ") && said.contains(" UTC unless it has passed its pivot\n"), "{said}");
+        let line = said.lines().find(|line| line.starts_with("cool-off")).unwrap_or_default();
+        assert!(line.contains("started") && line.contains("(waits until "), "{said}");
+    }
+
+    #[tokio::test]
+    async fn items_are_counted_and_the_one_that_failed_is_named() {
+        let listed = Saga::named("create-order").input::<u32>().for_each_with::<pack_parcel>(1, |_| vec![1, 2, 3, 4]);
+        let said = shown(listed.step::<confirm_order>().build().expect("it is valid")).await;
+        let line = |name: &str| said.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+        assert!(said.contains("compensated, because `pack-parcel#3` failed: too heavy"), "{said}");
+        assert!(line("pack-parcel ").ends_with("2 of 4 done, 1 waiting"), "{said}");
+        assert!(line("pack-parcel#3").contains("rejected") && !said.contains("comes after"), "{said}");
+    }
+}

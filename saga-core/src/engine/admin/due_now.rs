@@ -1,0 +1,19 @@
+//! Rows that were put off while a saga was paused.
+
+use std::time::Duration;
+
+use crate::store::{Postponed, SagaWithSteps};
+
+/// What was put off while the saga was paused. What somebody has goes on by itself.
+pub(crate) fn due_now(stored: &SagaWithSteps, parked: &[i64]) -> Vec<Postponed> {
+    let waits = stored.work.iter().filter(|work| work.owner.is_none() && parked.contains(&work.work.id.0));
+    waits
+        .map(|work| Postponed {
+            work: work.work,
+            due_in: Duration::ZERO,
+            attempts: work.attempts,
+            in_doubt: work.in_doubt,
+            error: None,
+        })
+        .collect()
+}

@@ -1,0 +1,13 @@
+//! How often commands failed to commit.
+
+/// What health calls a step transaction.
+pub(crate) const DOING: &str = "transact";
+
+/// How commands have failed so far.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Failures {
+    /// How often in a row, before this time, for what is nobody's fault.
+    pub(crate) so_far: u32,
+    /// Whether the store was asked in front of this transaction, and wrote for the same rows.
+    pub(crate) works_before: bool,
+}

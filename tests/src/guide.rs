@@ -1,0 +1,24 @@
+//! The chapters of the guide, whose code is compiled and run as tests of the documentation.
+
+macro_rules! chapters {
+    ($($name:ident = $path:literal),* $(,)?) => {$(
+        #[doc = include_str!($path)]
+        #[derive(Debug)]
+        pub struct $name;
+    )*};
+}
+
+chapters! {
+    QuickStart = "../../docs/guide/src/quick-start.md",
+    Steps = "../../docs/guide/src/steps.md",
+    Failures = "../../docs/guide/src/failures.md",
+    Composition = "../../docs/guide/src/composition.md",
+    Time = "../../docs/guide/src/time.md",
+    Versions = "../../docs/guide/src/versions.md",
+    Services = "../../docs/guide/src/services.md",
+    Choreography = "../../docs/guide/src/choreography.md",
+    Operating = "../../docs/guide/src/operating.md",
+    Testing = "../../docs/guide/src/testing.md",
+    WritingAStore = "../../docs/guide/src/writing-a-store.md",
+    WritingATransport = "../../docs/guide/src/writing-a-transport.md",
+}
