@@ -116,7 +116,7 @@ pub(crate) fn write(
     if !change.messages.is_empty() {
         insert_messages(&session.conn, &change.messages, now)?;
     }
-    for letter in &change.letters {
+    for letter in &change.dead_letters {
         insert_open(&session.conn, letter, now)?;
     }
     for entry in &change.history {

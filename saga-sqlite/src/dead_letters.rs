@@ -26,8 +26,8 @@ macro_rules! select_letters {
 
 #[async_trait]
 impl DeadLetters for SqliteStore {
-    async fn bury(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
-        self.call("bury", move |session| {
+    async fn add_dead_letters(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
+        self.call("add_dead_letters", move |session| {
             let now = session.now();
             letters.iter().map(|letter| Ok(insert_open(&session.conn, letter, now)?)).collect()
         })
@@ -66,7 +66,7 @@ impl DeadLetters for SqliteStore {
         .await
     }
 
-    async fn replay_letter(
+    async fn replay_dead_letter(
         &self,
         tenant: &Tenant,
         id: DeadLetterId,
@@ -74,7 +74,7 @@ impl DeadLetters for SqliteStore {
         note: &str,
     ) -> Result<Option<DeadLetterState>, StoreError> {
         let (tenant, note) = (tenant.clone(), note.to_owned());
-        self.call("replay_letter", move |session| {
+        self.call("replay_dead_letter", move |session| {
             let Some((state, message)) = state_and_message(&session.conn, &tenant, id)? else { return Ok(None) };
             if let (DeadLetterState::Open, Some(message)) = (state, message) {
                 decide(session, id, DeadLetterState::Replayed, &note)?;
@@ -85,14 +85,14 @@ impl DeadLetters for SqliteStore {
         .await
     }
 
-    async fn discard_letter(
+    async fn discard_dead_letter(
         &self,
         tenant: &Tenant,
         id: DeadLetterId,
         note: &str,
     ) -> Result<Option<DeadLetterState>, StoreError> {
         let (tenant, note) = (tenant.clone(), note.to_owned());
-        self.call("discard_letter", move |session| {
+        self.call("discard_dead_letter", move |session| {
             let Some((state, _)) = state_and_message(&session.conn, &tenant, id)? else { return Ok(None) };
             if state == DeadLetterState::Open {
                 decide(session, id, DeadLetterState::Discarded, &note)?;
@@ -163,7 +163,7 @@ impl FromRow for DeadLetter {
         Ok(Self {
             letter: NewDeadLetter::from_row(row)?,
             seen: rows::unsigned(row, 10)?,
-            buried_at: Timestamp(row.get(11)?),
+            first_seen_at: Timestamp(row.get(11)?),
             state: rows::parsed(row, 12, DeadLetterState::parse)?,
             decided_at: row.get::<_, Option<i64>>(13)?.map(Timestamp),
             note: row.get(14)?,

@@ -28,7 +28,7 @@ impl Members for SqliteStore {
         .await
     }
 
-    async fn beat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
+    async fn heartbeat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
         Ok(self.shared().members.beat(member, ttl, self.now()))
     }
 

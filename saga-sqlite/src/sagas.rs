@@ -43,9 +43,9 @@ impl Sagas for SqliteStore {
         .await
     }
 
-    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
+    async fn progress(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
         let ids = ids.to_vec();
-        self.query("standings", move |conn| {
+        self.query("progress", move |conn| {
             let mut statement = conn.prepare_cached("SELECT id, status, version FROM saga_progress WHERE id = ?1")?;
             let read = |row: &Row<'_>| {
                 let (status, version) = (rows::status(row, 1)?, rows::unsigned(row, 2)?);
@@ -75,8 +75,8 @@ impl Sagas for SqliteStore {
         .await
     }
 
-    async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
-        self.query("forgotten", move |conn| {
+    async fn orphaned(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
+        self.query("orphaned", move |conn| {
             conn.prepare_cached(
                 "SELECT id FROM saga_progress WHERE ended_at IS NULL AND status IN ('running', 'compensating') \
                  AND id NOT IN (SELECT saga FROM saga_work WHERE kind <> 'deadline') ORDER BY id LIMIT ?1",
@@ -87,9 +87,9 @@ impl Sagas for SqliteStore {
         .await
     }
 
-    async fn acts(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
+    async fn audit_log(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
         let filter = filter.clone();
-        self.query("acts", move |conn| {
+        self.query("audit_log", move |conn| {
             let act = |row: &Row<'_>| {
                 let (at, entry) = history_entry(row)?;
                 Ok(AuditRow { number: row.get(6)?, key: rows::key(row, 7)?, at, entry })

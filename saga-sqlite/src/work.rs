@@ -63,7 +63,7 @@ impl Work for SqliteStore {
 
     async fn release_work(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
         let work = work.to_vec();
-        self.call("give_back", move |session| {
+        self.call("release_work", move |session| {
             let sql = "UPDATE saga_work SET owner = NULL, leased_until = NULL, epoch = epoch + 1, \
                  waiting = CASE WHEN waiting = epoch THEN epoch + 1 END WHERE id = ?1 AND epoch = ?2";
             let mut statement = session.conn.prepare_cached(sql)?;

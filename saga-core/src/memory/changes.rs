@@ -99,7 +99,7 @@ pub(super) fn apply(data: &mut Data, change: Changes, now: Timestamp) {
     for message in change.messages {
         data.outbox.insert(message, now);
     }
-    for letter in change.letters {
+    for letter in change.dead_letters {
         data.dead_letters.insert_open(letter, now);
     }
     for entry in change.history {

@@ -41,4 +41,4 @@ pub use self::conn::{MemoryConflict, MemoryConn};
 pub use self::start_in::MemoryTransaction;
 pub use self::store::MemoryStore;
 pub use self::table::MemoryTable;
-pub use self::transport::{GivenUp, MemoryTransport, REJECTIONS_MAX};
+pub use self::transport::{DeadLettered, MemoryTransport, REJECTIONS_MAX};

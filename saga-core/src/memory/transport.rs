@@ -33,7 +33,7 @@ pub struct MemoryTransport {
 
 /// A message that was rejected too often.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GivenUp {
+pub struct DeadLettered {
     /// The message.
     pub message: Message,
     /// How often it was rejected.
@@ -45,7 +45,7 @@ struct Broker {
     queues: BTreeMap<String, Queue>,
     /// What was given up under each name whose dead letters were ever received.
     dead_letters: BTreeMap<String, Queue>,
-    given_up: Vec<GivenUp>,
+    dead_lettered: Vec<DeadLettered>,
     sent: u64,
     receivers: u64,
 }
@@ -81,8 +81,8 @@ impl MemoryTransport {
     }
 
     /// What was given up, oldest first.
-    pub fn given_up(&self) -> Vec<GivenUp> {
-        self.lock().given_up.clone()
+    pub fn dead_lettered(&self) -> Vec<DeadLettered> {
+        self.lock().dead_lettered.clone()
     }
 
     /// Lets at most so many messages lie in the queue of this name, unsettled ones among them; what comes beyond them is
@@ -176,7 +176,7 @@ impl Broker {
         let (message, rejections) = (Message::clone(&item.message), item.rejections);
         let (id, topic) = (message.id, &message.topic);
         log::error!(%id, topic, rejections, subscription = name, "a message was given up");
-        self.given_up.push(GivenUp { message, rejections });
+        self.dead_lettered.push(DeadLettered { message, rejections });
         let Some(dead_letters) = self.dead_letters.get_mut(name) else {
             return item.call.settle(item.index, false);
         };

@@ -59,7 +59,7 @@ impl Work for MemoryStore {
     }
 
     async fn release_work(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
-        self.for_each("give_back", work, |row, _| {
+        self.for_each("release_work", work, |row, _| {
             row.lease = None;
             row.waiting = row.waits().then_some(row.epoch + 1);
             row.epoch += 1;

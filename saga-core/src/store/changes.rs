@@ -31,7 +31,7 @@ pub struct Changes {
     /// Messages that leave this service.
     pub messages: Vec<NewMessage>,
     /// Messages that could not be handled.
-    pub letters: Vec<NewDeadLetter>,
+    pub dead_letters: Vec<NewDeadLetter>,
     /// Other entries for the saga's history.
     pub history: Vec<HistoryEntry>,
 }

@@ -128,7 +128,7 @@ pub struct DeadLetter {
     /// How often it arrived, at least 1.
     pub seen: u64,
     /// When it first arrived.
-    pub buried_at: Timestamp,
+    pub first_seen_at: Timestamp,
     /// The outcome.
     pub state: DeadLetterState,
     /// When it was replayed or discarded.
@@ -140,7 +140,7 @@ pub struct DeadLetter {
 impl DeadLetter {
     /// A letter that waits for a decision.
     pub fn open(letter: NewDeadLetter, at: Timestamp) -> Self {
-        Self { letter, seen: 1, buried_at: at, state: DeadLetterState::Open, decided_at: None, note: None }
+        Self { letter, seen: 1, first_seen_at: at, state: DeadLetterState::Open, decided_at: None, note: None }
     }
 
     /// Keeps a decision, its time and its note.
@@ -186,7 +186,7 @@ impl Default for DeadLetterFilter {
 #[async_trait]
 pub trait DeadLetters: Send + Sync {
     /// Inserts letters; answers in the order of the request whether each is new.
-    async fn bury(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError>;
+    async fn add_dead_letters(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError>;
 
     /// The letters that pass the filter.
     async fn dead_letters(&self, filter: &DeadLetterFilter) -> Result<Vec<DeadLetter>, StoreError>;
@@ -195,7 +195,7 @@ pub trait DeadLetters: Send + Sync {
     async fn dead_letter(&self, tenant: &Tenant, id: DeadLetterId) -> Result<Option<DeadLetter>, StoreError>;
 
     /// Inserts an open letter's message again, in a row of `work` with this id.
-    async fn replay_letter(
+    async fn replay_dead_letter(
         &self,
         tenant: &Tenant,
         id: DeadLetterId,
@@ -204,7 +204,7 @@ pub trait DeadLetters: Send + Sync {
     ) -> Result<Option<DeadLetterState>, StoreError>;
 
     /// Closes an open letter.
-    async fn discard_letter(
+    async fn discard_dead_letter(
         &self,
         tenant: &Tenant,
         id: DeadLetterId,

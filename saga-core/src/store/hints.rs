@@ -59,17 +59,17 @@ pub trait Hints: Send + Sync {
 #[async_trait]
 pub trait Listener: Send {
     /// The next hint. A hint that was sent several times since the last call arrives once.
-    async fn heard(&mut self) -> Hint;
+    async fn next_hint(&mut self) -> Hint;
 }
 
 /// Passes hints on to all listeners of this process: a building block for backends that implement [`Hints`].
 #[derive(Debug, Clone, Default)]
 pub struct HintBoard {
-    told: watch::Sender<Told>,
+    sent: watch::Sender<HintCounts>,
 }
 
 /// How often each hint was sent.
-type Told = [u64; Hint::ALL.len()];
+type HintCounts = [u64; Hint::ALL.len()];
 
 impl HintBoard {
     /// A board without listeners.
@@ -78,41 +78,41 @@ impl HintBoard {
     }
 
     /// Notifies all listeners.
-    pub fn tell(&self, hint: Hint) {
-        self.told.send_modify(|told| told[hint as usize] += 1);
+    pub fn notify(&self, hint: Hint) {
+        self.sent.send_modify(|told| told[hint as usize] += 1);
     }
 
     /// Listens from now on.
     pub fn listen(&self) -> Box<dyn Listener> {
-        let mut told = self.told.subscribe();
+        let mut told = self.sent.subscribe();
         let heard = *told.borrow_and_update();
-        Box::new(BoardListener { told, heard })
+        Box::new(BoardListener { sent: told, seen: heard })
     }
 
     /// Whether there is a listener.
     pub fn has_listeners(&self) -> bool {
-        self.told.receiver_count() > 0
+        self.sent.receiver_count() > 0
     }
 }
 
 struct BoardListener {
-    told: watch::Receiver<Told>,
-    heard: Told,
+    sent: watch::Receiver<HintCounts>,
+    seen: HintCounts,
 }
 
 #[async_trait]
 impl Listener for BoardListener {
-    async fn heard(&mut self) -> Hint {
+    async fn next_hint(&mut self) -> Hint {
         loop {
-            let told = *self.told.borrow_and_update();
+            let told = *self.sent.borrow_and_update();
             for hint in Hint::ALL {
                 let place = hint as usize;
-                if self.heard[place] != told[place] {
-                    self.heard[place] = told[place];
+                if self.seen[place] != told[place] {
+                    self.seen[place] = told[place];
                     return hint;
                 }
             }
-            if self.told.changed().await.is_err() {
+            if self.sent.changed().await.is_err() {
                 // All senders are gone.
                 std::future::pending::<()>().await;
             }

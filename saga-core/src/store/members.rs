@@ -24,7 +24,7 @@ pub trait Members: Send + Sync {
     async fn rejoin(&self, former: MemberId, ttl: Duration) -> Result<Incarnation, StoreError>;
 
     /// Extends the member's life by another `ttl`; answers whether it was still alive.
-    async fn beat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError>;
+    async fn heartbeat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError>;
 
     /// Leaves. The rows that the member still holds count as rows of an owner that vanished.
     async fn leave(&self, member: MemberId) -> Result<(), StoreError>;

@@ -203,7 +203,7 @@ pub trait Sagas: Send + Sync {
     /// How far these sagas are, in any order. The engine asks repeatedly while a caller waits for them, so that it
     /// neither inputs nor states.
     /// neither inputs nor states.
-    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError>;
+    async fn progress(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError>;
 
     /// The sagas that pass the filter.
     async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError>;
@@ -212,10 +212,10 @@ pub trait Sagas: Send + Sync {
     async fn count(&self, tenant: &Tenant) -> Result<Vec<(Status, u64)>, StoreError>;
 
     /// Sagas that wait for nothing: at most `limit` of them. There should be none.
-    async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError>;
+    async fn orphaned(&self, limit: usize) -> Result<Vec<SagaId>, StoreError>;
 
     /// What operators did with the sagas of a tenant.
-    async fn acts(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError>;
+    async fn audit_log(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError>;
 }
 
 /// A saga with all that is known of its steps.

@@ -73,7 +73,7 @@ async fn g10_a_dropped_call_leaves_no_transaction_behind() {
     assert!(ended > 0 && ended < 6 * POLLS_MAX, "some of them ended, and some were dropped: {ended}");
     // Whatever was dropped happened whole or not at all, and a step happened once.
     assert_eq!(place.notes().await.len(), POLLS_MAX);
-    assert_eq!(store.forgotten(100).await.unwrap(), []);
+    assert_eq!(store.orphaned(100).await.unwrap(), []);
     store.close().await;
     place.remove().await;
 }

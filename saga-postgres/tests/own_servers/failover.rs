@@ -29,7 +29,7 @@ async fn opened(server: &PostgresServer) -> PostgresStore {
 
 /// Whatever is idle is broken, which the next call finds out.
 async fn reconnected(store: &PostgresStore) {
-    while store.forgotten(1).await.is_err() {}
+    while store.orphaned(1).await.is_err() {}
 }
 
 #[tokio::test]

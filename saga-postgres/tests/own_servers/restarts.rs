@@ -48,7 +48,7 @@ async fn pgbouncer_in_transaction_mode_stands_between() {
     let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into(), takes_over: true };
     assert_eq!(stores[0].claim(request).await.unwrap().work.len(), 1);
     assert_eq!(stores[1].lease_lanes(lease, 9).await.unwrap(), []);
-    assert_eq!(stores[1].forgotten(9).await.unwrap(), []);
+    assert_eq!(stores[1].orphaned(9).await.unwrap(), []);
     // An application's transaction through the same PgBouncer, prepared statements and all.
     let mut conn = place.connection().await;
     let mut tx = conn.begin().await.unwrap();

@@ -61,7 +61,7 @@ async fn a_saga_is_held_up_and_let_go_on_by_another_process() {
     }
     let later = runtime.saga("k").await.unwrap().unwrap();
     assert_eq!((parked.revision, later.summary.status), (later.revision, Status::Paused));
-    assert_eq!(runtime.store().forgotten(9).await.unwrap(), []);
+    assert_eq!(runtime.store().orphaned(9).await.unwrap(), []);
 
     assert_eq!(desk.resume("k", "go on").await.unwrap(), ResumeOutcome::Resumed);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));

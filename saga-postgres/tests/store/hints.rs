@@ -163,16 +163,16 @@ async fn a_lost_connection_is_made_again_and_all_is_looked_at_once() {
     let (one, other) = (place.open().await, place.open().await);
     let mut listener = other.listen().unwrap();
     // Once it stands, everything is looked at.
-    while listener.heard().await != Hint::Inbox {}
+    while listener.next_hint().await != Hint::Inbox {}
     let mut conn = place.connection().await;
     let listening =
         "SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND query LIKE '%' || current_schema() || '%'";
     let pid: i32 = sqlx::query_scalar(listening).fetch_one(&mut conn).await.unwrap();
     conn.execute(sqlx::query("SELECT pg_terminate_backend($1)").bind(pid)).await.unwrap();
-    while listener.heard().await != Hint::Inbox {}
+    while listener.next_hint().await != Hint::Inbox {}
     for hint in std::iter::repeat_n(Hint::ALL, ROUNDS).flatten() {
         one.hint(hint);
-        while listener.heard().await != hint {}
+        while listener.next_hint().await != hint {}
     }
     one.close().await;
     other.close().await;
@@ -185,11 +185,11 @@ async fn with_a_pool_of_one_hints_take_no_connection_of_it() {
     let one = PostgresStore::connect_with(place.options().connections_max(1)).await.unwrap();
     let other = PostgresStore::connect_with(place.options().connections_max(1)).await.unwrap();
     let mut listener = other.listen().unwrap();
-    while listener.heard().await != Hint::Inbox {}
+    while listener.next_hint().await != Hint::Inbox {}
     let (mine, theirs) = (one.pool().acquire().await.unwrap(), other.pool().acquire().await.unwrap());
     for _ in 0..ROUNDS {
         one.hint(Hint::Work);
-        while listener.heard().await != Hint::Work {}
+        while listener.next_hint().await != Hint::Work {}
     }
     drop((mine, theirs));
     one.close().await;

@@ -70,7 +70,7 @@ async fn batches_that_meet_on_hot_rows_do_not_stand_still() {
         .await
         .unwrap();
     assert_eq!(failed, 0, "a lock that was waited for was told to the user");
-    assert_eq!(store.forgotten(10).await.unwrap(), []);
+    assert_eq!(store.orphaned(10).await.unwrap(), []);
     runtime.shutdown().await;
     store.close().await;
 }
