@@ -182,7 +182,7 @@ impl Transact {
             changes = self
                 .body
                 .decide_again(moved)
-                .ok_or_else(|| conflict("what ran does not fit what its saga is now".to_owned()))?;
+                .ok_or_else(|| conflict("the steps that ran do not fit the saga any more".to_owned()))?;
         }
         Err(conflict("a saga was decided on a version that it never had".to_owned()).into())
     }
@@ -225,7 +225,7 @@ impl Savepoints {
     }
 
     fn roll_back(&mut self, session: &mut Session) -> Result<(), Aborted> {
-        let none = || conflict("a handler failed that was to have no savepoint".to_owned());
+        let none = || conflict("a handler failed and had no savepoint to go back to".to_owned());
         session.roll_back_to(self.last.ok_or_else(none)?)?;
         self.is_unused = true;
         Ok(())
