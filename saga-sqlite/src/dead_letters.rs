@@ -1,4 +1,4 @@
-//! Messages that could not be handled.
+//! Dead letters.
 
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -13,7 +13,7 @@ use crate::rows::{self, FromRow};
 use crate::session::Session;
 use crate::store::SqliteStore;
 
-/// The columns that a [`DeadLetter`] is read from. A condition follows.
+/// The columns of a [`DeadLetter`]. A condition follows.
 macro_rules! select_letters {
     ($condition:expr) => {
         concat!(
@@ -103,7 +103,7 @@ impl DeadLetters for SqliteStore {
     }
 }
 
-/// Inserts a letter, or counts it where the same one is open; answers whether it is new.
+/// Inserts a letter, or counts it where one with its fingerprint is open; answers whether it is new.
 pub(crate) fn insert_open(conn: &Connection, letter: &NewDeadLetter, now: Timestamp) -> rusqlite::Result<bool> {
     let sql = "UPDATE saga_dead_letters SET seen = seen + 1 WHERE fingerprint = ?1 AND state = 'open'";
     if conn.prepare_cached(sql)?.execute([letter.fingerprint])? > 0 {
@@ -113,7 +113,7 @@ pub(crate) fn insert_open(conn: &Connection, letter: &NewDeadLetter, now: Timest
     Ok(true)
 }
 
-/// Inserts a letter that was decided about before it was one.
+/// Inserts a letter that is discarded from the beginning.
 pub(crate) fn insert_discarded(session: &Session, letter: &NewDeadLetter, note: &str) -> rusqlite::Result<()> {
     insert(&session.conn, letter, DeadLetterState::Discarded, session.now())?;
     decide(session, letter.id, DeadLetterState::Discarded, note)

@@ -1,4 +1,4 @@
-//! Who is alive. One process works on a file, so the members live in its memory and none outlives it.
+//! The members. One process works on a file, so the members live in its memory and none outlives it.
 
 use std::time::Duration;
 

@@ -109,8 +109,8 @@ impl Sagas for SqliteStore {
 fn list(conn: &Connection, filter: &SagaFilter) -> rusqlite::Result<Vec<SagaRow>> {
     let after = filter.after.map_or(i64::MIN, |after| after.0);
     let status = filter.status.map(Status::as_str);
-    // Sagas that have not ended are few among many: an index leads to them. The others are read by id, for which the
-    // plus sign takes the tenant out of the planner's sight: sorting all of them for each page would be slower.
+    // Few sagas have not ended, and an index leads to them. All others are read by id: the plus sign hides the tenant
+    // from the planner, because sorting all sagas for each page would be slower.
     let sql = if filter.status.is_some_and(|status| !status.is_ended()) {
         select_sagas!(
             "WHERE p.ended_at IS NULL AND p.status = ?3 AND s.tenant = ?1 AND p.id > ?2 \

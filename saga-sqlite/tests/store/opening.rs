@@ -24,7 +24,7 @@ async fn a_file_that_is_no_database_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("orders.txt");
     std::fs::write(&path, "not a database, and long enough for SQLite to look at it\n".repeat(40)).unwrap();
-    check_refused(&path, StoreErrorKind::NotAStore, &["no SQLite database", "name another file"]).await;
+    check_refused(&path, StoreErrorKind::NotAStore, &["not a SQLite database", "name another file"]).await;
 }
 
 #[tokio::test]
@@ -38,7 +38,8 @@ async fn a_place_that_cannot_be_written_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     std::fs::write(&file, "").unwrap();
-    check_refused(&file.join("orders.db"), StoreErrorKind::NotWritable, &["is no folder", "name another place"]).await;
+    check_refused(&file.join("orders.db"), StoreErrorKind::NotWritable, &["is not a folder", "name another path"])
+        .await;
     let missing = folder.path().join("missing").join("orders.db");
     check_refused(&missing, StoreErrorKind::NotWritable, &["create it"]).await;
 }
@@ -47,7 +48,7 @@ async fn a_place_that_cannot_be_written_is_named() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_folder_that_may_only_be_read_is_named() {
-    check_refused(Path::new("/proc/orders.db"), StoreErrorKind::NotWritable, &["check the folder"]).await;
+    check_refused(Path::new("/proc/orders.db"), StoreErrorKind::NotWritable, &["check the permissions of the folder"]).await;
 }
 
 #[cfg(unix)]
