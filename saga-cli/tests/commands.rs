@@ -195,7 +195,7 @@ async fn dead_letters_are_listed_shown_and_discarded() {
         message: None,
         attempts: 0,
     };
-    shop.store.bury(vec![letter]).await.expect("it is kept");
+    shop.store.add_dead_letters(vec![letter]).await.expect("it is kept");
     shop.says(&["dead-letters", "list"], 0, "17         open       unreadable").await;
     let shown = shop.says(&["dead-letters", "show", "17"], 0, "it is no whole message").await;
     assert!(shown.contains("garbage") && shown.contains(r"sent-by: a\u{1b}[2J"), "{shown}");

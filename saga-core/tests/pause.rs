@@ -110,7 +110,7 @@ async fn g5_what_is_in_flight_ends_and_nothing_new_begins() {
     let filter = SagaFilter { status: Some(Status::Paused), ..SagaFilter::default() };
     assert_eq!(runtime.list(filter).await.unwrap().len(), 1);
     assert_eq!(runtime.count().await.unwrap()[&Status::Paused], 1);
-    assert_eq!(runtime.store().forgotten(9).await.unwrap(), [], "somebody is to resume it (G11)");
+    assert_eq!(runtime.store().orphaned(9).await.unwrap(), [], "somebody is to resume it (G11)");
 
     assert_eq!(desk.resume("order", "it was corrected").await.unwrap(), ResumeOutcome::Resumed);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));

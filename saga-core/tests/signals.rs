@@ -82,7 +82,7 @@ async fn until_it_waits(runtime: &Runtime<MemoryStore>, key: &str, step: usize) 
 
 async fn nothing_is_left(store: &MemoryStore) {
     assert_eq!(store.backlog().await.unwrap().0, 0, "rows that wait");
-    assert_eq!(store.forgotten(9).await.unwrap(), []);
+    assert_eq!(store.orphaned(9).await.unwrap(), []);
 }
 
 #[tokio::test(start_paused = true)]

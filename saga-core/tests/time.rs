@@ -106,7 +106,7 @@ async fn runtime(store: &MemoryStore, saga: &Saga<MemoryStore, u32>, outside: &O
 /// Nothing waits in the store, and no saga is forgotten.
 async fn nothing_is_left(store: &MemoryStore) {
     assert_eq!(store.backlog().await.unwrap().0, 0, "rows that wait");
-    assert_eq!(store.forgotten(9).await.unwrap(), []);
+    assert_eq!(store.orphaned(9).await.unwrap(), []);
 }
 
 fn asking() -> Saga<MemoryStore, u32> {

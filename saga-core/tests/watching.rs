@@ -25,7 +25,7 @@ impl CommitHook for Reads {
     fn at(&self, point: CommitPoint) -> BoxFuture<'static, CommitFate> {
         match point {
             CommitPoint::Reading("sagas_by_id") => _ = self.whole.fetch_add(1, Ordering::SeqCst),
-            CommitPoint::Reading("standings") => _ = self.standings.fetch_add(1, Ordering::SeqCst),
+            CommitPoint::Reading("progress") => _ = self.standings.fetch_add(1, Ordering::SeqCst),
             _ => {}
         }
         Box::pin(async { CommitFate::Proceed })

@@ -224,7 +224,7 @@ impl<'a> ChangeRows<'a> {
                 flat.commands.push(Command { change: number, definition, new });
             }
             flat.messages.extend(change.messages.iter().map(|message| (number, message)));
-            flat.letters.extend(change.letters.iter().map(|letter| (number, letter)));
+            flat.letters.extend(change.dead_letters.iter().map(|letter| (number, letter)));
             flat.history.extend(change.history.iter().map(|entry| (number, entry)));
         }
         // Everybody takes locks in one order, so that nobody waits in a circle.

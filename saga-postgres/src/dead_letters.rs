@@ -23,7 +23,7 @@ const SELECT_LETTERS: &str = "SELECT l.id, l.fingerprint, l.tenant, l.reason, l.
 
 #[async_trait]
 impl DeadLetters for PostgresStore {
-    async fn bury(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
+    async fn add_dead_letters(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
         // Everybody buries in one order, so that nobody waits in a circle.
         let mut order: Vec<usize> = (0..letters.len()).collect();
         order.sort_by_key(|place| letters[*place].fingerprint);
@@ -31,9 +31,12 @@ impl DeadLetters for PostgresStore {
         let sql = self.sql(&format!("SELECT {{schema}}.bury_letters({})", placeholders(ARGUMENTS)));
         let query = sqlx::query(sql).bind(Vec::<i32>::new()).bind(vec![0; letters.len()]);
         let query = bind_dead_letters(query, &sorted);
-        let rows = self.write_rows("bury", query).await?;
-        let answers: Option<Vec<bool>> =
-            rows.first().map(|row| row.try_get(0)).transpose().map_err(|error| store_error("bury", error))?;
+        let rows = self.write_rows("add_dead_letters", query).await?;
+        let answers: Option<Vec<bool>> = rows
+            .first()
+            .map(|row| row.try_get(0))
+            .transpose()
+            .map_err(|error| store_error("add_dead_letters", error))?;
         let mut new = vec![false; letters.len()];
         for (place, is_new) in order.into_iter().zip(answers.unwrap_or_default()) {
             new[place] = is_new;
@@ -66,7 +69,7 @@ impl DeadLetters for PostgresStore {
         rows.first().map(DeadLetter::from_row).transpose().map_err(|error| store_error("dead_letter", error))
     }
 
-    async fn replay_letter(
+    async fn replay_dead_letter(
         &self,
         tenant: &Tenant,
         id: DeadLetterId,
@@ -74,26 +77,26 @@ impl DeadLetters for PostgresStore {
         note: &str,
     ) -> Result<Option<DeadLetterState>, StoreError> {
         let (store, tenant, note) = (self.clone(), tenant.clone(), clean(note));
-        self.in_transaction("replay_letter", move |conn| {
+        self.in_transaction("replay_dead_letter", move |conn| {
             Box::pin(async move {
                 let replayed = store.replay_on(conn, &tenant, id, work, &note).await;
-                replayed.map_err(|error| store_error("replay_letter", error))
+                replayed.map_err(|error| store_error("replay_dead_letter", error))
             })
         })
         .await
     }
 
-    async fn discard_letter(
+    async fn discard_dead_letter(
         &self,
         tenant: &Tenant,
         id: DeadLetterId,
         note: &str,
     ) -> Result<Option<DeadLetterState>, StoreError> {
         let (store, tenant, note) = (self.clone(), tenant.clone(), clean(note));
-        self.in_transaction("discard_letter", move |conn| {
+        self.in_transaction("discard_dead_letter", move |conn| {
             Box::pin(async move {
                 let discarded = store.discard_on(conn, &tenant, id, &note).await;
-                discarded.map_err(|error| store_error("discard_letter", error))
+                discarded.map_err(|error| store_error("discard_dead_letter", error))
             })
         })
         .await
@@ -178,7 +181,7 @@ impl FromRow for DeadLetter {
         Ok(Self {
             letter: NewDeadLetter::from_row(row)?,
             seen: rows::unsigned(row, 10)?,
-            buried_at: rows::moment(row, 11)?,
+            first_seen_at: rows::moment(row, 11)?,
             state: rows::parsed(row, 12, DeadLetterState::parse)?,
             decided_at: rows::moment_or_none(row, 13)?,
             note: row.try_get(14)?,

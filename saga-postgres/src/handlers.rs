@@ -161,7 +161,7 @@ impl<'a> Handlers<'a> {
                 self.use_savepoint();
             }
             HandlerVerdict::RollBack | HandlerVerdict::UndoAndContinue if self.savepoint == Savepoint::Unset => {
-                return Err(conflict(OPERATION, "a handler failed that was to have no savepoint").into());
+                return Err(conflict(OPERATION, "a handler failed and had no savepoint to go back to").into());
             }
             HandlerVerdict::RollBack | HandlerVerdict::UndoAndContinue => {
                 let back = format!("ROLLBACK TO SAVEPOINT {}", self.store.shared().savepoint);
@@ -270,8 +270,9 @@ async fn record(
         // They are held now, and move no further.
         let rows = store.sagas_with_records(conn, OPERATION, &moved).await.map_err(left_behind)?;
         let rows = rows.into_iter().map(|(saga, records)| MovedSaga { saga, records }).collect();
-        changes =
-            body.decide_again(rows).ok_or_else(|| conflict(OPERATION, "what ran does not fit what its saga is now"))?;
+        changes = body
+            .decide_again(rows)
+            .ok_or_else(|| conflict(OPERATION, "the steps that ran do not fit the saga any more"))?;
     }
     Err(conflict(OPERATION, "a saga was decided on a version that it never had").into())
 }

@@ -149,7 +149,7 @@ impl HintTask {
         *failures = 0;
         // What was told before is unknown here: everybody looks once.
         for hint in Hint::ALL {
-            self.board.tell(hint);
+            self.board.notify(hint);
         }
         let (mut gap, mut trial) = (interval(NOTIFY_INTERVAL), interval(PING_INTERVAL));
         trial.reset();
@@ -193,7 +193,7 @@ impl HintTask {
 
     /// Whatever else somebody sends on this channel is nobody's hint.
     fn receive(&self, payload: &str) {
-        payload.split(' ').filter_map(Hint::parse).for_each(|hint| self.board.tell(hint));
+        payload.split(' ').filter_map(Hint::parse).for_each(|hint| self.board.notify(hint));
     }
 }
 

@@ -43,11 +43,11 @@ impl Members for PostgresStore {
         .await
     }
 
-    async fn beat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
+    async fn heartbeat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
         let sql = "UPDATE {schema}.members SET alive_until = clock_timestamp() + $2 * interval '1 microsecond' \
              WHERE id = $1 AND alive_until > clock_timestamp()";
         let query = sqlx::query(self.sql(sql)).bind(member.0).bind(micros(ttl));
-        Ok(self.execute("beat", query).await? == 1)
+        Ok(self.execute("heartbeat", query).await? == 1)
     }
 
     async fn leave(&self, member: MemberId) -> Result<(), StoreError> {

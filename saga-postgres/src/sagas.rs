@@ -79,16 +79,16 @@ impl Sagas for PostgresStore {
         rows.iter().map(SagaRow::from_row).collect::<Result<_, _>>().map_err(|error| store_error("sagas_by_id", error))
     }
 
-    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
+    async fn progress(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
         let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
         let query =
             sqlx::query(self.sql("SELECT id, status, version FROM {schema}.progress WHERE id = ANY ($1)")).bind(ids);
-        let rows = self.read_rows("standings", query).await?;
+        let rows = self.read_rows("progress", query).await?;
         let read = |row: &PgRow| -> Result<SagaProgress, sqlx::Error> {
             let status = rows::parsed(row, 1, Status::parse)?;
             Ok(SagaProgress { saga: SagaId(row.try_get(0)?), status, version: rows::unsigned(row, 2)? })
         };
-        rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| store_error("standings", error))
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| store_error("progress", error))
     }
 
     async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError> {
@@ -121,15 +121,15 @@ impl Sagas for PostgresStore {
         rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| store_error("count", error))
     }
 
-    async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
+    async fn orphaned(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
         let sql = "SELECT p.id FROM {schema}.progress p WHERE p.ended_at IS NULL AND p.status IN ('running', 'compensating') \
              AND NOT EXISTS (SELECT 1 FROM {schema}.work w WHERE w.saga = p.id AND w.kind <> 'deadline') ORDER BY p.id LIMIT $1";
-        let rows = self.read_rows("forgotten", sqlx::query(self.sql(sql)).bind(rows::limit(limit))).await?;
+        let rows = self.read_rows("orphaned", sqlx::query(self.sql(sql)).bind(rows::limit(limit))).await?;
         let read = |row: &PgRow| row.try_get(0).map(SagaId);
-        rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| store_error("forgotten", error))
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| store_error("orphaned", error))
     }
 
-    async fn acts(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
+    async fn audit_log(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
         let sql = "SELECT h.at, h.step, h.kind, h.attempt, h.detail, h.saga, h.id, s.key \
              FROM {schema}.history h JOIN {schema}.sagas s ON s.id = h.saga \
              WHERE h.kind = 'operator' AND s.tenant = $1 AND h.id < $2 ORDER BY h.id DESC LIMIT $3";
@@ -137,12 +137,12 @@ impl Sagas for PostgresStore {
             .bind(filter.tenant.as_str().to_owned())
             .bind(filter.before.unwrap_or(i64::MAX))
             .bind(rows::limit(filter.limit));
-        let rows = self.read_rows("acts", query).await?;
+        let rows = self.read_rows("audit_log", query).await?;
         let read = |row: &PgRow| {
             let (at, entry) = history_entry(SagaId(row.try_get(5)?), row)?;
             Ok(AuditRow { number: row.try_get(6)?, key: rows::key(row, 7)?, at, entry })
         };
-        rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| store_error("acts", error))
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| store_error("audit_log", error))
     }
 }
 

@@ -74,7 +74,7 @@ impl Work for PostgresStore {
              waiting = CASE WHEN w.waiting = w.epoch THEN w.epoch + 1 END";
         let (ids, epochs) = columns(work);
         let query = sqlx::query(self.sql(&for_each(sql))).bind(ids).bind(epochs);
-        held("give_back", work, &self.write_rows("give_back", query).await?)
+        held("release_work", work, &self.write_rows("release_work", query).await?)
     }
 
     async fn begin_attempt(&self, work: WorkRef, attempt: u32) -> Result<bool, StoreError> {

@@ -20,18 +20,18 @@ impl SqliteStore {
     /// Writes to the application's own tables, in the store's file and in its order of commits: the closure runs on the
     /// writer thread in a transaction, which is committed when it returns `Ok` and rolled back when it returns `Err`.
     ///
-    /// It shares its commit with what else is to be written, so many small writes cost little. For the same reason it
-    /// may run several times and takes effect once: it must touch nothing but its connection. What a step may not do with
-    /// its connection it may not do either, see the [crate's page](crate).
+    /// It shares its commit with other writes, so many small writes cost little. For the same reason it may run several
+    /// times and takes effect once: it must have no effect outside its connection. The rules for steps on the [crate's
+    /// page](crate) apply to it too.
     ///
     /// # Errors
-    /// Those of the closure; and those of the store, when the commit failed or [`write_time_max`] was over. An error of
-    /// the kind [`UnknownCommit`](StoreErrorKind::UnknownCommit) says that it may have been committed.
+    /// Those of the closure; and those of the store, when the commit failed or [`write_time_max`] has passed. An error
+    /// of the kind [`UnknownCommit`](StoreErrorKind::UnknownCommit) means that the write may be committed.
     ///
     /// [`write_time_max`]: crate::SqliteOptions::write_time_max
     ///
     /// # Cancel safety
-    /// Dropped, it happens whole or not at all.
+    /// Dropped, the write happens whole or not at all.
     ///
     /// # Examples
     /// ```
@@ -77,7 +77,7 @@ impl SqliteStore {
 
     /// Like [`write`](Self::write) for an async closure: it may start sagas in its transaction.
     ///
-    /// The writer polls it on its own thread and serves nobody else meanwhile, so it must not wait for anything slow.
+    /// The writer polls it on its own thread and runs no other call meanwhile, so it must not wait for anything slow.
     ///
     /// # Errors
     /// Those of [`write`](Self::write).
@@ -122,14 +122,14 @@ impl SqliteStore {
         .await
     }
 
-    /// Reads what is committed, on a connection of its own that cannot write. All statements of the closure see one
-    /// state. Keep it short: while it runs, the write-ahead log cannot be emptied.
+    /// Reads committed data, on a connection that cannot write. All statements of the closure see one state. Keep it
+    /// short: while it runs, the write-ahead log cannot be emptied.
     ///
     /// # Errors
     /// Those of the closure; and those of the store, when it is closed or the closure panicked.
     ///
     /// # Cancel safety
-    /// Dropping it loses nothing but the answer.
+    /// Dropping it loses only the answer.
     ///
     /// # Examples
     /// See [`write`](Self::write).
@@ -210,14 +210,14 @@ where
         if back.and_then(|()| session.release(JOB)).is_err() { JobFlow::RetryAlone } else { JobFlow::Continue }
     }
 
-    fn complete(self: Box<Self>, fate: Completion<'_>) {
+    fn complete(self: Box<Self>, completion: Completion<'_>) {
         let Self { function, answer, reply, .. } = *self;
         drop_callers_value(function);
-        let answer = match fate {
+        let answer = match completion {
             Completion::Answered => answer.unwrap_or_else(|| Err(unanswered(WRITE).into())),
             Completion::Failed(error) => Err(error.error(WRITE).into()),
         };
-        // A caller who went away does not want to know.
+        // The caller may have dropped its future.
         _ = reply.send(answer);
     }
 }

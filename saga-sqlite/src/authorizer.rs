@@ -1,4 +1,4 @@
-//! What watches over SQL that is not the store's own: time limits, and attempts to end the transaction.
+//! Supervises foreign SQL: time limits, and attempts to end the transaction.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,13 +9,13 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization, TransactionOperati
 
 use crate::clock::Clock;
 
-/// How many of SQLite's instructions pass between two looks at the clock.
+/// The number of SQLite instructions between two checks of the deadline.
 const PROGRESS_OPS: i32 = 2_000;
 /// No time limit.
 const NEVER: u64 = u64::MAX;
-/// The savepoints of the store begin so.
+/// The prefix of the store's savepoints.
 const SAVEPOINT_PREFIX: &str = "saga_";
-/// Pragmas whose argument says what to look at, not what to set.
+/// Pragmas whose argument says what to read, not what to set.
 const READING_PRAGMAS: [&str; 12] = [
     "defer_foreign_keys",
     "foreign_key_check",
@@ -31,7 +31,7 @@ const READING_PRAGMAS: [&str; 12] = [
     "table_xinfo",
 ];
 
-/// Watches over one connection. Everything happens on the writer thread; the atomics only let the hooks share it.
+/// Supervises one connection. All of this runs on the writer thread; the atomics only let the hooks share it.
 #[derive(Debug)]
 pub(crate) struct Authorizer {
     clock: Arc<Clock>,
@@ -56,17 +56,17 @@ impl Authorizer {
         })
     }
 
-    /// Hooks into a connection.
+    /// Installs the hooks on a connection.
     pub(crate) fn install(self: &Arc<Self>, conn: &Connection) -> rusqlite::Result<()> {
-        let guard = Arc::clone(self);
-        conn.commit_hook(Some(move || guard.rejects_commit()))?;
-        let guard = Arc::clone(self);
-        conn.progress_handler(PROGRESS_OPS, Some(move || guard.is_past_deadline()))?;
-        let guard = Arc::clone(self);
-        conn.authorizer(Some(move |context: AuthContext<'_>| guard.authorize(&context)))
+        let authorizer = Arc::clone(self);
+        conn.commit_hook(Some(move || authorizer.rejects_commit()))?;
+        let authorizer = Arc::clone(self);
+        conn.progress_handler(PROGRESS_OPS, Some(move || authorizer.is_past_deadline()))?;
+        let authorizer = Arc::clone(self);
+        conn.authorizer(Some(move |context: AuthContext<'_>| authorizer.authorize(&context)))
     }
 
-    /// From here SQL is somebody else's, and may take until `deadline` on the clock's `elapsed`.
+    /// Foreign SQL begins, and may take until `deadline` on the clock's `elapsed`.
     pub(crate) fn begin_foreign_sql(&self, deadline: Option<Duration>) {
         let nanos = deadline.and_then(|deadline| u64::try_from(deadline.as_nanos()).ok()).unwrap_or(NEVER);
         self.deadline_nanos.store(nanos, Ordering::Relaxed);
@@ -75,23 +75,23 @@ impl Authorizer {
         self.runs_foreign_sql.store(true, Ordering::Relaxed);
     }
 
-    /// From here SQL is the store's own again.
+    /// The store's own SQL follows.
     pub(crate) fn end_foreign_sql(&self) {
         self.runs_foreign_sql.store(false, Ordering::Relaxed);
         self.deadline_nanos.store(NEVER, Ordering::Relaxed);
     }
 
-    /// Whether somebody tried to end the transaction since `enter`.
+    /// Whether foreign SQL tried to end the transaction since it began.
     pub(crate) fn tried_to_end_transaction(&self) -> bool {
         self.tried_to_end.load(Ordering::Relaxed)
     }
 
-    /// Whether a statement ran into the time limit since `enter`.
+    /// Whether a statement of foreign SQL reached the time limit since it began.
     pub(crate) fn was_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Allows the store's own commit.
+    /// Allows or forbids a commit: only the store's own is allowed.
     pub(crate) fn allow_commit(&self, allowed: bool) {
         self.may_commit.store(allowed, Ordering::Relaxed);
     }
@@ -124,7 +124,7 @@ impl Authorizer {
             return Authorization::Allow;
         }
         match context.action {
-            // SQLite itself refuses a BEGIN inside a transaction, in words that people know.
+            // SQLite refuses a BEGIN inside a transaction itself, with a well known error.
             AuthAction::Transaction { operation: TransactionOperation::Begin } => Authorization::Allow,
             AuthAction::Transaction { .. } => self.deny_end(),
             AuthAction::Savepoint { savepoint_name, .. } if savepoint_name.starts_with(SAVEPOINT_PREFIX) => {

@@ -1,6 +1,6 @@
-//! Checking changes, and writing those that nothing is in the way of.
+//! Checks changes, and writes those that passed.
 //!
-//! The writer is alone in its transaction: what was checked holds until it is written.
+//! Only the writer writes, so what was checked still holds when it is written.
 
 use std::collections::HashSet;
 
@@ -18,13 +18,13 @@ use crate::saga_rows::{CurrentProgress, by_key, current_progress, saga_by_id, st
 use crate::session::Session;
 use crate::work_rows::insert_work;
 
-/// What is in the way of a change, or where its saga stands.
+/// Why a change misses, or the progress of its saga.
 pub(crate) enum Check {
     Clear(Option<CurrentProgress>),
     Missed(Miss),
 }
 
-/// Refuses what no store accepts.
+/// Refuses two changes of one saga in one call.
 pub(crate) fn refuse_duplicate_changes(operation: &'static str, changes: &[Changes]) -> Result<(), StoreError> {
     if changes.len() < 2 {
         return Ok(());
@@ -32,11 +32,11 @@ pub(crate) fn refuse_duplicate_changes(operation: &'static str, changes: &[Chang
     let mut advanced = HashSet::with_capacity(changes.len());
     match changes.iter().filter_map(|change| change.saga.as_ref()).find(|advance| !advanced.insert(advance.id)) {
         None => Ok(()),
-        Some(twin) => Err(misuse(operation, format!("two changes of saga {} in one call", twin.id.0))),
+        Some(duplicate) => Err(misuse(operation, format!("two changes of saga {} in one call", duplicate.id.0))),
     }
 }
 
-/// Looks what is in the way of a change: the first of work row, late success, record, saga.
+/// Checks a change: the first miss of work row, late success, record, saga.
 pub(crate) fn check(conn: &Connection, operation: &'static str, change: &Changes) -> Result<Check, Failure> {
     let mut late = None;
     let finished = change.finished.iter().map(|(work, condition)| (*work, *condition));
@@ -63,18 +63,18 @@ pub(crate) fn check(conn: &Connection, operation: &'static str, change: &Changes
         return Ok(Check::Missed(Miss::Saga(Box::new(known))));
     }
     let Some(advance) = &change.saga else { return Ok(Check::Clear(None)) };
-    let standing = current_progress(conn, operation, advance.id)?;
-    if standing.version == advance.expected {
-        return Ok(Check::Clear(Some(standing)));
+    let progress = current_progress(conn, operation, advance.id)?;
+    if progress.version == advance.expected {
+        return Ok(Check::Clear(Some(progress)));
     }
     Ok(Check::Missed(Miss::Saga(Box::new(saga_by_id(conn, advance.id)?))))
 }
 
-/// Writes a change; answers what it met that a check would have found, and which the caller then has to roll back.
+/// Writes a change. `Err` is a miss that the check would have found; the caller has to roll back.
 pub(crate) fn write(
     session: &mut Session,
     change: &Changes,
-    standing: Option<CurrentProgress>,
+    progress: Option<CurrentProgress>,
     now: Timestamp,
 ) -> Result<Result<(), String>, Failure> {
     if let Some(saga) = &change.start
@@ -105,8 +105,8 @@ pub(crate) fn write(
             return Ok(Err(format!("the record of {} is not as expected", revised.step)));
         }
     }
-    if let (Some(advance), Some(standing)) = (&change.saga, standing)
-        && !advance_saga(&session.conn, advance, standing, now)?
+    if let (Some(advance), Some(progress)) = (&change.saga, progress)
+        && !advance_saga(&session.conn, advance, progress, now)?
     {
         return Ok(Err(format!("saga {} has moved", advance.id.0)));
     }
@@ -116,7 +116,7 @@ pub(crate) fn write(
     if !change.messages.is_empty() {
         insert_messages(&session.conn, &change.messages, now)?;
     }
-    for letter in &change.letters {
+    for letter in &change.dead_letters {
         insert_open(&session.conn, letter, now)?;
     }
     for entry in &change.history {
@@ -224,7 +224,7 @@ fn advance_saga(conn: &Connection, advance: &Advance, from: CurrentProgress, now
         return Ok(conn.prepare_cached(sql)?.execute(row)? == 1);
     }
     let changed = if advance.status == from.status {
-        // The index over the status is not touched.
+        // The index over the status stays as it is.
         let sql = "UPDATE saga_progress SET version = ?3, state = ?4, advanced_at = ?5 WHERE id = ?1 AND version = ?2";
         conn.prepare_cached(sql)?.execute((advance.id.0, expected, version, &*advance.state, now.0))?
     } else {

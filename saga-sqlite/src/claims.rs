@@ -27,10 +27,10 @@ pub(crate) fn claim(session: &mut Session, request: &ClaimRequest) -> rusqlite::
     let takes_over = request.takes_over && session.shared.members.is_alive(request.lease.owner, now);
     let mut claimed = Claimed::default();
     loop {
-        // One more than asked for, so that it is known whether another one waits.
+        // One more than asked for, to know whether another row waits.
         let room = (request.limit - claimed.work.len()).saturating_add(1);
         let mut candidates = candidates(session, &definitions, now, room + claimed.work.len(), takes_over)?;
-        // What a dead owner claims is free again at once, and yet it is not claimed twice.
+        // Rows that a dead owner claims are free again at once; they must not be claimed twice.
         candidates.retain(|row| claimed.work.iter().all(|work| work.work.id.0 != row.id));
         let had_recorded = take(session, (request.lease, request.limit), &candidates, now, &mut claimed)?;
         let is_full = claimed.work.len() >= request.limit;
@@ -43,7 +43,7 @@ pub(crate) fn claim(session: &mut Session, request: &ClaimRequest) -> rusqlite::
             break;
         }
     }
-    // Behind the search, which forgets a dead owner without rows.
+    // After the search, which forgets a dead owner without rows.
     session.note_owner(request.lease.owner);
     load_sagas(&session.conn, &mut claimed)?;
     Ok(claimed)
@@ -95,7 +95,7 @@ fn for_each_abandoned(
     })
 }
 
-/// The same rows of any definition: when each is due, its id, its definition, its kind and its step.
+/// The same rows of any definition: due time, id, definition, kind and step.
 pub(crate) fn for_each_abandoned_row(
     session: &mut Session,
     now: Timestamp,
@@ -127,7 +127,8 @@ pub(crate) fn candidate(row: &Row<'_>) -> rusqlite::Result<Candidate> {
     Ok(Candidate { due_at: row.get(0)?, id: row.get(1)? })
 }
 
-/// Leases candidates until the claim is full; deletes those whose step has a record, and says whether there were any.
+/// Leases candidates until the claim is full; deletes those whose step has a record, and answers whether there were
+/// any.
 pub(crate) fn take(
     session: &mut Session,
     (lease, limit): (Lease, usize),
@@ -153,7 +154,7 @@ pub(crate) fn take(
             had_recorded = true;
             continue;
         }
-        // Only a lease that nobody gave back is still written on a free row: its owner vanished.
+        // Only a lease that its owner did not release is still on a free row: that owner vanished.
         let work = conn
             .prepare_cached(
                 "UPDATE saga_work SET epoch = epoch + 1, suspect = suspect OR owner IS NOT NULL, owner = ?2, \
@@ -171,7 +172,7 @@ pub(crate) fn take(
     Ok(had_recorded)
 }
 
-/// `retrying_for` is told by the clock of the claim, and is not read.
+/// `retrying_for` depends on the clock of the claim, and is not read here.
 impl FromRow for ClaimedWork {
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
@@ -191,7 +192,7 @@ impl FromRow for ClaimedWork {
     }
 }
 
-/// How long until the next free row of a known definition is due.
+/// The time until the next free row of a known definition is due.
 pub(crate) fn next_due_in(
     session: &mut Session,
     definitions: &[i64],

@@ -1,11 +1,11 @@
-//! The only place here that reads a clock.
+//! The clock of the store. Only this file reads the machine's clocks.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use saga_core::store::Timestamp;
 
-/// The store's clock: the machine's, made to never go backwards within the process.
+/// The store's clock: the machine's, but it never goes backwards within the process.
 #[derive(Debug)]
 pub(crate) struct Clock {
     began: Instant,
@@ -15,7 +15,7 @@ pub(crate) struct Clock {
 #[derive(Debug, Default)]
 struct ClockState {
     last: i64,
-    /// By how much the machine's clock was set back since the start: time goes on from where it was.
+    /// How far the machine's clock was set back since the start. Times continue from the last one.
     correction: i64,
 }
 
@@ -24,34 +24,34 @@ impl Clock {
         Self { began: instant(), state: Mutex::default() }
     }
 
-    /// The time that is written down, and that decides leases and due times.
+    /// The time that is stored, and that decides leases and due times.
     pub(crate) fn now(&self) -> Timestamp {
         self.advance_to(system_micros())
     }
 
-    /// Time since this clock was made, for limits within the process.
+    /// The time since this clock was made, for limits within the process.
     pub(crate) fn elapsed(&self) -> Duration {
         instant().saturating_duration_since(self.began)
     }
 
     fn advance_to(&self, system: i64) -> Timestamp {
-        let mut told = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = system.saturating_add(told.correction);
-        if now < told.last {
-            told.correction += told.last - now;
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = system.saturating_add(state.correction);
+        if now < state.last {
+            state.correction += state.last - now;
         } else {
-            told.last = now;
+            state.last = now;
         }
-        Timestamp(told.last)
+        Timestamp(state.last)
     }
 }
 
-/// The moment that lies `duration` behind `now`.
+/// The time `duration` after `now`.
 pub(crate) fn plus(now: Timestamp, duration: Duration) -> Timestamp {
     Timestamp(now.0.saturating_add(micros(duration)))
 }
 
-/// How long ago `earlier` was at `now`; nothing when it lies ahead.
+/// How long ago `earlier` was at `now`. Zero if it lies ahead.
 pub(crate) fn elapsed_between(earlier: Timestamp, now: Timestamp) -> Duration {
     Duration::from_micros(u64::try_from(now.0.saturating_sub(earlier.0)).unwrap_or(0))
 }
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_back_goes_on_from_where_it_was() {
         let clock = Clock::new();
-        let told: Vec<i64> = [100, 150, 20, 30, 40, 500].map(|system| clock.advance_to(system).0).into();
-        assert_eq!(told, [100, 150, 150, 160, 170, 630]);
+        let times: Vec<i64> = [100, 150, 20, 30, 40, 500].map(|system| clock.advance_to(system).0).into();
+        assert_eq!(times, [100, 150, 150, 160, 170, 630]);
     }
 }

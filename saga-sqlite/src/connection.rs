@@ -1,4 +1,4 @@
-//! Connections as the store sets them.
+//! Connections with the store's settings.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use saga_core::store::{StoreError, StoreErrorKind};
 use crate::error::open_error;
 use crate::options::{SqliteOptions, Synchronous};
 
-/// More than the store's own statements, so that those of the steps find room.
+/// More than the store's own statements, to leave room for those of the steps.
 const STATEMENT_CACHE: usize = 192;
-/// What is kept of a write-ahead log that grew.
+/// The size to which a grown write-ahead log is truncated.
 const JOURNAL_BYTES_MAX: i64 = 64 << 20;
-/// How many pages of write-ahead log are collected before they are copied to the file.
+/// The number of pages in the write-ahead log at which they are copied to the file.
 const CHECKPOINT_PAGES: i64 = 4_000;
 /// SQLite's page cache, in KiB: a negative number is a size, a positive one a number of pages.
 const CACHE_KIB: i64 = -32 * 1024;
 
-/// Says what is wrong with the folder of `path`, before SQLite says it in its own words.
+/// Checks the folder of `path`, with a clearer error than SQLite's.
 pub(crate) fn check_folder(path: &Path) -> Result<(), StoreError> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -32,7 +32,9 @@ pub(crate) fn check_folder(path: &Path) -> Result<(), StoreError> {
     }
     match folder.metadata() {
         Ok(found) if found.is_dir() => Ok(()),
-        Ok(_) => refuse(StoreErrorKind::NotWritable, &format!("{} is no folder; name another place", folder.display())),
+        Ok(_) => {
+            refuse(StoreErrorKind::NotWritable, &format!("{} is not a folder; name another path", folder.display()))
+        }
         Err(error) => {
             let problem =
                 format!("its folder {} cannot be used ({error}); create it or name another", folder.display());
@@ -78,10 +80,10 @@ pub(crate) fn open_reader(options: &SqliteOptions) -> Result<Connection, StoreEr
 /// Empties the write-ahead log and closes the connection.
 pub(crate) fn close_writer(conn: Connection) {
     if let Err(error) = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())) {
-        tracing::debug!(%error, "the write-ahead log could not be emptied; the next process does it");
+        tracing::debug!(%error, "write-ahead log not truncated; the next process truncates it");
     }
     if let Err((_, error)) = conn.close() {
-        tracing::debug!(%error, "the writer's connection could not be closed");
+        tracing::debug!(%error, "writer connection not closed");
     }
 }
 
@@ -91,11 +93,11 @@ fn common(conn: &Connection) -> rusqlite::Result<()> {
     conn.pragma_update(None, "temp_store", "MEMORY")
 }
 
-/// SQLite opens a file that it cannot write for reading, without a word.
+/// SQLite silently opens a file that it cannot write for reading.
 fn refuse_read_only(conn: &Connection, path: &Path) -> Result<(), StoreError> {
     if !conn.is_readonly("main").map_err(|error| open_error(path, error))? {
         return Ok(());
     }
-    let detail = format!("{} may only be read; check its rights, or open it read only", path.display());
+    let detail = format!("{} is not writable; check its permissions, or open it read only", path.display());
     Err(StoreError::new(StoreErrorKind::NotWritable, "open", detail))
 }

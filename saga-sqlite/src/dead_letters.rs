@@ -1,4 +1,4 @@
-//! Messages that could not be handled.
+//! Dead letters.
 
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -13,7 +13,7 @@ use crate::rows::{self, FromRow};
 use crate::session::Session;
 use crate::store::SqliteStore;
 
-/// The columns that a [`DeadLetter`] is read from. A condition follows.
+/// The columns of a [`DeadLetter`]. A condition follows.
 macro_rules! select_letters {
     ($condition:expr) => {
         concat!(
@@ -26,8 +26,8 @@ macro_rules! select_letters {
 
 #[async_trait]
 impl DeadLetters for SqliteStore {
-    async fn bury(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
-        self.call("bury", move |session| {
+    async fn add_dead_letters(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
+        self.call("add_dead_letters", move |session| {
             let now = session.now();
             letters.iter().map(|letter| Ok(insert_open(&session.conn, letter, now)?)).collect()
         })
@@ -66,7 +66,7 @@ impl DeadLetters for SqliteStore {
         .await
     }
 
-    async fn replay_letter(
+    async fn replay_dead_letter(
         &self,
         tenant: &Tenant,
         id: DeadLetterId,
@@ -74,7 +74,7 @@ impl DeadLetters for SqliteStore {
         note: &str,
     ) -> Result<Option<DeadLetterState>, StoreError> {
         let (tenant, note) = (tenant.clone(), note.to_owned());
-        self.call("replay_letter", move |session| {
+        self.call("replay_dead_letter", move |session| {
             let Some((state, message)) = state_and_message(&session.conn, &tenant, id)? else { return Ok(None) };
             if let (DeadLetterState::Open, Some(message)) = (state, message) {
                 decide(session, id, DeadLetterState::Replayed, &note)?;
@@ -85,14 +85,14 @@ impl DeadLetters for SqliteStore {
         .await
     }
 
-    async fn discard_letter(
+    async fn discard_dead_letter(
         &self,
         tenant: &Tenant,
         id: DeadLetterId,
         note: &str,
     ) -> Result<Option<DeadLetterState>, StoreError> {
         let (tenant, note) = (tenant.clone(), note.to_owned());
-        self.call("discard_letter", move |session| {
+        self.call("discard_dead_letter", move |session| {
             let Some((state, _)) = state_and_message(&session.conn, &tenant, id)? else { return Ok(None) };
             if state == DeadLetterState::Open {
                 decide(session, id, DeadLetterState::Discarded, &note)?;
@@ -103,7 +103,7 @@ impl DeadLetters for SqliteStore {
     }
 }
 
-/// Inserts a letter, or counts it where the same one is open; answers whether it is new.
+/// Inserts a letter, or counts it where one with its fingerprint is open; answers whether it is new.
 pub(crate) fn insert_open(conn: &Connection, letter: &NewDeadLetter, now: Timestamp) -> rusqlite::Result<bool> {
     let sql = "UPDATE saga_dead_letters SET seen = seen + 1 WHERE fingerprint = ?1 AND state = 'open'";
     if conn.prepare_cached(sql)?.execute([letter.fingerprint])? > 0 {
@@ -113,7 +113,7 @@ pub(crate) fn insert_open(conn: &Connection, letter: &NewDeadLetter, now: Timest
     Ok(true)
 }
 
-/// Inserts a letter that was decided about before it was one.
+/// Inserts a letter that is discarded from the beginning.
 pub(crate) fn insert_discarded(session: &Session, letter: &NewDeadLetter, note: &str) -> rusqlite::Result<()> {
     insert(&session.conn, letter, DeadLetterState::Discarded, session.now())?;
     decide(session, letter.id, DeadLetterState::Discarded, note)
@@ -163,7 +163,7 @@ impl FromRow for DeadLetter {
         Ok(Self {
             letter: NewDeadLetter::from_row(row)?,
             seen: rows::unsigned(row, 10)?,
-            buried_at: Timestamp(row.get(11)?),
+            first_seen_at: Timestamp(row.get(11)?),
             state: rows::parsed(row, 12, DeadLetterState::parse)?,
             decided_at: row.get::<_, Option<i64>>(13)?.map(Timestamp),
             note: row.get(14)?,

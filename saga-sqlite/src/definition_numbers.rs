@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use rusqlite::{Connection, OptionalExtension as _};
 use saga_core::store::DefinitionId;
 
-/// The numbers of the definitions that this process met. One that a rolled back transaction gave is forgotten.
+/// The numbers of the definitions that this process has seen. A number that a rolled back transaction gave is
+/// forgotten.
 #[derive(Debug, Default)]
 pub(crate) struct DefinitionNumbers {
     committed: HashMap<DefinitionId, i64>,
@@ -13,10 +14,10 @@ pub(crate) struct DefinitionNumbers {
 }
 
 impl DefinitionNumbers {
-    /// The number of a definition, which is given one if it has none.
+    /// The number of a definition. A definition without a number is given one.
     pub(crate) fn number(&mut self, conn: &Connection, definition: &DefinitionId) -> rusqlite::Result<i64> {
-        let met = self.committed.get(definition).or_else(|| self.pending.get(definition));
-        if let Some(number) = met {
+        let cached = self.committed.get(definition).or_else(|| self.pending.get(definition));
+        if let Some(number) = cached {
             return Ok(*number);
         }
         let number = number_or_new(conn, definition)?;
@@ -24,10 +25,10 @@ impl DefinitionNumbers {
         Ok(number)
     }
 
-    /// The number of a definition, if any row ever referred to it.
+    /// The number of a definition, if a row ever referred to it.
     pub(crate) fn known(&mut self, conn: &Connection, definition: &DefinitionId) -> rusqlite::Result<Option<i64>> {
-        let met = self.committed.get(definition).or_else(|| self.pending.get(definition));
-        if let Some(number) = met {
+        let cached = self.committed.get(definition).or_else(|| self.pending.get(definition));
+        if let Some(number) = cached {
             return Ok(Some(*number));
         }
         let number = find(conn, definition)?;
@@ -46,7 +47,8 @@ impl DefinitionNumbers {
     }
 }
 
-/// The number of a definition, which is given one if it has none, in the transaction that is open on the connection.
+/// The number of a definition, in the transaction that is open on the connection. A definition without a number is
+/// given one.
 pub(crate) fn number_or_new(conn: &Connection, definition: &DefinitionId) -> rusqlite::Result<i64> {
     if let Some(number) = find(conn, definition)? {
         return Ok(number);

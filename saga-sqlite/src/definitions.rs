@@ -1,4 +1,4 @@
-//! Definitions: as numbers, and as what they were when a process first knew them.
+//! Definitions, as they were when a process first registered them.
 
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row};
@@ -50,7 +50,7 @@ fn register(session: &mut Session, new: &NewDefinition) -> rusqlite::Result<Stor
         )?
         .query_row([number], StoredDefinition::from_row)
         .optional()?;
-    let stays = match known {
+    let kept = match known {
         Some(known) if known.digest == new.digest || was_started(conn, number)? => Some(known),
         Some(_) => None,
         None => other_digest(conn, number, &new.digest)?.map(|digest| StoredDefinition {
@@ -59,8 +59,8 @@ fn register(session: &mut Session, new: &NewDefinition) -> rusqlite::Result<Stor
             shape: None,
         }),
     };
-    if let Some(stays) = stays {
-        return Ok(stays);
+    if let Some(kept) = kept {
+        return Ok(kept);
     }
     conn.prepare_cached("UPDATE saga_definitions SET digest = ?2, shape = ?3 WHERE id = ?1")?.execute((
         number,
@@ -78,7 +78,7 @@ fn was_started(conn: &Connection, number: i64) -> rusqlite::Result<bool> {
     Ok(found.is_some())
 }
 
-/// The digest of a saga that has not ended, where it is another one.
+/// The digest of a saga that has not ended, where it differs.
 fn other_digest(conn: &Connection, number: i64, digest: &[u8; 32]) -> rusqlite::Result<Option<[u8; 32]>> {
     conn.prepare_cached(
         "SELECT s.digest FROM saga_progress p JOIN saga_sagas s ON s.id = p.id \

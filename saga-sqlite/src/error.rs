@@ -1,4 +1,4 @@
-//! What rusqlite says, in the words of the contract.
+//! Maps errors of rusqlite to those of the contract.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 use rusqlite::ErrorCode;
 use saga_core::store::{RetryClass, StoreError, StoreErrorKind};
 
-/// Why a call did nothing.
+/// Why a call had no effect.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// SQLite failed: half of the call's writes may stand in the transaction.
+    /// SQLite failed: the transaction may hold a part of the call's writes.
     Sql(rusqlite::Error),
     /// The call was refused before it wrote anything.
     Refused(StoreError),
-    /// The call was refused when half of it was written.
+    /// The call was refused after a part of it was written.
     Half(StoreError),
 }
 
@@ -29,13 +29,13 @@ impl From<StoreError> for Failure {
     }
 }
 
-/// The error of a statement. The transaction it was in has not committed.
+/// The error of a statement. Its transaction has not committed.
 pub(crate) fn store_error(operation: &'static str, error: rusqlite::Error) -> StoreError {
     let (kind, class) = classify(&error);
     StoreError::new(kind, operation, error.to_string()).with_class(class).with_source(error)
 }
 
-/// One error for every call of a group.
+/// One error for all calls of a group.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupError {
     kind: StoreErrorKind,
@@ -55,26 +55,26 @@ impl GroupError {
         Self { kind, class, detail: error.to_string(), source: Some(Arc::new(error)) }
     }
 
-    /// Nobody knows what is kept of the group.
+    /// It is unknown whether the group is kept.
     pub(crate) fn unknown(error: rusqlite::Error) -> Self {
-        let detail = format!("the commit failed in a way that leaves open whether it is on the disk: {error}");
-        // Nobody knows more of a commit that met a full disk, but what to do about it is known.
+        let detail = format!("the commit failed, and it is unknown whether it is on the disk: {error}");
+        // Whether this commit is kept is unknown too, but the remedy is known.
         let is_full = error.sqlite_error_code() == Some(ErrorCode::DiskFull);
         let kind = if is_full { StoreErrorKind::Full } else { StoreErrorKind::UnknownCommit };
         let class = RetryClass::Unknown;
         Self { kind, class, detail, source: Some(Arc::new(error)) }
     }
 
-    /// SQLite rolled the transaction back by itself, and nobody said so.
+    /// SQLite rolled the transaction back by itself, without an error.
     pub(crate) fn rolled_back_by_sqlite() -> Self {
         let detail = "SQLite rolled the transaction back by itself".to_owned();
         Self { kind: StoreErrorKind::Unavailable, class: RetryClass::Transient, detail, source: None }
     }
 
-    /// What is written goes into a file that nobody finds again.
+    /// The store would write into a file that the next process does not find.
     pub(crate) fn file_moved(path: &Path) -> Self {
         let detail = format!(
-            "{} was deleted, moved or replaced while it was open, so that nothing can be kept; end the process, put the file \
+            "{} was deleted, moved or replaced while it was open, so no write can be kept; end the process, put the file \
              back, and start again",
             path.display()
         );
@@ -101,16 +101,16 @@ impl GroupError {
     }
 }
 
-/// What went wrong when the file was opened: one sentence that names the file and says what to do.
+/// An error when the file is opened: one sentence that names the file and says what to do.
 pub(crate) fn open_error(path: &Path, error: rusqlite::Error) -> StoreError {
     let path = path.display();
     let (kind, detail) = match error.sqlite_error_code() {
         Some(ErrorCode::NotADatabase) => {
-            (StoreErrorKind::NotAStore, format!("{path} is no SQLite database; name another file"))
+            (StoreErrorKind::NotAStore, format!("{path} is not a SQLite database; name another file"))
         }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => (
             StoreErrorKind::NotWritable,
-            format!("{path} cannot be opened for writing ({error}); check the rights of the file and its folder"),
+            format!("{path} cannot be opened for writing ({error}); check the permissions of the file and its folder"),
         ),
         Some(ErrorCode::DiskFull) => (StoreErrorKind::Full, format!("the disk of {path} is full; make room")),
         _ => {
@@ -130,9 +130,9 @@ pub(crate) fn closed(operation: &'static str) -> StoreError {
     StoreError::new(StoreErrorKind::Unavailable, operation, "the store is closed").with_class(RetryClass::Permanent)
 }
 
-/// A thread that could not be started.
+/// A thread could not be started.
 pub(crate) fn no_thread(error: std::io::Error) -> StoreError {
-    StoreError::new(StoreErrorKind::Unavailable, "open", format!("no thread could be started: {error}"))
+    StoreError::new(StoreErrorKind::Unavailable, "open", format!("a thread could not be started: {error}"))
         .with_source(error)
 }
 
@@ -141,12 +141,12 @@ pub(crate) fn writer_ended(operation: &'static str) -> StoreError {
     StoreError::new(StoreErrorKind::UnknownCommit, operation, "the writer thread ended before it answered")
 }
 
-/// A read that did not come to its end.
+/// A read that did not end.
 pub(crate) fn read_failed(operation: &'static str) -> StoreError {
     StoreError::new(StoreErrorKind::Other, operation, "the read panicked, or the store was closed meanwhile")
 }
 
-/// What a panic said.
+/// The text of a panic.
 pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a text")
@@ -170,9 +170,9 @@ fn classify_code(code: ErrorCode) -> (StoreErrorKind, RetryClass) {
         ErrorCode::SystemIoFailure | ErrorCode::OutOfMemory | ErrorCode::OperationInterrupted => {
             (StoreErrorKind::Unavailable, RetryClass::Transient)
         }
-        // Of the store's own statements: an id that is used, for example.
+        // An error of the store's own statements: an id that is used, for example.
         ErrorCode::ConstraintViolation => (StoreErrorKind::Misuse, RetryClass::Permanent),
-        // Somebody may make room while the program runs, so it is worth another try.
+        // An operator may make room while the program runs, so another try is worth it.
         ErrorCode::DiskFull => (StoreErrorKind::Full, RetryClass::Transient),
         ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen => {
             (StoreErrorKind::NotWritable, RetryClass::Permanent)

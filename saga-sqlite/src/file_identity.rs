@@ -1,11 +1,11 @@
-//! Whether the file that was opened is still the one under its name.
+//! Whether the opened file is still the one at its path.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::GroupError;
 
-/// The file as it was when it was opened. SQLite goes on writing into one that was deleted, and all of it is gone when
-/// the process ends.
+/// The identity of the opened file. SQLite would go on writing into a deleted file, and all of that is gone when the
+/// process ends.
 #[derive(Debug)]
 pub(crate) struct FileIdentity {
     path: PathBuf,
@@ -19,9 +19,9 @@ impl FileIdentity {
         Self { path: path.to_owned(), identity: identity(path) }
     }
 
-    /// What to answer where the file is not there any more, or is another one.
+    /// The error if the file is gone or replaced.
     pub(crate) fn lost_file(&self) -> Option<GroupError> {
-        // A file without an identity is on a system that does not give any.
+        // Some systems give a file no identity.
         let is_same = self.identity.is_none() || identity(&self.path) == self.identity;
         (!is_same).then(|| GroupError::file_moved(&self.path))
     }

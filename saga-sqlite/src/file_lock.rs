@@ -1,4 +1,4 @@
-//! One process works on a file: it holds a lock on the file beside it for its life.
+//! The lock that lets one process work on a file: a lock on the file beside it.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -14,18 +14,18 @@ use crate::clock::Clock;
 use crate::error::misuse;
 use crate::options::SqliteOptions;
 
-/// How often a waiting process looks whether the lock is free.
+/// How often a waiting process checks whether the lock is free.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// A lock file holds a process id and nothing else.
 const LOCK_FILE_BYTES_MAX: u64 = 32;
 
-/// The files that this process has open. The lock of the system would make a process wait for itself.
+/// The files that this process has open. With the system's lock alone, a process would wait for itself.
 static OPEN_FILES: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::default);
 
-/// The lock on a file. Dropping it, or the end of the process, however it comes, frees the file.
+/// The lock on a file. It is released when it is dropped, or when the process ends in any way.
 #[derive(Debug)]
 pub(crate) struct FileLock {
-    // The fields are dropped in this order: when the place is free, so is the lock.
+    // The fields are dropped in this order: the system's lock is free before the entry is.
     _file: File,
     _place: OpenFile,
 }
@@ -34,7 +34,7 @@ pub(crate) struct FileLock {
 struct OpenFile(PathBuf);
 
 impl FileLock {
-    /// Takes the lock, and waits for it as long as the options say. `given_up` tells that nobody waits for it any more.
+    /// Takes the lock, and waits for it as long as the options say. `given_up` says that the caller of `open` is gone.
     pub(crate) fn take(
         options: &SqliteOptions,
         clock: &Clock,
@@ -44,11 +44,11 @@ impl FileLock {
         let mut file = open(&path)?;
         let place = OpenFile::take(&path, &options.path)?;
         let began = clock.elapsed();
-        let mut told = false;
+        let mut is_reported = false;
         while !try_lock(&file, &path)? {
-            if !told {
+            if !is_reported {
                 report_wait(options, owner(&mut file));
-                told = true;
+                is_reported = true;
             }
             if clock.elapsed().saturating_sub(began) >= options.wait_for_lock || given_up() {
                 return Err(held_by_other(&options.path, owner(&mut file)));
@@ -80,7 +80,7 @@ impl Drop for OpenFile {
     }
 }
 
-/// `orders.db` is locked by `orders.db.lock`, whatever link leads to it.
+/// `orders.db` is locked by `orders.db.lock`, also when it is opened through a link.
 fn lock_path(path: &Path) -> PathBuf {
     let mut name = OsString::from(path.canonicalize().unwrap_or_else(|_| path.to_path_buf()));
     name.push(".lock");
@@ -89,8 +89,10 @@ fn lock_path(path: &Path) -> PathBuf {
 
 fn open(path: &Path) -> Result<File, StoreError> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(|error| {
-        let detail =
-            format!("the lock file {} cannot be written ({error}); check the folder and its rights", path.display());
+        let detail = format!(
+            "the lock file {} cannot be written ({error}); check the permissions of the folder",
+            path.display()
+        );
         StoreError::new(StoreErrorKind::NotWritable, "open", detail).with_source(error)
     })
 }
@@ -100,7 +102,7 @@ fn try_lock(file: &File, path: &Path) -> Result<bool, StoreError> {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
         Err(TryLockError::Error(error)) => {
-            let detail = format!("{} cannot be locked ({error}); use a disk that knows file locks", path.display());
+            let detail = format!("{} cannot be locked ({error}); use a file system with file locks", path.display());
             Err(StoreError::new(StoreErrorKind::NotWritable, "open", detail).with_source(error))
         }
     }
@@ -108,20 +110,21 @@ fn try_lock(file: &File, path: &Path) -> Result<bool, StoreError> {
 
 fn report_wait(options: &SqliteOptions, owner: Option<u32>) {
     let path = options.path.display();
-    tracing::info!(%path, owner, "another process works on the file; waiting for it to end");
-    if let Some(told) = &options.on_wait {
-        told(&options.path);
+    tracing::info!(%path, owner, "waiting for the file lock: another process works on the file");
+    if let Some(on_wait) = &options.on_wait {
+        on_wait(&options.path);
     }
 }
 
 fn held_by_other(path: &Path, owner: Option<u32>) -> StoreError {
     let path = path.display();
-    let who = owner.map_or_else(|| "another process".to_owned(), |id| format!("process {id}"));
-    let detail = format!("{who} works on {path}; wait for it to end, or open the file read only");
+    let holder = owner.map_or_else(|| "another process".to_owned(), |id| format!("process {id}"));
+    let detail = format!("{holder} works on {path}; wait for it to end, or open the file read only");
     StoreError::new(StoreErrorKind::Unavailable, "open", detail).with_class(RetryClass::Transient)
 }
 
-/// Who holds the lock, for the message. The lock itself is the system's, so a file that says nothing harms nobody.
+/// The process that holds the lock, for the message. The lock is the system's, so the content of the file is not needed
+/// for it.
 fn owner(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.rewind().ok()?;
@@ -133,6 +136,6 @@ fn note_owner(file: &mut File) {
     let id = std::process::id().to_string();
     let noted = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(id.as_bytes()));
     if let Err(error) = noted {
-        tracing::debug!(%error, "the process id could not be noted in the lock file");
+        tracing::debug!(%error, "process id not written to the lock file");
     }
 }

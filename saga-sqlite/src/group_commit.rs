@@ -1,4 +1,4 @@
-//! One group of jobs in one transaction, and what to do when it fails.
+//! Runs one group of jobs in one transaction, and recovers when it fails.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use crate::job::{BoxedJob, Completion, JobFlow};
 use crate::queue::Queue;
 use crate::session::Session;
 
-/// How often a commit that met a lock is tried again. Each try waits for SQLite's busy time-out itself.
+/// How often a commit that met a lock is tried again. Each try waits for SQLite's busy timeout itself.
 const COMMIT_TRIES: u32 = 5;
 
-/// How large a group gets.
+/// The limits of a group.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) jobs_max: usize,
@@ -27,25 +27,25 @@ pub(crate) enum ConnectionHealth {
     Broken,
 }
 
-/// How a transaction ended.
+/// The outcome of a transaction.
 enum GroupOutcome {
     Committed,
-    /// It was rolled back because of this job, which has an answer of its own unless there is an error here.
+    /// It was rolled back because of this job. The job has an answer of its own unless there is an error here.
     JobFailed {
         index: usize,
         flow: JobFlow,
         error: Option<GroupError>,
     },
-    /// It certainly did not commit, and nobody knows which job is to blame.
+    /// It certainly did not commit, and the job to blame is unknown.
     Refused(GroupError),
-    /// It was not even begun.
+    /// It did not begin.
     NotBegun(GroupError),
     /// It may have committed.
     Unknown(GroupError),
 }
 
-/// Works off these jobs: together if that goes well, in smaller groups if not. More that wait in `queue` may join the
-/// first transaction.
+/// Runs these jobs: together, and in smaller groups if that fails. More jobs that wait in `queue` may join the first
+/// transaction.
 pub(crate) fn run_groups(
     session: &mut Session,
     jobs: Vec<BoxedJob>,
@@ -101,9 +101,9 @@ fn run_group(
     loop {
         while let Some(job) = jobs.get_mut(index) {
             let flow = job.run(session);
-            // SQLite ends a transaction by itself when the disk is full, when it is interrupted, and so on.
+            // SQLite ends a transaction by itself, for example when the disk is full or a statement is interrupted.
             let was_lost = session.conn.is_autocommit();
-            // The authorizer lets nobody come as far as the commit hook.
+            // The authorizer stops foreign SQL before it reaches the commit hook.
             session.was_tampered |= was_lost && session.authorizer.tried_to_end_transaction();
             if flow != JobFlow::Continue || was_lost {
                 roll_back(session);
@@ -134,7 +134,7 @@ fn commit(session: &mut Session, jobs: usize) -> GroupOutcome {
     }
     session.authorizer.allow_commit(false);
     let Err(error) = committed else {
-        // What is answered as committed is in the file that the next process opens.
+        // A commit is answered only if the next process will open the same file.
         if let Some(error) = session.shared.file_identity.lost_file() {
             return GroupOutcome::NotBegun(error);
         }
@@ -148,10 +148,10 @@ fn commit(session: &mut Session, jobs: usize) -> GroupOutcome {
         GroupOutcome::Refused(GroupError::definite(error))
     } else {
         if has_code(&error, ErrorCode::DiskFull) {
-            // Each attempt meets it until there is room, which those who wait say once.
-            tracing::debug!(%error, jobs, "a commit found no room on the disk");
+            // Each attempt fails until there is room; the callers that wait report it once.
+            tracing::debug!(%error, jobs, "commit failed: disk full");
         } else {
-            tracing::error!(%error, jobs, "a commit failed, and whether it is on the disk is not known");
+            tracing::error!(%error, jobs, "commit outcome unknown");
         }
         GroupOutcome::Unknown(GroupError::unknown(error))
     }
@@ -169,13 +169,13 @@ fn roll_back(session: &mut Session) {
         return;
     }
     if let Err(error) = session.conn.execute_batch("ROLLBACK") {
-        tracing::error!(%error, "a rollback failed");
+        tracing::error!(%error, "rollback failed");
     }
 }
 
-fn complete_all(jobs: Vec<BoxedJob>, fate: Completion<'_>) {
+fn complete_all(jobs: Vec<BoxedJob>, completion: Completion<'_>) {
     for job in jobs {
-        job.complete(fate);
+        job.complete(completion);
     }
 }
 
@@ -190,7 +190,7 @@ mod tests {
 
     use crate::store::SqliteStore;
 
-    /// Writes through a store job, which is answered by the store's own errors.
+    /// Writes through a job of the store, which returns the store's own errors.
     async fn fill(store: &SqliteStore, id: i64) -> Result<(), StoreError> {
         store
             .call("fill", move |session| {

@@ -1,11 +1,11 @@
-//! Handing out ids: a counter in memory over blocks that were taken from the file, so that no id comes twice.
+//! Ids: a counter in memory over blocks that are reserved in the file, so that no id is given twice.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use rusqlite::Connection;
 
-/// How many ids one write to the file covers. What is not used when the process ends is lost.
+/// How many ids one write to the file reserves. Unused ids are lost when the process ends.
 const BLOCK: i64 = 1 << 24;
 
 /// The ids that this process may still hand out.
@@ -17,7 +17,7 @@ impl IdCounter {
         Self(Mutex::new(block))
     }
 
-    /// The next `count` ids; nothing when the block is used up.
+    /// The next `count` ids. `None` when the block is used up.
     pub(crate) fn take(&self, count: u32) -> Option<Range<i64>> {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let end = left.start.checked_add(i64::from(count)).filter(|end| *end <= left.end)?;
@@ -32,7 +32,7 @@ impl IdCounter {
         left.end - left.start < BLOCK / 2
     }
 
-    /// Adds a block that was fetched. Blocks follow each other, since one process fetches them all.
+    /// Adds a fetched block. Blocks are consecutive, since one process fetches them all.
     pub(crate) fn add(&self, block: &Range<i64>) {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if block.start > left.end {
@@ -42,12 +42,12 @@ impl IdCounter {
     }
 }
 
-/// Takes a block from the file. It is ours when the transaction commits.
+/// Reserves a block in the file. It is valid when the transaction commits.
 pub(crate) fn fetch(conn: &Connection) -> rusqlite::Result<Range<i64>> {
     let end: i64 = conn
         .prepare_cached("UPDATE saga_ids SET handed_out = handed_out + ?1 RETURNING handed_out")?
         .query_row([BLOCK], |row| row.get(0))?;
-    // `handed_out` is the highest id that was handed out, so the first of this block lies one above the last of the one before.
+    // `handed_out` is the highest id that was handed out, so this block begins one above the end of the last block.
     Ok(end - BLOCK + 1..end + 1)
 }
 
@@ -63,7 +63,7 @@ mod tests {
         assert!(ids.is_low());
         ids.add(&(4..8));
         assert_eq!(ids.take(3), Some(3..6));
-        // A block was lost in between, because nobody waited for it.
+        // A block between them was lost, because its caller was gone.
         ids.add(&(20..30));
         assert_eq!(ids.take(2), Some(20..22));
     }

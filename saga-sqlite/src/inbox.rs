@@ -1,4 +1,4 @@
-//! What arrived.
+//! Received messages.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::rows::{self, FromRow, id_bytes};
 use crate::session::Session;
 use crate::store::SqliteStore;
 
-/// What a row of `saga_work` that keeps a message has in the place of a definition: no definition has this number.
+/// The definition number of a row of `saga_work` that keeps a message. No definition has this number.
 pub(crate) const MESSAGES: i64 = 0;
 
 #[async_trait]
@@ -65,7 +65,7 @@ fn receive(session: &mut Session, received: &NewReceived, now: Timestamp) -> rus
     Ok(true)
 }
 
-/// Keeps a message that is handed in again, whether or not its id was received before.
+/// Inserts a message again, whether or not its id was received before.
 pub(crate) fn receive_again(
     session: &Session,
     work: WorkId,
@@ -98,11 +98,11 @@ fn insert_message(
 fn claim(session: &mut Session, lease: Lease, limit: usize) -> rusqlite::Result<ClaimedMessages> {
     let now = session.now();
     let mut claimed = ClaimedMessages { now, ..ClaimedMessages::default() };
-    // One more than asked for, so that it is known whether another one waits.
+    // One more than asked for, to know whether another row waits.
     let found = candidates(session, &[MESSAGES], now, limit.saturating_add(1), true)?;
     let until = plus(now, lease.ttl).0;
     for candidate in found.iter().take(limit) {
-        // Only a lease that nobody gave back is still written on a free row: its owner vanished.
+        // Only a lease that its owner did not release is still on a free row: that owner vanished.
         let message = session
             .conn
             .prepare_cached(

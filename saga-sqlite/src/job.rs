@@ -1,4 +1,4 @@
-//! What the writer thread is given to do.
+//! Jobs for the writer thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,33 +10,33 @@ use crate::session::Session;
 
 /// One call, which shares its commit with others.
 ///
-/// A job may run several times, each time from its start in a new transaction; only the answer of the run that was
-/// committed counts. The job keeps its answer until then.
+/// A job may run several times, each time from its start in a new transaction. Only the answer of the committed run
+/// counts; the job keeps its answer until then.
 pub(crate) trait Job: Send {
-    /// Works in the transaction that is open.
+    /// Works in the open transaction.
     fn run(&mut self, session: &mut Session) -> JobFlow;
 
-    /// Tells the caller what became of the job.
-    fn complete(self: Box<Self>, fate: Completion<'_>);
+    /// Answers the caller.
+    fn complete(self: Box<Self>, completion: Completion<'_>);
 }
 
 pub(crate) type BoxedJob = Box<dyn Job>;
 
-/// How the group goes on behind a job.
+/// How the group continues after a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JobFlow {
-    /// With the next one. The job has an answer, good or bad, and left the transaction as it should.
+    /// With the next job. This job has an answer, success or error, and left the transaction in order.
     Continue,
-    /// Not: the transaction may hold half of the job. It is rolled back, and the job runs once more, alone.
+    /// The transaction may hold half of the job. It is rolled back, and the job runs again, alone.
     RetryAlone,
-    /// Not: the transaction is rolled back, and the job has failed for good.
+    /// The transaction is rolled back, and the job has failed for good.
     Fail,
 }
 
-/// What became of a job.
+/// The end of a job.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Completion<'a> {
-    /// What its last run answered stands.
+    /// The answer of its last run is valid.
     Answered,
     /// The group failed.
     Failed(&'a GroupError),
@@ -44,7 +44,7 @@ pub(crate) enum Completion<'a> {
 
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
-/// A job that is one function, which checks before it writes.
+/// A job that is one function. The function checks before it writes.
 pub(crate) struct Call<T, F> {
     operation: &'static str,
     function: F,
@@ -80,23 +80,23 @@ where
         flow
     }
 
-    fn complete(self: Box<Self>, fate: Completion<'_>) {
+    fn complete(self: Box<Self>, completion: Completion<'_>) {
         let Self { operation, function, answer, reply } = *self;
         drop_callers_value(function);
-        let answer = match fate {
+        let answer = match completion {
             Completion::Failed(error) => Err(error.error(operation)),
             Completion::Answered => answer.unwrap_or_else(|| Err(unanswered(operation))),
         };
-        // A caller who went away does not want to know.
+        // The caller may have dropped its future.
         _ = reply.send(answer);
     }
 }
 
-/// Drops what a caller gave, before the caller is answered: then nothing of it is left with the store. It may be the
-/// user's, and may panic.
+/// Drops the caller's values before the caller is answered, so that the store keeps nothing of them. They may be the
+/// user's, and their drop may panic.
 pub(crate) fn drop_callers_value<T>(given: T) {
     if catch_unwind(AssertUnwindSafe(|| drop(given))).is_err() {
-        tracing::error!("a value panicked when it was dropped on the writer thread");
+        tracing::error!("drop of a caller's value panicked on the writer thread");
     }
 }
 
@@ -104,7 +104,11 @@ pub(crate) fn panicked(operation: &'static str, panic: &(dyn std::any::Any + Sen
     StoreError::new(StoreErrorKind::Other, operation, format!("panicked on the writer thread: {}", panic_text(panic)))
 }
 
-/// A job that is settled as answered was run before; this only says so if that is ever wrong.
+/// A job is answered only after a run; this error reports a bug in the writer.
 pub(crate) fn unanswered(operation: &'static str) -> StoreError {
-    StoreError::new(StoreErrorKind::Other, operation, "the writer settled a call that it had not run")
+    StoreError::new(
+        StoreErrorKind::Other,
+        operation,
+        "the writer answered a call that it had not run, which is a bug of the store",
+    )
 }

@@ -9,13 +9,13 @@ use crate::job::BoxedJob;
 use crate::queue::Queue;
 use crate::shared::Shared;
 
-/// Something to be read. It sends its answer itself.
+/// A read. It sends its answer itself.
 pub(crate) type ReadJob = Box<dyn FnOnce(&mut Connection) + Send>;
 
 /// An open file: its state, and the queues to its threads.
 pub(crate) type Opened = (Arc<Shared>, Arc<JobQueues>);
 
-/// What waits for the threads of a store.
+/// The queues to the threads of a store.
 pub(crate) struct JobQueues {
     pub(crate) writes: Queue<BoxedJob>,
     pub(crate) reads: Queue<ReadJob>,

@@ -1,25 +1,29 @@
 //! The SQLite store of the saga runtime: one file, one writer thread, group commit.
 //!
-//! - **One process works on a file.** It holds a lock on `<file>.lock` for its life. A second one waits for it, and says
-//!   so, or opens the file [read only](SqliteStore::read_only). What a dead process had leased is free at once.
-//! - **One thread writes.** It takes what waits, runs it in one transaction, commits, and answers everybody: with many
-//!   sagas in flight, one flush of the disk carries many steps. Its statements are cached, and nothing hops between threads.
+//! - **One process works on a file.** It holds a lock on `<file>.lock` for its life. A second process waits for the
+//!   lock, and reports that it waits, or opens the file [read only](SqliteStore::read_only). The leases of a dead
+//!   process are free at once.
+//! - **One thread writes.** It takes the calls that wait, runs them in one transaction, commits, and answers all of
+//!   them: with many sagas in flight, one flush of the disk carries many steps. Its statements are cached, and no call
+//!   moves between threads.
 //! - **Durable by default**: the file is in WAL mode with `synchronous=FULL`, see [`Synchronous`].
-//! - **Your tables may live in the same file**: steps take a `&mut rusqlite::Connection`, and
-//!   [`SqliteStore::write`] and [`SqliteStore::read`] are for the rest of the application. The runtime's own tables begin
-//!   with `saga_`.
+//! - **Your tables can live in the same file**: steps take a `&mut rusqlite::Connection`, and [`SqliteStore::write`]
+//!   and [`SqliteStore::read`] are for the rest of the application. The names of the runtime's own tables begin with
+//!   `saga_`.
 //!
 //! # What a step may do with its connection
-//! A transactional step runs on the writer thread, inside the tokio runtime of whoever started the engine, in a
-//! transaction that it shares with others, behind a savepoint of its own.
-//! - It reads and writes as it likes. A nested transaction is a savepoint: `conn.savepoint()`.
-//! - It does not end the transaction: `COMMIT` and `ROLLBACK` are refused, and what was tried is reported.
-//! - It changes nothing of the connection: no `ATTACH`, no `PRAGMA` that sets something, no hooks, no time-outs.
-//! - It does not wait for anything slow: nothing else is written meanwhile. A statement is interrupted at the step's time
-//!   limit, and a future that is still pending then is dropped; code that blocks the thread cannot be stopped.
-//! - It spawns no task that should see its writes: `tokio::spawn` outlives the transaction, and has no connection.
-//! - It may run several times and commits once, so it touches nothing but its connection.
-//! - Times that SQLite tells (`unixepoch()`) are those of the statement.
+//! A transactional step runs on the writer thread, inside the tokio runtime in which the engine was started, in a
+//! transaction that it shares with other steps, behind a savepoint of its own.
+//! - It may read and write. A nested transaction is a savepoint: `conn.savepoint()`.
+//! - It must not end the transaction: `COMMIT` and `ROLLBACK` are refused, and the attempt is reported.
+//! - It must not change the connection: no `ATTACH`, no `PRAGMA` that sets a value, no hooks, no timeouts.
+//! - It must not wait for anything slow, because no other call is written meanwhile. A statement is interrupted at the
+//!   step's time limit, and a future that is still pending then is dropped; code that blocks the thread cannot be
+//!   stopped.
+//! - It must not spawn a task that should see its writes: `tokio::spawn` outlives the transaction and has no
+//!   connection.
+//! - It may run several times and commits once, so it must have no effect outside its connection.
+//! - SQLite's times (`unixepoch()`) are those of the statement.
 
 mod application;
 mod authorizer;

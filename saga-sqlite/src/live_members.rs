@@ -8,7 +8,7 @@ use saga_core::store::{MemberId, Timestamp};
 
 use crate::clock::plus;
 
-/// The members and until when they live. The dead need no entry.
+/// The members, and until when each is alive. A dead member needs no entry.
 #[derive(Debug, Default)]
 pub(crate) struct LiveMembers(Mutex<HashMap<MemberId, Timestamp>>);
 

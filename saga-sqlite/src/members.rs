@@ -1,4 +1,4 @@
-//! Who is alive. One process works on a file, so the members live in its memory and none outlives it.
+//! The members. One process works on a file, so the members live in its memory and none outlives it.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ impl Members for SqliteStore {
         .await
     }
 
-    async fn beat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
+    async fn heartbeat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
         Ok(self.shared().members.beat(member, ttl, self.now()))
     }
 

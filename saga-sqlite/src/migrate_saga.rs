@@ -1,4 +1,4 @@
-//! Sagas that move from one version of a definition to another.
+//! The migration of a saga to another version of its definition.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use crate::session::Session;
 
 const OPERATION: &str = "migrate";
 
-/// Moves a saga. All that could be in the way is looked at before anything is written.
+/// Migrates a saga. All conditions are checked before anything is written.
 pub(crate) fn migrate(session: &mut Session, moved: &SagaMigration) -> Result<Applied, Failure> {
     let now = session.now();
     if let Some(work) = leased_row(session, moved, now)? {
@@ -53,7 +53,7 @@ pub(crate) fn migrate(session: &mut Session, moved: &SagaMigration) -> Result<Ap
     Ok(Ok(()))
 }
 
-/// A row of the saga that somebody has.
+/// A row of the saga that a living member has leased.
 fn leased_row(session: &Session, moved: &SagaMigration, now: Timestamp) -> rusqlite::Result<Option<WorkId>> {
     let mut statement = session.conn.prepare_cached(
         "SELECT id, owner FROM saga_work WHERE saga = ?1 AND owner IS NOT NULL AND leased_until > ?2 ORDER BY id",
@@ -91,7 +91,7 @@ fn has_record(conn: &Connection, moved: &SagaMigration, step: &StepId) -> rusqli
     Ok(found.is_some())
 }
 
-/// In two passes, since a record may get the name that another one gives up.
+/// In two passes, since a record may get the name that another record had.
 fn rewrite_records(conn: &Connection, moved: &SagaMigration) -> rusqlite::Result<()> {
     let mut rename =
         conn.prepare_cached("UPDATE saga_records SET step = ?4 WHERE tenant = ?1 AND key = ?2 AND step = ?3")?;

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use saga_core::store::{StoreError, StoreErrorKind};
 
-/// When a commit is on the disk.
+/// When a commit is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Synchronous {
-    /// Before it is acknowledged: it survives a power loss.
+    /// When it is acknowledged: it survives a power loss.
     #[default]
     Full,
-    /// At the next checkpoint: it survives the end of the process, and a power loss may take the last ones back.
+    /// At the next checkpoint: it survives the end of the process, and a power loss may undo the last commits.
     Normal,
 }
 
@@ -60,10 +60,10 @@ impl SqliteOptions {
         }
     }
 
-    /// The options that a URL stands for: `sqlite:orders.db`, or `sqlite:///var/lib/shop/orders.db`.
+    /// The options that a URL names: `sqlite:orders.db`, or `sqlite:///var/lib/shop/orders.db`.
     ///
     /// # Errors
-    /// When the URL has another scheme, or no path. The error does not repeat more of the URL than its scheme.
+    /// When the URL has another scheme, or no path. Of the URL, the error repeats only the scheme.
     pub fn from_url(url: &str) -> Result<Self, StoreError> {
         let refused = |problem: String| {
             let detail = format!("{problem}; write sqlite:PATH, for example sqlite:orders.db");
@@ -71,69 +71,70 @@ impl SqliteOptions {
         };
         let path = match url.split_once(':') {
             Some(("sqlite", path)) => path.strip_prefix("//").unwrap_or(path),
-            Some((scheme, _)) => return Err(refused(format!("{scheme:?} is no scheme of the SQLite store"))),
+            Some((scheme, _)) => return Err(refused(format!("{scheme:?} is not the scheme of the SQLite store"))),
             None => return Err(refused("the store's URL has no scheme".to_owned())),
         };
         if path.is_empty() { Err(refused("the store's URL has no path".to_owned())) } else { Ok(Self::new(path)) }
     }
 
-    /// When a commit is on the disk. By default before it is acknowledged.
+    /// When a commit is durable. The default is [`Synchronous::Full`].
     #[must_use]
     pub fn synchronous(mut self, synchronous: Synchronous) -> Self {
         self.synchronous = synchronous;
         self
     }
 
-    /// How long the writer waits for a connection of yours that holds SQLite's own write lock. By default 5 seconds.
+    /// How long the writer waits for another connection of the application that holds SQLite's write lock. The default
+    /// is 5 seconds.
     #[must_use]
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout;
         self
     }
 
-    /// The most calls that share one commit, at least 1. By default 256.
+    /// The most calls that share one commit, at least 1. The default is 256.
     #[must_use]
     pub fn group_jobs_max(mut self, jobs: usize) -> Self {
         self.group_jobs_max = jobs.max(1);
         self
     }
 
-    /// How long the writer goes on taking calls before it commits. By default 10 milliseconds.
+    /// How long the writer takes further calls before it commits. The default is 10 milliseconds.
     #[must_use]
     pub fn group_time_max(mut self, time: Duration) -> Self {
         self.group_time_max = time;
         self
     }
 
-    /// How many threads read, at least 1. By default 2.
+    /// The number of reader threads, at least 1. The default is 2.
     #[must_use]
     pub fn readers(mut self, readers: usize) -> Self {
         self.readers = readers.max(1);
         self
     }
 
-    /// How long what is given to [`write`](crate::SqliteStore::write) may take. By default 30 seconds.
+    /// The time limit of a closure that is given to [`write`](crate::SqliteStore::write). The default is 30 seconds.
     #[must_use]
     pub fn write_time_max(mut self, time: Duration) -> Self {
         self.write_time_max = time;
         self
     }
 
-    /// How long to wait for another process that works on the file. By default for as long as it takes.
+    /// How long to wait for another process that works on the file. The default is without a limit.
     #[must_use]
     pub fn wait_for_lock(mut self, wait: Duration) -> Self {
         self.wait_for_lock = wait;
         self
     }
 
-    /// Called once, with the file's path, when another process works on the file and this one begins to wait.
+    /// Called once, with the file's path, when this process begins to wait for another process that works on the file.
     #[must_use]
-    pub fn on_wait(mut self, told: impl Fn(&Path) + Send + Sync + 'static) -> Self {
-        self.on_wait = Some(Arc::new(told));
+    pub fn on_wait(mut self, on_wait: impl Fn(&Path) + Send + Sync + 'static) -> Self {
+        self.on_wait = Some(Arc::new(on_wait));
         self
     }
 
-    /// The options with a path that does not depend on the folder that the process is in.
+    /// The options with an absolute path.
     pub(crate) fn resolved(mut self) -> Result<Self, StoreError> {
         let refused = |detail: String| StoreError::new(StoreErrorKind::NotAStore, "open", detail);
         if self.path.as_os_str() == ":memory:" {
@@ -141,11 +142,11 @@ impl SqliteOptions {
             return Err(refused(detail.to_owned()));
         }
         self.path = std::path::absolute(&self.path)
-            .map_err(|error| refused(format!("`{}` is no path of a file ({error})", self.path.display())))?;
+            .map_err(|error| refused(format!("`{}` is not a valid path ({error})", self.path.display())))?;
         Ok(self)
     }
 
-    /// Opens the file beside the process that works on it, to look only: whatever writes fails.
+    /// Opens the file for reading only, also while another process works on it. Calls that write fail.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
@@ -200,7 +201,7 @@ mod tests {
             assert!(error.to_string().contains(says), "{error}");
             assert!(!error.to_string().contains("hunter2"), "{error}");
         };
-        check("postgres://me:hunter2@db/shop", "\"postgres\" is no scheme");
+        check("postgres://me:hunter2@db/shop", "\"postgres\" is not the scheme");
         check("orders.db", "has no scheme");
         check("sqlite:", "has no path");
         check("sqlite://", "has no path");

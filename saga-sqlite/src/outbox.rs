@@ -1,4 +1,4 @@
-//! What leaves this service.
+//! The outbox.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -15,7 +15,7 @@ use crate::rows::{self, FromRow, id_bytes, signed};
 use crate::session::Session;
 use crate::store::SqliteStore;
 
-/// That a row `o` is due at the time `?2`, and its key is not parked.
+/// The condition that a row `o` is due at the time `?2` and its key is not parked.
 macro_rules! may_go {
     () => {
         "o.due_at <= ?2 AND NOT EXISTS (SELECT 1 FROM saga_parked k WHERE k.tenant = o.tenant AND k.aggregatetype = o.aggregatetype \
@@ -145,7 +145,7 @@ fn lease_lanes(session: &Session, lease: Lease, limit: usize) -> rusqlite::Resul
     let now = session.now();
     let conn = &session.conn;
     let mut leased = Vec::new();
-    // Nearly always there is nothing to send, or only little.
+    // Nearly always the outbox is empty, or almost.
     let is_empty =
         conn.prepare_cached("SELECT 1 FROM saga_outbox LIMIT 1")?.query_row((), |_| Ok(())).optional()?.is_none();
     if is_empty {
@@ -184,8 +184,8 @@ fn is_free(session: &Session, lane: u8, owner: MemberId, now: Timestamp) -> rusq
     Ok(held.is_none_or(|holder| holder == owner || !session.shared.members.is_alive(holder, now)))
 }
 
-/// Each ordering key keeps the places that its rows have in the order of the commits, so that no key is starved, and
-/// fills them by position.
+/// An ordering key keeps the places of its rows in the order of the commits, so that no key is starved, and fills them
+/// by position.
 fn read_lane(conn: &Connection, lane: LeasedLane, limit: usize, now: Timestamp) -> rusqlite::Result<Vec<OutboxRow>> {
     let is_held = conn
         .prepare_cached("SELECT 1 FROM saga_lanes WHERE lane = ?1 AND epoch = ?2")?
@@ -204,7 +204,7 @@ fn read_lane(conn: &Connection, lane: LeasedLane, limit: usize, now: Timestamp) 
     order.into_iter().map(|seq| statement.query_row([seq], OutboxRow::from_row)).collect()
 }
 
-/// The rows of a lane in the order in which they may be sent: at most `limit` of their numbers.
+/// The `seq` numbers of a lane's rows in sending order: at most `limit`.
 fn places(conn: &Connection, lane: u8, limit: usize, now: Timestamp) -> rusqlite::Result<Vec<i64>> {
     let sql = concat!(
         "SELECT o.seq, o.position, o.tenant, o.aggregatetype, o.aggregateid FROM saga_outbox o WHERE o.lane = ?1 AND ",

@@ -1,9 +1,9 @@
-//! A queue between callers and the threads that serve them.
+//! A queue from the callers to a thread.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What waits for a thread. Closed, it takes nothing more, and what waits is still served.
+/// The items that wait for a thread. A closed queue takes no new items; waiting items are still served.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     state: Mutex<State<T>>,
@@ -23,7 +23,7 @@ impl<T> Queue<T> {
         Self { state: Mutex::new(state), filled: Condvar::new() }
     }
 
-    /// Puts an item in; answers false, and drops it, when the queue is closed.
+    /// Adds an item; answers false, and drops the item, when the queue is closed.
     pub(crate) fn push(&self, item: T) -> bool {
         let mut state = self.lock();
         if state.is_closed {
@@ -38,7 +38,7 @@ impl<T> Queue<T> {
         true
     }
 
-    /// Moves at most `limit` items that wait to the end of `items`, without waiting; answers how many.
+    /// Moves at most `limit` waiting items to the end of `items`, without blocking; answers how many.
     pub(crate) fn take_waiting(&self, items: &mut Vec<T>, limit: usize) -> usize {
         let mut state = self.lock();
         let count = limit.min(state.waiting.len());
@@ -46,7 +46,7 @@ impl<T> Queue<T> {
         count
     }
 
-    /// Waits for an item; answers nothing when the queue is closed and empty.
+    /// Waits for an item. `None` when the queue is closed and empty.
     pub(crate) fn wait(&self) -> Option<T> {
         let mut state = self.lock();
         loop {

@@ -1,4 +1,4 @@
-//! A few threads that read, each on a connection of its own.
+//! The reader threads, each with a connection of its own.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::job_queues::JobQueues;
 use crate::shared::Shared;
 use crate::thread_role::{self, ThreadRole};
 
-/// The threads that read.
+/// The reader threads.
 pub(crate) struct Readers {
     queues: Arc<JobQueues>,
     threads: Vec<JoinHandle<()>>,
@@ -34,16 +34,16 @@ impl Readers {
         Ok(readers)
     }
 
-    /// Lets the threads finish what waits, and waits for them.
+    /// Lets the threads finish the reads that wait, and joins them.
     pub(crate) fn end(self) {
         self.queues.reads.close();
         for thread in self.threads {
-            // Its panics are caught, so that there is nothing to pass on.
+            // Its panics are caught, so the join has nothing to report.
             _ = thread.join();
         }
     }
 
-    /// Lets the threads finish what waits, and does not wait for them.
+    /// Lets the threads finish the reads that wait, without joining them.
     pub(crate) fn detach(self) {
         self.queues.reads.close();
     }
@@ -60,7 +60,7 @@ fn serve(queues: &JobQueues, mut conn: Connection) {
     thread_role::set(ThreadRole::Reader);
     while let Some(job) = queues.reads.wait() {
         if catch_unwind(AssertUnwindSafe(|| job(&mut conn))).is_err() {
-            tracing::error!("a read panicked on its thread");
+            tracing::error!("read panicked");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Step records, and writing what was decided outside a step transaction.
+//! Step records, and decisions outside a step transaction.
 
 use async_trait::async_trait;
 use rusqlite::OptionalExtension as _;
@@ -43,10 +43,11 @@ fn apply(session: &mut Session, change: &Changes) -> Result<Applied, Failure> {
     let now = session.now();
     match check(&session.conn, "record", change)? {
         Check::Missed(miss) => Ok(Err(miss)),
-        Check::Clear(standing) => match write(session, change, standing, now)? {
+        Check::Clear(progress) => match write(session, change, progress, now)? {
             Ok(()) => Ok(Ok(())),
-            // The check passed on the same rows: only a change that contradicts itself gets here, half written.
-            Err(met) => Err(Failure::Half(misuse("record", met))),
+            // The check passed on the same rows, so only a change that contradicts itself fails here, after a part of
+            // it was written.
+            Err(obstacle) => Err(Failure::Half(misuse("record", obstacle))),
         },
     }
 }

@@ -1,4 +1,4 @@
-//! Rows as values of the contract, and back.
+//! Rows as values of the contract.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(crate) trait FromRow: Sized {
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self>;
 }
 
-/// The columns that a [`SagaRow`] is read from, and where they come from. A condition follows.
+/// The columns of a [`SagaRow`], and their tables. A condition follows.
 macro_rules! select_sagas {
     ($condition:expr) => {
         concat!(
@@ -49,7 +49,7 @@ impl FromRow for SagaRow {
     }
 }
 
-/// The columns that a [`StepRecord`] is read from.
+/// The columns of a [`StepRecord`].
 macro_rules! select_records {
     ($condition:expr) => {
         concat!(
@@ -84,7 +84,7 @@ pub(crate) fn records_of(conn: &Connection, tenant: &str, key: &str) -> rusqlite
         .collect()
 }
 
-/// Without those of items, and of further undos.
+/// The records of a saga, without those of items and of repeated undos.
 pub(crate) fn records_of_steps(conn: &Connection, tenant: &str, key: &str) -> rusqlite::Result<Vec<StepRecord>> {
     conn.prepare_cached(select_records!(
         "WHERE tenant = ?1 AND key = ?2 AND (step NOT LIKE '%#%' OR step LIKE '%#0') ORDER BY position, step"
@@ -111,7 +111,7 @@ impl FromRow for WorkStatus {
     }
 }
 
-/// The three columns of a report, where there is one.
+/// The three columns of a progress report, if there is one.
 pub(crate) fn reported(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<Reported>> {
     if !is_set(row, index)? {
         return Ok(None);
@@ -146,12 +146,12 @@ pub(crate) fn message(row: &Row<'_>, index: usize) -> rusqlite::Result<Message> 
     Message::decode(bytes).map_err(|error| unreadable(index, error))
 }
 
-/// What travels beside a message's content.
+/// The headers of a message.
 pub(crate) fn headers(row: &Row<'_>, index: usize) -> rusqlite::Result<Headers> {
     Headers::decode(text(row, index)?).map_err(|error| unreadable(index, error))
 }
 
-/// Pairs of texts as one text: name and value by turns, each behind its length.
+/// Pairs of texts as one text: name and value by turns, each after its length.
 pub(crate) fn pairs_text(pairs: &[(String, String)]) -> String {
     let mut text = String::new();
     for part in pairs.iter().flat_map(|(name, value)| [name, value]) {
@@ -162,7 +162,7 @@ pub(crate) fn pairs_text(pairs: &[(String, String)]) -> String {
     text
 }
 
-/// What [`pairs_text`] wrote.
+/// Reads what [`pairs_text`] wrote.
 pub(crate) fn pairs(row: &Row<'_>, index: usize) -> rusqlite::Result<Vec<(String, String)>> {
     let mut rest = text(row, index)?;
     let mut next = || {
@@ -179,10 +179,10 @@ pub(crate) fn id_bytes(id: MessageId) -> [u8; 16] {
     id.0.into_bytes()
 }
 
-/// Reads a word that the contract knows.
+/// Parses a stored word of the contract.
 pub(crate) fn parsed<T>(row: &Row<'_>, index: usize, parse: impl Fn(&str) -> Option<T>) -> rusqlite::Result<T> {
     let word = text(row, index)?;
-    parse(word).ok_or_else(|| unreadable(index, format!("{word:?} is no word of this version")))
+    parse(word).ok_or_else(|| unreadable(index, format!("{word:?} is not a value of this version")))
 }
 
 pub(crate) fn text<'a>(row: &'a Row<'_>, index: usize) -> rusqlite::Result<&'a str> {
@@ -198,17 +198,17 @@ fn duration(row: &Row<'_>, index: usize) -> rusqlite::Result<Duration> {
     unsigned(row, index).map(Duration::from_micros)
 }
 
-/// Whether a column holds anything, without reading it.
+/// Whether a column is not NULL, without reading it.
 pub(crate) fn is_set(row: &Row<'_>, index: usize) -> rusqlite::Result<bool> {
     Ok(row.get_ref(index)? != ValueRef::Null)
 }
 
-/// A count or an epoch, as SQLite keeps it. None ever comes near the limit.
+/// A count or an epoch as SQLite's integer. None comes near the limit.
 pub(crate) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// How many rows to read, as SQLite counts them.
+/// A limit as SQLite's integer.
 pub(crate) fn limit(rows: usize) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
 }

@@ -9,31 +9,31 @@ use crate::rows::{self, FromRow, select_sagas};
 use crate::session::Session;
 use crate::work_rows::insert_work;
 
-/// What stands where a saga is advanced from.
+/// The progress of a saga before a change.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CurrentProgress {
     pub(crate) status: Status,
     pub(crate) version: u64,
-    /// Whether it is started by this transaction, and has no row there yet.
+    /// Whether this transaction starts the saga, so that it has no progress row yet.
     pub(crate) is_new: bool,
 }
 
-/// Where a saga stands.
+/// The progress of a saga.
 pub(crate) fn current_progress(
     conn: &Connection,
     operation: &'static str,
     saga: SagaId,
 ) -> Result<CurrentProgress, Failure> {
-    let standing = conn
+    let progress = conn
         .prepare_cached("SELECT status, version FROM saga_progress WHERE id = ?1")?
         .query_row([saga.0], |row| {
             Ok(CurrentProgress { status: rows::status(row, 0)?, version: rows::unsigned(row, 1)?, is_new: false })
         })
         .optional()?;
-    standing.ok_or_else(|| misuse(operation, format!("there is no saga {}", saga.0)).into())
+    progress.ok_or_else(|| misuse(operation, format!("there is no saga {}", saga.0)).into())
 }
 
-/// A saga that is known to exist.
+/// A saga that must exist.
 pub(crate) fn saga_by_id(conn: &Connection, saga: SagaId) -> rusqlite::Result<SagaRow> {
     conn.prepare_cached(select_sagas!("WHERE s.id = ?1"))?.query_row([saga.0], SagaRow::from_row)
 }
@@ -45,7 +45,7 @@ pub(crate) fn by_key(conn: &Connection, tenant: &Tenant, key: &Key) -> rusqlite:
         .optional()
 }
 
-/// Inserts what a saga is started with; answers false, and raises no error, when the key is taken.
+/// Inserts the immutable part of a saga; answers false, without an error, when the key is taken.
 pub(crate) fn insert_saga(
     conn: &Connection,
     saga: &NewSaga,
@@ -71,7 +71,7 @@ pub(crate) fn insert_saga(
     Ok(inserted == 1)
 }
 
-/// Inserts where a new saga stands.
+/// Inserts the progress of a new saga.
 pub(crate) fn insert_progress(
     conn: &Connection,
     id: SagaId,

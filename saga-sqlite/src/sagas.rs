@@ -43,9 +43,9 @@ impl Sagas for SqliteStore {
         .await
     }
 
-    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
+    async fn progress(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
         let ids = ids.to_vec();
-        self.query("standings", move |conn| {
+        self.query("progress", move |conn| {
             let mut statement = conn.prepare_cached("SELECT id, status, version FROM saga_progress WHERE id = ?1")?;
             let read = |row: &Row<'_>| {
                 let (status, version) = (rows::status(row, 1)?, rows::unsigned(row, 2)?);
@@ -75,8 +75,8 @@ impl Sagas for SqliteStore {
         .await
     }
 
-    async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
-        self.query("forgotten", move |conn| {
+    async fn orphaned(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
+        self.query("orphaned", move |conn| {
             conn.prepare_cached(
                 "SELECT id FROM saga_progress WHERE ended_at IS NULL AND status IN ('running', 'compensating') \
                  AND id NOT IN (SELECT saga FROM saga_work WHERE kind <> 'deadline') ORDER BY id LIMIT ?1",
@@ -87,9 +87,9 @@ impl Sagas for SqliteStore {
         .await
     }
 
-    async fn acts(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
+    async fn audit_log(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
         let filter = filter.clone();
-        self.query("acts", move |conn| {
+        self.query("audit_log", move |conn| {
             let act = |row: &Row<'_>| {
                 let (at, entry) = history_entry(row)?;
                 Ok(AuditRow { number: row.get(6)?, key: rows::key(row, 7)?, at, entry })
@@ -109,8 +109,8 @@ impl Sagas for SqliteStore {
 fn list(conn: &Connection, filter: &SagaFilter) -> rusqlite::Result<Vec<SagaRow>> {
     let after = filter.after.map_or(i64::MIN, |after| after.0);
     let status = filter.status.map(Status::as_str);
-    // Sagas that have not ended are few among many: an index leads to them. The others are read by id, for which the
-    // plus sign takes the tenant out of the planner's sight: sorting all of them for each page would be slower.
+    // Few sagas have not ended, and an index leads to them. All others are read by id: the plus sign hides the tenant
+    // from the planner, because sorting all sagas for each page would be slower.
     let sql = if filter.status.is_some_and(|status| !status.is_ended()) {
         select_sagas!(
             "WHERE p.ended_at IS NULL AND p.status = ?3 AND s.tenant = ?1 AND p.id > ?2 \

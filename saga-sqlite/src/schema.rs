@@ -1,4 +1,4 @@
-//! The runtime's tables, in numbered migrations that a table of the runtime's own keeps account of.
+//! The runtime's tables, in numbered migrations that the table `saga_migrations` records.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ struct Migration {
     sql: &'static str,
 }
 
-/// In the order of their numbers. One that was released never changes.
+/// In the order of their numbers. A released migration never changes.
 const MIGRATIONS: [Migration; 4] = [
     Migration { number: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") },
     Migration { number: 2, name: "shapes", sql: include_str!("../migrations/0002_shapes.sql") },
@@ -26,9 +26,9 @@ const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].number;
 const JOURNAL: &str = "CREATE TABLE IF NOT EXISTS saga_migrations (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT";
 
-/// Brings the file to the schema of this version, in one transaction.
+/// Brings the schema to this version, in one transaction.
 pub(crate) fn migrate(conn: &mut Connection, path: &Path, now: Timestamp) -> Result<(), StoreError> {
-    // A file that a newer version wrote is left as it is.
+    // A file of a newer version is left as it is.
     let found = version(conn).map_err(|error| open_error(path, error))?.unwrap_or(0);
     refuse_newer(path, found)?;
     if found == LATEST {
@@ -37,7 +37,7 @@ pub(crate) fn migrate(conn: &mut Connection, path: &Path, now: Timestamp) -> Res
     apply(conn, now).map_err(|error| open_error(path, error))
 }
 
-/// Refuses a file that is not of the schema of this version.
+/// Refuses a file with another schema version.
 pub(crate) fn require(conn: &Connection, path: &Path) -> Result<(), StoreError> {
     let found = version(conn).map_err(|error| open_error(path, error))?;
     let path_text = path.display();

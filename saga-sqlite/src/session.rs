@@ -1,4 +1,4 @@
-//! What a job works with on the writer thread.
+//! The state of the writer thread that a job works with.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::definition_numbers::DefinitionNumbers;
 use crate::shared::Shared;
 
-/// The writer's connection and what belongs to it.
+/// The writer's connection and its state.
 pub(crate) struct Session {
     pub(crate) conn: Connection,
     pub(crate) shared: Arc<Shared>,
@@ -23,7 +23,7 @@ pub(crate) struct Session {
     pub(crate) definitions: DefinitionNumbers,
     /// Members that hold, or held, a lease.
     pub(crate) owners: Vec<MemberId>,
-    /// Whether somebody got past what guards the connection, so that it is opened again.
+    /// Whether foreign SQL got past the authorizer, so that the connection must be opened again.
     pub(crate) was_tampered: bool,
     poller: Poller,
 }
@@ -46,29 +46,29 @@ impl Session {
         self.shared.clock.now()
     }
 
-    /// Remembers who was given a lease, so that a claim can look whether they still live.
+    /// Remembers the owner of a lease, so that a claim can check whether it is still alive.
     pub(crate) fn note_owner(&mut self, owner: MemberId) {
         if !self.owners.contains(&owner) {
             self.owners.push(owner);
         }
     }
 
-    /// Runs SQL that is not the store's own, and polls it on this thread. Nothing comes back when it took longer than
-    /// `limit` and was dropped, some time after its statements began to be interrupted.
+    /// Runs foreign SQL, and polls it on this thread. `None` if it took longer than `limit` and was dropped, a short
+    /// time after its statements began to be interrupted.
     pub(crate) fn run_guarded<'a, T>(
         &'a mut self,
         limit: Duration,
         run: impl AsyncFnOnce(&'a mut Connection) -> T,
     ) -> Option<T> {
-        let Self { conn, authorizer: guard, poller, shared, .. } = self;
+        let Self { conn, authorizer, poller, shared, .. } = self;
         let deadline = shared.clock.elapsed().checked_add(limit);
-        let _watch = ForeignSql::begin(guard, deadline);
+        let _watch = ForeignSql::begin(authorizer, deadline);
         let given_up = deadline.and_then(|deadline| deadline.checked_add(GRACE));
         let future = std::pin::pin!(run(conn));
         poller.poll(future, given_up)
     }
 
-    /// Takes back what was written since this savepoint, which stays.
+    /// Undoes the writes since this savepoint, which stays.
     pub(crate) fn roll_back_to(&mut self, savepoint: Savepoint) -> rusqlite::Result<()> {
         self.definitions.on_rollback();
         self.conn.prepare_cached(savepoint.roll_back)?.execute(())?;
@@ -87,7 +87,7 @@ impl Session {
     }
 }
 
-/// How long behind its deadline a future may still end by itself: its own timer is set to the same moment.
+/// How long after its deadline a future may still end by itself: its own timer has the same deadline.
 const GRACE: Duration = Duration::from_millis(250);
 
 /// The statements of one savepoint.
@@ -105,13 +105,13 @@ pub(crate) const JOB: Savepoint =
 pub(crate) const HANDLER: Savepoint =
     Savepoint { set: "SAVEPOINT saga_handler", roll_back: "ROLLBACK TO saga_handler", release: "RELEASE saga_handler" };
 
-/// Tells the guard when strangers come and go, also when they panic.
+/// Marks SQL as foreign while it runs, also when it panics.
 struct ForeignSql<'a>(&'a Authorizer);
 
 impl<'a> ForeignSql<'a> {
-    fn begin(guard: &'a Authorizer, deadline: Option<Duration>) -> Self {
-        guard.begin_foreign_sql(deadline);
-        Self(guard)
+    fn begin(authorizer: &'a Authorizer, deadline: Option<Duration>) -> Self {
+        authorizer.begin_foreign_sql(deadline);
+        Self(authorizer)
     }
 }
 
@@ -121,7 +121,7 @@ impl Drop for ForeignSql<'_> {
     }
 }
 
-/// Polls futures on the writer thread itself: nearly all of them are ready at the first poll.
+/// Polls futures on the writer thread. Nearly all of them are ready at the first poll.
 struct Poller {
     waker: Waker,
     clock: Arc<Clock>,

@@ -12,7 +12,7 @@ use crate::live_members::LiveMembers;
 use crate::options::SqliteOptions;
 use crate::statistics::Counters;
 
-/// What callers and threads share.
+/// The state that the handles and the threads share.
 pub(crate) struct Shared {
     pub(crate) options: SqliteOptions,
     pub(crate) clock: Arc<Clock>,
@@ -24,7 +24,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(options: SqliteOptions, clock: Arc<Clock>, ids: Range<i64>, guard: &Arc<Authorizer>) -> Self {
+    pub(crate) fn new(
+        options: SqliteOptions,
+        clock: Arc<Clock>,
+        ids: Range<i64>,
+        authorizer: &Arc<Authorizer>,
+    ) -> Self {
         Self {
             file_identity: FileIdentity::of(&options.path),
             clock_behind: None,
@@ -32,7 +37,7 @@ impl Shared {
             clock,
             ids: IdCounter::new(ids),
             members: LiveMembers::default(),
-            statistics: Counters::new(Arc::clone(guard)),
+            statistics: Counters::new(Arc::clone(authorizer)),
         }
     }
 }

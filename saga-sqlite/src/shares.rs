@@ -10,13 +10,13 @@ use crate::clock::elapsed_between;
 use crate::rows;
 use crate::session::Session;
 
-/// The free rows of one step. They are found among those of the definition: an index of their own would cost every commit that
-/// leaves a free row a page more.
+/// The free rows of one step. They are found among those of the definition: with an index of their own, every commit
+/// that leaves a free row would write one more page.
 const OF_STEP: &str = "FROM saga_work WHERE owner IS NULL AND definition = ?1 AND kind = ?2 \
      AND substr(step, 1, instr(replace(step, '#', ':') || ':', ':') - 1) = ?3";
 const OF_DEFINITION: &str = "FROM saga_work WHERE owner IS NULL AND definition = ?1";
 
-/// A share of the work of a definition that this store knows.
+/// A share of the work of a definition that the store knows.
 struct Share<'a> {
     definition: i64,
     asked: &'a ClaimShare,
@@ -54,14 +54,14 @@ pub(crate) fn claim_shares(session: &mut Session, request: &ShareRequest) -> rus
             break;
         }
     }
-    // Behind the search, which forgets a dead owner without rows.
+    // After the search, which forgets a dead owner without rows.
     session.note_owner(request.lease.owner);
     load_sagas(&session.conn, &mut claimed)?;
     Ok(claimed)
 }
 
-/// Rows that are due and free and for which their shares have room, each with its share: the oldest due first, and at most
-/// `limit`. And whether there are more.
+/// Due and free rows for which their shares have room, each with its share: the oldest due first, at most `limit`. And
+/// whether there are more.
 fn candidates(
     session: &mut Session,
     shares: &[Share<'_>],
@@ -72,7 +72,7 @@ fn candidates(
 ) -> rusqlite::Result<(Vec<(Candidate, usize)>, bool)> {
     let mut found = Vec::new();
     for (number, share) in shares.iter().enumerate().filter(|(_, share)| share.room > 0) {
-        // One more than can be taken, so that it is known whether another one waits.
+        // One more than can be taken, to know whether another row waits.
         let most = rows::limit(share.room.min(limit.saturating_add(1)));
         let mut add = |row: &Row<'_>| candidate(row).map(|row| found.push((row, number)));
         match &share.asked.steps {
@@ -104,7 +104,7 @@ fn candidates(
             Ok(())
         })?;
     }
-    // What a dead owner claims is free again at once, and yet it is not claimed twice.
+    // Rows that a dead owner claims are free again at once; they must not be claimed twice.
     found.retain(|(row, _)| claimed.work.iter().all(|work| work.work.id.0 != row.id));
     found.sort_unstable();
     let mut room: Vec<usize> = shares.iter().map(|share| share.room).collect();
@@ -118,7 +118,7 @@ fn candidates(
     Ok((found, more))
 }
 
-/// The share that an abandoned row belongs to.
+/// The share of an abandoned row.
 fn share_of(shares: &[Share<'_>], row: &Row<'_>) -> rusqlite::Result<Option<usize>> {
     let (definition, kind, step): (i64, _, _) =
         (row.get(2)?, rows::parsed(row, 3, WorkKind::parse)?, rows::step(row, 4)?);
@@ -127,7 +127,7 @@ fn share_of(shares: &[Share<'_>], row: &Row<'_>) -> rusqlite::Result<Option<usiz
     Ok(shares.iter().position(is_of))
 }
 
-/// How long until the next row of a share is due that is not due yet.
+/// The time until the next row of a share is due that is not due yet.
 fn next_due_in(
     session: &mut Session,
     shares: &[Share<'_>],

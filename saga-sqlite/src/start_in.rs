@@ -1,4 +1,4 @@
-//! Starting a saga, and publishing an event, in the caller's own transaction.
+//! Starts a saga, and publishes an event, in the caller's own transaction.
 
 use async_trait::async_trait;
 use rusqlite::Connection;
@@ -19,7 +19,7 @@ impl StartIn for SqliteStore {
     async fn start_in(&self, conn: &mut Connection, saga: NewSaga) -> Result<Started, StoreError> {
         require_transaction(conn, "start_in")?;
         let now = self.now();
-        // Nothing here waits, so that the connection is not held across a suspension.
+        // Nothing here waits, so the connection is not held across an await.
         start(conn, &self.shared().ids, saga, |error| store_error("start_in", error), now)
     }
 
@@ -40,7 +40,7 @@ fn require_transaction(conn: &Connection, operation: &'static str) -> Result<(),
     Ok(())
 }
 
-/// The caller may commit although this failed, so that no half of it may stay.
+/// The caller may commit although this failed, so a failed write must leave nothing.
 fn in_savepoint<T>(
     conn: &Connection,
     write: impl FnOnce() -> rusqlite::Result<T>,
@@ -54,7 +54,7 @@ fn in_savepoint<T>(
     Ok(written)
 }
 
-/// One transaction writes at a time, so that the counter needs no lock.
+/// Only one transaction writes at a time, so the counter needs no lock.
 fn publish(conn: &Connection, mut message: NewMessage, now: Timestamp) -> rusqlite::Result<()> {
     let count = "INSERT INTO saga_published (tenant, aggregatetype, aggregateid, position) VALUES (?1, ?2, ?3, 1) \
          ON CONFLICT DO UPDATE SET position = position + 1 RETURNING position";
@@ -82,7 +82,7 @@ fn start(
     saga.id = SagaId(ids.start);
     for (command, id) in saga.commands.iter_mut().zip(ids.skip(1)) {
         command.id = WorkId(id);
-        // The commit is the caller's: a row that is born leased could run before it, or wait long behind it.
+        // The caller commits later: a row that is inserted leased could run before that, or wait long after it.
         command.lease = None;
     }
     let written = in_savepoint(conn, || write(conn, &saga, now)).map_err(&failed)?;

@@ -3,12 +3,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::authorizer::Authorizer;
 
-/// What the writer did since the store was opened.
+/// Counters of the writer since the store was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Statistics {
     /// Commits that wrote something, as SQLite counts them.
     pub commits: u64,
-    /// Groups that went well, whether they wrote or not.
+    /// Groups that committed, also without writes.
     pub groups: u64,
     /// Calls in those groups.
     pub jobs: u64,
@@ -28,9 +28,9 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    pub(crate) fn new(guard: Arc<Authorizer>) -> Self {
+    pub(crate) fn new(authorizer: Arc<Authorizer>) -> Self {
         let zero = AtomicU64::default;
-        Self { authorizer: guard, groups: zero(), jobs: zero(), savepoints: zero(), rollbacks: zero() }
+        Self { authorizer, groups: zero(), jobs: zero(), savepoints: zero(), rollbacks: zero() }
     }
 
     pub(crate) fn group(&self, jobs: usize) {

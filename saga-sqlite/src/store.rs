@@ -27,7 +27,7 @@ use crate::writer;
 
 /// A store in a SQLite file.
 ///
-/// A clone is another handle on the same store. When the last one is dropped, what was asked for is finished, the
+/// A clone is another handle on the same store. When the last handle is dropped, the calls that wait are finished, the
 /// write-ahead log is emptied and the file is free for another process.
 #[derive(Clone)]
 pub struct SqliteStore {
@@ -41,7 +41,7 @@ struct Inner {
     threads: Mutex<Option<StoreThreads>>,
 }
 
-/// The threads that the store waits for when it ends.
+/// The threads that the store joins when it ends.
 enum StoreThreads {
     Writer(JoinHandle<()>),
     Readers(Readers),
@@ -83,7 +83,7 @@ impl SqliteStore {
         Self::open_with(SqliteOptions::from_url(url)?).await
     }
 
-    /// Opens a file beside the process that works on it, to look only: whatever writes fails with the kind
+    /// Opens a file for reading only, also while another process works on it. Calls that write fail with the kind
     /// [`NotWritable`](StoreErrorKind::NotWritable).
     ///
     /// # Errors
@@ -95,13 +95,13 @@ impl SqliteStore {
         Self::open_with(SqliteOptions::new(path.as_ref()).read_only()).await
     }
 
-    /// Opens a file. While another process works on it, this waits, and says so through
+    /// Opens a file. While another process works on it, this call waits, and reports that through
     /// [`on_wait`](SqliteOptions::on_wait) and `tracing`.
     ///
     /// # Errors
-    /// One sentence that names the file and says what to do, when the file is of a newer version, is no database, lies
-    /// in a folder that cannot be written, is open in this process already, or is still worked on by another process
-    /// after [`wait_for_lock`](SqliteOptions::wait_for_lock).
+    /// One sentence that names the file and says what to do: when a newer version wrote the file, when it is no
+    /// database, when its folder cannot be written, when this process has it open already, or when another process
+    /// still works on it after [`wait_for_lock`](SqliteOptions::wait_for_lock).
     ///
     /// # Cancel safety
     /// Dropping it ends the waiting; a file that was opened meanwhile is closed again.
@@ -116,33 +116,33 @@ impl SqliteStore {
         Ok(Self::new(opened, StoreThreads::Writer(thread)))
     }
 
-    /// Finishes what was asked for, empties the write-ahead log and frees the file, whatever handles there still are:
-    /// their calls fail from here on.
+    /// Finishes the calls that wait, empties the write-ahead log and frees the file. Calls through other handles fail
+    /// from here on.
     ///
     /// # Cancel safety
-    /// The store is closed even if this is dropped; then nobody knows when the file is free.
+    /// The store is closed even if this is dropped; only the notice that the file is free is lost.
     pub async fn close(&self) {
         self.inner.queues.writes.close();
         if self.inner.shared.options.read_only {
             self.inner.end();
         } else {
-            // Nobody ever gives it a permit, so that this waits for the writer to close it.
+            // The semaphore has no permits: this waits until the writer closes it.
             _ = self.inner.queues.file_freed.acquire().await;
         }
     }
 
-    /// What the writer did since the store was opened.
+    /// Counters of the writer since the store was opened.
     pub fn statistics(&self) -> Statistics {
         self.inner.shared.statistics.read()
     }
 
-    /// By how much the machine's clock was behind the newest entry in the file when that was opened, if by more than a
-    /// minute. What waits there for a time of before waits until the clock is there again.
+    /// By how much the machine's clock was behind the newest entry in the file when the file was opened, if by more
+    /// than a minute. Work that waits for a time before that waits until the clock has caught up.
     pub fn clock_behind(&self) -> Option<Duration> {
         self.inner.shared.clock_behind
     }
 
-    /// The file.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.inner.shared.options.path
     }
@@ -167,7 +167,8 @@ impl SqliteStore {
         self.inner.shared.clock.now()
     }
 
-    /// Lets the writer run a function that checks before it writes, and answers when it is committed.
+    /// Runs a function on the writer thread. It must check before it writes; the answer is returned when it is
+    /// committed.
     pub(crate) async fn call<T: Send + 'static>(
         &self,
         operation: &'static str,
@@ -178,7 +179,7 @@ impl SqliteStore {
         answer.await.unwrap_or_else(|_| Err(writer_ended(operation)))
     }
 
-    /// Gives the writer a job.
+    /// Queues a job for the writer.
     pub(crate) fn send(&self, operation: &'static str, job: Box<dyn Job>) -> Result<(), StoreError> {
         let shared = &self.inner.shared;
         if shared.options.read_only {
@@ -194,7 +195,7 @@ impl SqliteStore {
         if self.inner.queues.writes.push(self.commit_fault.apply(job)) { Ok(()) } else { Err(closed(operation)) }
     }
 
-    /// Lets a reader run a function on what is committed.
+    /// Runs a function on a reader thread, on committed data.
     pub(crate) async fn query<T: Send + 'static>(
         &self,
         operation: &'static str,
@@ -212,7 +213,7 @@ impl SqliteStore {
         answer.await.unwrap_or_else(|_| Err(read_failed(operation)))
     }
 
-    /// Ids that nobody else gets.
+    /// Ids for this caller alone.
     pub(crate) async fn next_ids(&self, operation: &'static str, count: u32) -> Result<Range<i64>, StoreError> {
         let ids = &self.inner.shared.ids;
         loop {
@@ -231,8 +232,8 @@ impl SqliteStore {
         let conn = connection::open_reader(&options)?;
         crate::schema::require(&conn, &options.path)?;
         let clock = Arc::new(Clock::new());
-        let guard = Authorizer::new(Arc::clone(&clock));
-        let shared = Arc::new(Shared::new(options, clock, 1..1, &guard));
+        let authorizer = Authorizer::new(Arc::clone(&clock));
+        let shared = Arc::new(Shared::new(options, clock, 1..1, &authorizer));
         let queues = Arc::new(JobQueues::new());
         let readers = Readers::spawn(&shared, &queues)?;
         Ok(Self::new((shared, queues), StoreThreads::Readers(readers)))
@@ -246,13 +247,13 @@ impl SqliteStore {
     }
 }
 
-/// There is nobody to tell: one process works on a file.
+/// Only one process works on a file, so there is no other process to notify.
 impl Hints for SqliteStore {}
 
 impl Inner {
     fn end(&self) {
         match self.threads.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // One of the store's own threads cannot wait for itself: it ends on its own.
+            // A thread of the store cannot join itself; it ends by itself.
             Some(StoreThreads::Writer(thread)) if !thread_role::is_own() => _ = thread.join(),
             Some(StoreThreads::Readers(readers)) if !thread_role::is_own() => readers.end(),
             Some(StoreThreads::Readers(readers)) => readers.detach(),

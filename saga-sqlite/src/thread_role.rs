@@ -1,4 +1,4 @@
-//! Which thread this is.
+//! The role of the current thread.
 
 use std::cell::Cell;
 
@@ -13,17 +13,17 @@ thread_local! {
     static ROLE: Cell<ThreadRole> = const { Cell::new(ThreadRole::Other) };
 }
 
-/// Says what the calling thread is for.
+/// Sets the role of the current thread.
 pub(crate) fn set(role: ThreadRole) {
     ROLE.set(role);
 }
 
-/// Whether the caller runs on a writer thread, where waiting for the writer would last for ever.
+/// Whether this is a writer thread, where waiting for the writer would be a deadlock.
 pub(crate) fn is_writer() -> bool {
     ROLE.get() == ThreadRole::Writer
 }
 
-/// Whether the caller runs on a thread of a store.
+/// Whether this is a thread of a store.
 pub(crate) fn is_own() -> bool {
     ROLE.get() != ThreadRole::Other
 }

@@ -1,4 +1,4 @@
-//! The step transaction: claim, handlers, record, in the group's transaction behind a savepoint.
+//! The step transaction: claim, handlers, record. It runs in the group's transaction behind a savepoint.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -21,10 +21,10 @@ use crate::session::{HANDLER, JOB, Savepoint, Session};
 use crate::store::SqliteStore;
 
 const OPERATION: &str = "transact";
-/// How often sagas may move while a body decides. Nobody else writes meanwhile, so that one time is enough.
+/// How often sagas may move while a body decides. No other transaction writes meanwhile, so once is enough.
 const DECISIONS_MAX: usize = 4;
 
-/// More in one step transaction gains nothing: the writer puts many of them into one commit.
+/// More claims in one step transaction do not make it faster: the writer puts many step transactions into one commit.
 const BATCH_MAX: usize = 16;
 
 #[async_trait]
@@ -54,27 +54,27 @@ impl Store for SqliteStore {
 pub(crate) struct Transact {
     claims: Vec<Claim>,
     body: Box<dyn TransactionBody<Connection>>,
-    /// The runtime of the caller, so that handlers find timers and sockets.
+    /// The runtime of the caller, so that handlers can use timers and sockets.
     runtime: Option<Handle>,
     savepoints: Savepoints,
     answer: Option<Result<(), TransactError>>,
     reply: oneshot::Sender<Result<(), TransactError>>,
 }
 
-/// Where its savepoints stand. They are set where the body says that a handler needs one.
+/// The state of its savepoints. One is set where the body says that a handler needs it.
 #[derive(Debug, Default)]
 struct Savepoints {
-    /// The last one.
+    /// The last savepoint.
     last: Option<Savepoint>,
-    /// Whether nothing was written behind it.
+    /// Whether nothing was written after it.
     is_unused: bool,
-    /// Whether the first of them lies in front of all that was written.
+    /// Whether the first savepoint is before all writes of the job.
     covers_job: bool,
-    /// Whether something may have been written.
+    /// Whether the job may have written.
     has_written: bool,
 }
 
-/// Why a step transaction did not come to its end.
+/// Why a step transaction was aborted.
 struct Aborted {
     error: TransactError,
     scope: AbortScope,
@@ -82,11 +82,11 @@ struct Aborted {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AbortScope {
-    /// Back to the savepoint; the others of the group go on. Where it had none, they run again.
+    /// Back to the savepoint; the other jobs of the group continue. Without a savepoint they run again.
     Job,
-    /// The whole transaction is in doubt: it is rolled back, and this one runs again alone.
+    /// The whole transaction is uncertain: it is rolled back, and this job runs again alone.
     Group,
-    /// The whole transaction is gone, through this one's fault.
+    /// The whole transaction is gone, through this job's fault.
     Permanent,
 }
 
@@ -107,20 +107,20 @@ impl Transact {
     }
 
     fn transact(&mut self, session: &mut Session) -> Result<(), Aborted> {
-        let mut standings = Vec::with_capacity(self.claims.len());
+        let mut all_progress = Vec::with_capacity(self.claims.len());
         let mut granted = Vec::with_capacity(self.claims.len());
         self.savepoints = Savepoints::default();
         for claim in &self.claims {
-            let standing = match &claim.start {
+            let progress = match &claim.start {
                 None => grant(&session.conn, claim)?,
                 Some(saga) => begin(session, saga)?,
             };
-            self.savepoints.has_written |= standing.is_some_and(|standing| standing.is_new);
-            granted.push(standing.is_some());
-            standings.extend(standing.map(|standing| (claim.saga, standing)));
+            self.savepoints.has_written |= progress.is_some_and(|progress| progress.is_new);
+            granted.push(progress.is_some());
+            all_progress.extend(progress.map(|progress| (claim.saga, progress)));
         }
         self.body.granted(&granted);
-        if standings.is_empty() {
+        if all_progress.is_empty() {
             return Ok(());
         }
         for index in (0..granted.len()).filter(|index| granted[*index]) {
@@ -133,7 +133,7 @@ impl Transact {
             }
         }
         self.savepoints.close_handler(session)?;
-        self.record(session, &standings)?;
+        self.record(session, &all_progress)?;
         if self.savepoints.covers_job {
             session.release(JOB)?;
         }
@@ -172,24 +172,24 @@ impl Transact {
         let mut changes = self.body.changes();
         for _ in 0..DECISIONS_MAX {
             refuse_duplicate_changes(OPERATION, &changes)?;
-            let (standings, moved) = compare(&session.conn, &changes, granted)?;
+            let (all_progress, moved) = compare(&session.conn, &changes, granted)?;
             if moved.is_empty() {
-                for (change, standing) in changes.iter().zip(standings) {
-                    write(session, change, standing, now)?.map_err(conflict)?;
+                for (change, progress) in changes.iter().zip(all_progress) {
+                    write(session, change, progress, now)?.map_err(conflict)?;
                 }
                 return self.finish_starts(session, &changes, granted, now);
             }
             changes = self
                 .body
                 .decide_again(moved)
-                .ok_or_else(|| conflict("what ran does not fit what its saga is now".to_owned()))?;
+                .ok_or_else(|| conflict("the steps that ran do not fit the saga any more".to_owned()))?;
         }
         Err(conflict("a saga was decided on a version that it never had".to_owned()).into())
     }
 }
 
 impl Transact {
-    /// Sagas that were started and did not move stand at their first step.
+    /// Writes the progress of sagas that were started and did not move.
     fn finish_starts(
         &self,
         session: &Session,
@@ -210,7 +210,8 @@ impl Transact {
 }
 
 impl Savepoints {
-    /// Sets one, if that is still to be done. The first one lies around the whole job where nothing was written before it.
+    /// Sets a savepoint, if there is none without writes. The first one covers the whole job where nothing was written
+    /// before it.
     fn set(&mut self, session: &Session) -> Result<(), Aborted> {
         if self.last.is_some() && self.is_unused {
             return Ok(());
@@ -225,13 +226,13 @@ impl Savepoints {
     }
 
     fn roll_back(&mut self, session: &mut Session) -> Result<(), Aborted> {
-        let none = || conflict("a handler failed that was to have no savepoint".to_owned());
+        let none = || conflict("a handler failed and had no savepoint to go back to".to_owned());
         session.roll_back_to(self.last.ok_or_else(none)?)?;
         self.is_unused = true;
         Ok(())
     }
 
-    /// A savepoint copies every page that is written behind it, so it ends with its handlers.
+    /// SQLite copies every page that is written after a savepoint, so it ends with its handlers.
     fn close_handler(&mut self, session: &Session) -> Result<(), Aborted> {
         if self.last.take_if(|last| *last == HANDLER).is_some() {
             session.release(HANDLER)?;
@@ -239,10 +240,11 @@ impl Savepoints {
         Ok(())
     }
 
-    /// Takes back all that the job wrote, if that can be done without its group.
+    /// Undoes all writes of the job, if that is possible without its group.
     fn undo_job(&self, session: &mut Session) -> JobFlow {
         match self.covers_job {
-            // Without its savepoint there is nothing to go back to, but then it wrote nothing either, or all is lost.
+            // Without its savepoint there is nothing to go back to; then the job wrote nothing, or the whole
+            // transaction is gone.
             true if session.roll_back_to(JOB).and_then(|()| session.release(JOB)).is_err() => JobFlow::RetryAlone,
             false if self.has_written => JobFlow::Fail,
             _ => JobFlow::Continue,
@@ -271,24 +273,24 @@ impl Job for Transact {
         }
     }
 
-    fn complete(self: Box<Self>, fate: Completion<'_>) {
+    fn complete(self: Box<Self>, completion: Completion<'_>) {
         let Self { claims, body, answer, reply, .. } = *self;
         drop_callers_value(body);
-        let answer = match fate {
+        let answer = match completion {
             Completion::Answered => answer.unwrap_or_else(|| Err(unanswered(OPERATION).into())),
             Completion::Failed(error) => {
-                // Alone in its transaction, the only handler is to blame for what the commit refused.
+                // Alone in its transaction, the only handler is to blame for a refused commit.
                 let error = error.error(OPERATION);
                 let is_to_blame = claims.len() == 1 && error.kind() == StoreErrorKind::Other;
                 Err(TransactError { error, culprit: is_to_blame.then_some(0), ended_transaction: false })
             }
         };
-        // A caller who went away does not want to know.
+        // The caller may have dropped its future.
         _ = reply.send(answer);
     }
 }
 
-/// Where the claim's saga stands, if the claim is granted.
+/// The progress of the claim's saga, if the claim is granted.
 fn grant(conn: &Connection, claim: &Claim) -> rusqlite::Result<Option<CurrentProgress>> {
     let row = conn
         .prepare_cached(
@@ -313,10 +315,10 @@ fn grant(conn: &Connection, claim: &Claim) -> rusqlite::Result<Option<CurrentPro
         WorkKind::Do | WorkKind::Deadline => Status::Running,
         WorkKind::Undo => Status::Compensating,
     };
-    Ok(row.filter(|standing| standing.status == wanted))
+    Ok(row.filter(|progress| progress.status == wanted))
 }
 
-/// Starts the saga of a claim, without its progress: that is written once it is known.
+/// Starts the saga of a claim, without its progress: that is written when it is decided.
 fn begin(session: &mut Session, saga: &NewSaga) -> Result<Option<CurrentProgress>, Aborted> {
     let now = session.now();
     let definition = session.definitions.number(&session.conn, &saga.definition)?;
@@ -324,7 +326,7 @@ fn begin(session: &mut Session, saga: &NewSaga) -> Result<Option<CurrentProgress
     Ok(is_new.then_some(CurrentProgress { status: Status::Running, version: 1, is_new: true }))
 }
 
-/// Finds out what a handler did to the transaction.
+/// Checks what a handler did to the transaction.
 fn check_transaction(session: &Session, index: usize) -> Result<(), Aborted> {
     let is_gone = session.conn.is_autocommit();
     if session.authorizer.tried_to_end_transaction() {
@@ -337,7 +339,8 @@ fn check_transaction(session: &Session, index: usize) -> Result<(), Aborted> {
     if !is_gone {
         return Ok(());
     }
-    // SQLite rolled back by itself. A time limit is the handler's own fault; a full disk may be another's.
+    // SQLite rolled back by itself. A time limit is the handler's own fault; a full disk may be the fault of another
+    // job.
     let (detail, stop) = if session.authorizer.was_interrupted() {
         ("a statement ran past the handler's time limit, and SQLite rolled back", AbortScope::Permanent)
     } else {
@@ -347,45 +350,45 @@ fn check_transaction(session: &Session, index: usize) -> Result<(), Aborted> {
     Err(Aborted::blame(index, error, stop))
 }
 
-/// Where the sagas of these changes stand, and those that are not where they were thought to be.
+/// The progress of the sagas of these changes, and the sagas that have moved.
 fn compare(
     conn: &Connection,
     changes: &[Changes],
     granted: &[(SagaId, CurrentProgress)],
 ) -> Result<(Vec<Option<CurrentProgress>>, Vec<MovedSaga>), Aborted> {
-    let mut standings = Vec::with_capacity(changes.len());
+    let mut all_progress = Vec::with_capacity(changes.len());
     let mut moved = Vec::new();
     for change in changes {
         let Some(advance) = &change.saga else {
-            standings.push(None);
+            all_progress.push(None);
             continue;
         };
-        let known = granted.iter().find(|(saga, _)| *saga == advance.id).map(|(_, standing)| *standing);
-        let stands = match known {
-            Some(standing) => standing,
+        let known = granted.iter().find(|(saga, _)| *saga == advance.id).map(|(_, progress)| *progress);
+        let progress = match known {
+            Some(progress) => progress,
             None => current_progress(conn, OPERATION, advance.id)?,
         };
-        if stands.version != advance.expected {
+        if progress.version != advance.expected {
             let saga = saga_by_id(conn, advance.id)?;
             let records = rows::records_of_steps(conn, saga.tenant.as_str(), saga.key.as_str());
             moved.push(MovedSaga { saga, records: records.map_err(|error| store_error(OPERATION, error))? });
         }
-        standings.push(Some(stands));
+        all_progress.push(Some(progress));
     }
-    Ok((standings, moved))
+    Ok((all_progress, moved))
 }
 
-fn conflict(met: String) -> StoreError {
-    StoreError::new(StoreErrorKind::Conflict, OPERATION, met)
+fn conflict(detail: String) -> StoreError {
+    StoreError::new(StoreErrorKind::Conflict, OPERATION, detail)
 }
 
 impl Aborted {
-    fn blame(index: usize, error: StoreError, flow: AbortScope) -> Self {
-        Self { error: TransactError { error, culprit: Some(index), ended_transaction: false }, scope: flow }
+    fn blame(index: usize, error: StoreError, scope: AbortScope) -> Self {
+        Self { error: TransactError { error, culprit: Some(index), ended_transaction: false }, scope }
     }
 }
 
-/// An error that the store met itself: what was written is taken back, and the others go on.
+/// An error of the store itself: the writes are undone, and the other jobs continue.
 impl From<StoreError> for Aborted {
     fn from(error: StoreError) -> Self {
         Self { error: error.into(), scope: AbortScope::Job }

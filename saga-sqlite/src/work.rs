@@ -1,4 +1,4 @@
-//! What is to be done.
+//! Work.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -50,7 +50,7 @@ impl Work for SqliteStore {
         self.call("begin", move |session| {
             session.note_owner(lease.owner);
             let until = plus(session.now(), lease.ttl).0;
-            // Nobody who vanished had begun a row that waits.
+            // A row that waits was not begun by an owner that vanished.
             let sql = "UPDATE saga_work SET owner = ?3, leased_until = ?4, \
                  suspect = suspect AND waiting IS NOT epoch, waiting = NULL WHERE id = ?1 AND epoch = ?2";
             let mut statement = session.conn.prepare_cached(sql)?;
@@ -63,7 +63,7 @@ impl Work for SqliteStore {
 
     async fn release_work(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
         let work = work.to_vec();
-        self.call("give_back", move |session| {
+        self.call("release_work", move |session| {
             let sql = "UPDATE saga_work SET owner = NULL, leased_until = NULL, epoch = epoch + 1, \
                  waiting = CASE WHEN waiting = epoch THEN epoch + 1 END WHERE id = ?1 AND epoch = ?2";
             let mut statement = session.conn.prepare_cached(sql)?;
@@ -108,7 +108,7 @@ impl Work for SqliteStore {
     async fn note_late(&self, work: WorkId, output: &[u8]) -> Result<bool, StoreError> {
         let output = output.to_vec();
         self.call("note_late", move |session| {
-            // Two calls of one step key have one effect outside, so the first report stands.
+            // Two calls of one step key have one effect outside, so the first report is kept.
             let sql = "UPDATE saga_work SET late = coalesce(late, ?2) WHERE id = ?1";
             Ok(session.conn.prepare_cached(sql)?.execute((work.0, &*output))? == 1)
         })

@@ -1,4 +1,4 @@
-//! Work rows as they are inserted.
+//! Inserts work rows.
 
 use rusqlite::Connection;
 use saga_core::store::{NewWork, SagaId, Timestamp};
@@ -6,7 +6,7 @@ use saga_core::store::{NewWork, SagaId, Timestamp};
 use crate::clock::plus;
 use crate::session::Session;
 
-/// Inserts a command through the writer, which knows the number of its definition.
+/// Inserts a command through the writer, which caches the number of its definition.
 pub(crate) fn insert_work(session: &mut Session, new: &NewWork, saga: SagaId, now: Timestamp) -> rusqlite::Result<()> {
     let definition = session.definitions.number(&session.conn, &new.definition)?;
     if let Some(lease) = new.lease {

@@ -1,4 +1,4 @@
-//! The one thread that writes: it opens the file, works off what callers send, and closes the file.
+//! The writer thread: it opens the file, runs the jobs of the callers, and closes the file.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::session::Session;
 use crate::shared::Shared;
 use crate::thread_role::{self, ThreadRole};
 
-/// Opens the file on a thread of its own, which goes on as its writer.
+/// Opens the file on a new thread, which then is its writer.
 pub(crate) fn spawn(
     options: SqliteOptions,
     opened: oneshot::Sender<Result<Opened, StoreError>>,
@@ -53,7 +53,7 @@ struct Writer {
     queues: Arc<JobQueues>,
     authorizer: Arc<Authorizer>,
     readers: Readers,
-    // Dropped behind everything that works on the file.
+    // Dropped after everything that works on the file.
     session: Option<Session>,
     lock: FileLock,
 }
@@ -63,7 +63,7 @@ impl Writer {
         let clock = Arc::new(crate::clock::Clock::new());
         connection::check_folder(&options.path)?;
         let lock = FileLock::take(&options, &clock, given_up)?;
-        let guard = Authorizer::new(Arc::clone(&clock));
+        let authorizer = Authorizer::new(Arc::clone(&clock));
         let mut conn = connection::open_writer(&options)?;
         crate::schema::migrate(&mut conn, &options.path, clock.now())?;
         let ids = recovery::reserve_ids(&mut conn).map_err(|error| open_error(&options.path, error))?;
@@ -72,15 +72,15 @@ impl Writer {
             tracing::warn!(
                 path = %options.path.display(),
                 ?behind,
-                "the machine's clock is behind the newest entry of the store; what waits there for a time waits until the \
-                 clock is there again; set the clock right"
+                "machine clock is behind the newest entry of the store: due work waits until the clock has caught up; correct \
+                 the clock"
             );
         }
-        let shared = Arc::new(Shared { clock_behind: behind, ..Shared::new(options, clock, ids, &guard) });
-        let session = session(conn, &shared, &guard)?;
+        let shared = Arc::new(Shared { clock_behind: behind, ..Shared::new(options, clock, ids, &authorizer) });
+        let session = session(conn, &shared, &authorizer)?;
         let queues = Arc::new(JobQueues::new());
         let readers = Readers::spawn(&shared, &queues)?;
-        Ok(Self { shared, queues, authorizer: guard, readers, session: Some(session), lock })
+        Ok(Self { shared, queues, authorizer, readers, session: Some(session), lock })
     }
 
     fn serve(mut self) {
@@ -104,8 +104,8 @@ impl Writer {
         let shared = Arc::clone(&session.shared);
         let worked = catch_unwind(AssertUnwindSafe(|| run_groups(session, jobs, &queues.writes, limits)));
         if !matches!(worked, Ok(ConnectionHealth::Healthy)) {
-            // What is on the disk is read afresh, through a connection that remembers nothing.
-            tracing::info!(path = %shared.options.path.display(), "the writer opens its connection again");
+            // A new connection reads the file without cached state.
+            tracing::info!(path = %shared.options.path.display(), "reopening the writer connection");
             self.session = None;
         }
     }
@@ -115,7 +115,7 @@ impl Writer {
         let session = if let Some(session) = self.session.take() {
             session
         } else {
-            // SQLite would make an empty file in the place of one that was deleted.
+            // SQLite would create an empty file in place of a deleted one.
             if let Some(lost) = self.shared.file_identity.lost_file() {
                 return Err(lost.error("open"));
             }
@@ -126,7 +126,7 @@ impl Writer {
 
     fn end(self) {
         let Self { readers, session, lock, .. } = self;
-        // A reader would keep the write-ahead log from being emptied.
+        // A reader would prevent the write-ahead log from being emptied.
         readers.end();
         if let Some(session) = session {
             connection::close_writer(session.conn);
@@ -135,11 +135,11 @@ impl Writer {
     }
 }
 
-fn session(conn: Connection, shared: &Arc<Shared>, guard: &Arc<Authorizer>) -> Result<Session, StoreError> {
+fn session(conn: Connection, shared: &Arc<Shared>, authorizer: &Arc<Authorizer>) -> Result<Session, StoreError> {
     let failed = |error| store_error("open", error);
-    guard.install(&conn).map_err(failed)?;
+    authorizer.install(&conn).map_err(failed)?;
     let owners = recovery::owners(&conn).map_err(failed)?;
-    let mut session = Session::new(conn, Arc::clone(shared), Arc::clone(guard));
+    let mut session = Session::new(conn, Arc::clone(shared), Arc::clone(authorizer));
     session.owners = owners;
     Ok(session)
 }

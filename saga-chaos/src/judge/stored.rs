@@ -40,7 +40,7 @@ impl Stored {
         for Database { role, url, .. } in databases {
             let store = PostgresStore::connect(url).await?;
             stored.add_sagas(*role, &store, known).await?;
-            stored.forgotten += store.forgotten(PAGE).await?.len() as u64;
+            stored.forgotten += store.orphaned(PAGE).await?.len() as u64;
             let mut conn = PgConnection::connect(url).await?;
             for (rows, sum) in [
                 ("saga.outbox", &mut stored.outbox),

@@ -13,7 +13,7 @@ pub(super) struct InFull<'a>(pub(super) &'a DeadLetter);
 
 impl fmt::Display for InLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let DeadLetter { letter, seen, buried_at, state, .. } = self.0;
+        let DeadLetter { letter, seen, first_seen_at: buried_at, state, .. } = self.0;
         let (id, reason, state) = (letter.id.0, letter.reason.as_str(), state.as_str());
         let detail = Plain(&letter.detail);
         writeln!(f, "{id:<10} {state:<10} {reason:<16} {} UTC  seen {seen}  {detail}", utc(*buried_at))
@@ -22,7 +22,7 @@ impl fmt::Display for InLine<'_> {
 
 impl fmt::Display for InFull<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let DeadLetter { letter, seen, buried_at, state, decided_at, note } = self.0;
+        let DeadLetter { letter, seen, first_seen_at: buried_at, state, decided_at, note } = self.0;
         writeln!(f, "{} is {}: {}", letter.id.0, state.as_str(), letter.reason.as_str())?;
         writeln!(f, "{}", Plain(&letter.detail))?;
         writeln!(f, "came first {} UTC to {}, seen {seen}", utc(*buried_at), Plain(&letter.source))?;
@@ -44,7 +44,7 @@ impl fmt::Display for InFull<'_> {
 
 /// A dead letter for programs. Bytes of the content that are no text are replaced.
 pub(super) fn as_json(letter: &DeadLetter) -> Value {
-    let DeadLetter { letter, seen, buried_at, state, decided_at, note } = letter;
+    let DeadLetter { letter, seen, first_seen_at: buried_at, state, decided_at, note } = letter;
     let headers: serde_json::Map<String, Value> =
         letter.headers.iter().map(|(name, text)| (name.clone(), text.as_str().into())).collect();
     json!({

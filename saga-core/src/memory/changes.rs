@@ -1,4 +1,4 @@
-//! Checking changes, and writing those that passed.
+//! Checks changes, and writes those that passed.
 
 use super::clock::Moment;
 use super::data::Data;
@@ -9,7 +9,7 @@ use crate::store::{
 };
 use crate::store::{StoreErrorKind, WorkRef};
 
-/// Refuses what no store accepts, before anything is looked at.
+/// Refuses a misuse before anything is checked.
 pub(super) fn refuse_misuse(
     data: &Data,
     operation: &'static str,
@@ -28,8 +28,8 @@ pub(super) fn refuse_misuse(
                 return misuse(format!("there is no saga {}", advance.id.0));
             }
         }
-        // Changes that were applied before and are recorded again miss; they are no misuse.
-        if let Some(detail) = double_of(data, change)
+        // Changes that were applied before and are recorded again are a miss, no misuse.
+        if let Some(detail) = used_id(data, change)
             && miss(data, change).is_none()
         {
             return misuse(detail);
@@ -38,12 +38,12 @@ pub(super) fn refuse_misuse(
     Ok(())
 }
 
-/// Who else holds a row that these changes write.
+/// The transaction that holds a row which these changes write, other than `me`.
 pub(super) fn blocked(data: &Data, changes: &[Changes], me: Option<TxId>) -> Option<TxId> {
     changes.iter().flat_map(locks_of).find_map(|lock| data.locks.holder(&lock, me))
 }
 
-/// Everything that a change writes and that others may want to write.
+/// Everything that a change writes and that another transaction may write.
 pub(super) fn locks_of(change: &Changes) -> impl Iterator<Item = Lock> {
     let withdrawn = change.withdrawn.iter().map(|work| Lock::Work(*work));
     let work = work_of(change).map(|work| Lock::Work(work.id)).chain(withdrawn);
@@ -55,7 +55,7 @@ pub(super) fn locks_of(change: &Changes) -> impl Iterator<Item = Lock> {
     work.chain(new).chain(revised).chain(saga)
 }
 
-/// What is in the way of a change: the first of work row, late success, record, saga.
+/// Why a change misses: the first of work row, late success, record, saga.
 pub(super) fn miss(data: &Data, change: &Changes) -> Option<Miss> {
     missing_work(data, change)
         .or_else(|| late_success(data, change))
@@ -63,7 +63,7 @@ pub(super) fn miss(data: &Data, change: &Changes) -> Option<Miss> {
         .or_else(|| moved_saga(data, change))
 }
 
-/// Writes a change that nothing is in the way of.
+/// Writes a change that passed the checks.
 pub(super) fn apply(data: &mut Data, change: Changes, now: Timestamp) {
     if let Some(saga) = change.start {
         data.insert_saga(*saga, now);
@@ -99,7 +99,7 @@ pub(super) fn apply(data: &mut Data, change: Changes, now: Timestamp) {
     for message in change.messages {
         data.outbox.insert(message, now);
     }
-    for letter in change.letters {
+    for letter in change.dead_letters {
         data.dead_letters.insert_open(letter, now);
     }
     for entry in change.history {
@@ -117,8 +117,8 @@ pub(super) fn insert_record(data: &mut Data, new: NewRecord, now: Timestamp) {
     data.records.entry(saga).or_default().push(StepRecord::recorded(new, now));
 }
 
-/// An id among those to insert that is there already, in words.
-fn double_of(data: &Data, change: &Changes) -> Option<String> {
+/// Says which id to insert is used already.
+fn used_id(data: &Data, change: &Changes) -> Option<String> {
     let started = change.start.iter().flat_map(|saga| &saga.commands);
     let command = change.commands.iter().chain(started).find(|command| data.work.contains_key(&command.id));
     command.map(|command| format!("there is a work row {} already", command.id.0))

@@ -14,7 +14,7 @@ pub(super) fn claim(data: &mut Data, request: &ClaimRequest, now: Timestamp) -> 
     claim_where(data, asked, now, &mut [usize::MAX], is_known)
 }
 
-/// Claims rows for which `share_of` knows a share that has room.
+/// Claims rows that belong to a share with room, as `share_of` says.
 pub(super) fn claim_where(
     data: &mut Data,
     (lease, limit, takes_over): (Lease, usize, bool),
@@ -23,7 +23,7 @@ pub(super) fn claim_where(
     share_of: impl Fn(&WorkRow) -> Option<usize>,
 ) -> Claimed {
     let mut claimed = Claimed::default();
-    // A process that was stopped for longer than it lives would take over what it has in hand itself.
+    // A process that was stopped for longer than its `ttl` would take over the rows that it still works on.
     let takes_over = takes_over && data.members.is_alive(lease.owner, now);
     let mut recorded = Vec::new();
     let mut sagas = BTreeSet::new();
@@ -57,7 +57,7 @@ pub(super) fn claim_where(
     }
     for taken in &mut claimed.work {
         let Some(row) = data.work.get_mut(&taken.work.id) else { continue };
-        // Only a lease that nobody gave back is still written on a free row: its owner vanished.
+        // Only a lease that its owner did not release is still on a free row: that owner vanished.
         let is_clean = row.waits() || (row.lease.is_none() && !row.recovered);
         row.recovered |= row.lease.is_some();
         row.epoch += 1;

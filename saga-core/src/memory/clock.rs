@@ -9,14 +9,14 @@ use std::time::{Duration, SystemTime};
 use crate::env::{BoxFuture, Environment};
 use crate::store::Timestamp;
 
-/// Where the clock of a store with an environment begins: 2025-01-01 00:00 UTC, so that two runs show the same times.
+/// The first time of a store with an environment: 2025-01-01 00:00 UTC, so that two runs show the same times.
 const ORIGIN_MICROS: i64 = 1_735_689_600_000_000;
 
 /// The store's clock. It decides leases and due times.
 pub(super) enum Clock {
-    /// The machine's: the wall clock once, and from there a clock that never goes backwards.
+    /// The machine's: the wall clock once, and after that a clock that never goes backwards.
     Machine { origin_micros: i64, since: tokio::time::Instant },
-    /// An environment's, so that a simulation owns the time.
+    /// An environment's, so that a simulation controls the time.
     Environment(Arc<dyn Environment>),
 }
 
@@ -36,7 +36,7 @@ impl Clock {
 }
 
 impl Clock {
-    /// What the future gives; nothing if it takes longer. Whatever is ready at once needs no timer.
+    /// The output of the future, or `None` at the limit. A future that is ready at once needs no timer.
     pub(super) async fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
         if let Poll::Ready(output) = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await {
@@ -46,7 +46,7 @@ impl Clock {
             Self::Machine { .. } if tokio::runtime::Handle::try_current().is_ok() => {
                 Box::pin(tokio::time::sleep(limit))
             }
-            // Nobody counts the time without a runtime.
+            // Without a runtime there is no timer.
             Self::Machine { .. } => Box::pin(std::future::pending()),
             Self::Environment(environment) => environment.sleep(limit),
         };
@@ -58,7 +58,7 @@ impl Clock {
     }
 }
 
-/// What a store does with times.
+/// Arithmetic with the store's times.
 pub(super) trait Moment {
     fn plus(self, duration: Duration) -> Self;
     fn since(self, earlier: Self) -> Duration;

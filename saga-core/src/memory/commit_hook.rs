@@ -1,45 +1,45 @@
-//! Hooks at the commits of the store, for tests.
+//! Hooks around the commits of the store, for tests.
 
 use super::changes::apply;
 use super::conn::MemoryConn;
 use crate::env::BoxFuture;
 use crate::store::{Changes, StoreError};
 
-/// Where a call stands when the hook is asked. The text is the operation's name.
+/// The point of a call at which the hook is asked. The text is the operation's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitPoint {
     /// Before a read.
     Reading(&'static str),
-    /// In a step transaction, behind the claim.
+    /// In a step transaction, after the claim.
     Claimed,
-    /// In a step transaction, behind the handler of this claim.
+    /// In a step transaction, after the handler of this claim.
     Handled(usize),
     /// Nothing is committed yet. A step transaction holds its locks here.
     Committing(&'static str),
-    /// All is committed, and nobody was answered.
+    /// All is committed, and the caller has no answer yet.
     Committed(&'static str),
 }
 
-/// What becomes of the call.
+/// What the hook does to the call.
 #[derive(Debug)]
 pub enum CommitFate {
-    /// It goes on.
+    /// The call continues.
     Proceed,
-    /// The caller gets this error. Before the commit nothing is kept; behind it everything is.
+    /// The caller gets this error. Before the commit nothing is kept; after it everything is.
     Fail(StoreError),
-    /// The caller is told that the commit is unknown. Of a step transaction that was about to commit, the hook gets the
+    /// The caller learns that the commit is unknown. If a step transaction was about to commit, the hook gets the
     /// [`PendingCommit`]; any other call that was about to commit is not applied.
     InDoubt,
 }
 
-/// Decides, for a test, what becomes of each call. It may take its time: a caller that is dropped meanwhile is rolled
-/// back before the commit, and is not behind it.
+/// Decides the fate of each call, for a test. The hook may wait: a caller that is dropped meanwhile is rolled back
+/// before the commit, and is kept after it.
 pub trait CommitHook: Send + Sync + 'static {
-    /// What becomes of the call that stands here.
+    /// The fate of the call at this point.
     fn at(&self, point: CommitPoint) -> BoxFuture<'static, CommitFate>;
 
-    /// A step transaction whose caller does not know what became of it. It keeps its locks until it is committed here,
-    /// or dropped, which rolls it back.
+    /// A step transaction whose outcome its caller does not know. It keeps its locks until it is committed here, or
+    /// dropped, which rolls it back.
     fn in_doubt(&self, commit: PendingCommit) {
         drop(commit);
     }

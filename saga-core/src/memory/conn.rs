@@ -12,22 +12,22 @@ use crate::store::{NewMessage, NewSaga, Timestamp};
 
 /// The connection that steps on a [`MemoryStore`](super::MemoryStore) take by `&mut`: a table of named values and a log.
 ///
-/// It reads what is committed and what its own transaction wrote. A write to a row that another open transaction wrote
-/// fails, and with it the whole transaction, as a serialisation failure does; the runtime tries it again. What was not
-/// committed when the transaction ended is gone.
+/// It reads committed values and the writes of its own transaction. A write to a row that another open transaction
+/// wrote fails, and with it the whole transaction, like a serialization failure; the runtime tries it again. Writes
+/// that are not committed when the transaction ends are gone.
 pub struct MemoryConn {
     pub(super) shared: Arc<Shared>,
     pub(super) tx: TxId,
     pub(super) state: TxState,
     writes: BTreeMap<String, Write>,
-    /// What each write replaced, so that it can be taken back to a savepoint.
+    /// What each write replaced, to roll back to a savepoint.
     undo: Vec<(String, Option<Write>)>,
     log: Vec<Vec<u8>>,
     pub(super) starts: Vec<NewSaga>,
     pub(super) messages: Vec<NewMessage>,
 }
 
-/// What a transaction makes of a row: a value, or nothing.
+/// The new value of a row; `None` deletes it.
 type Write = Option<Vec<u8>>;
 
 /// Whether a transaction can still commit.
@@ -35,8 +35,8 @@ type Write = Option<Vec<u8>>;
 pub(super) enum TxState {
     Open,
     /// A write met a conflict.
-    Doomed,
-    /// Whoever was given the connection ended its transaction.
+    Conflicted,
+    /// The holder of the connection ended its transaction.
     Ended,
 }
 
@@ -48,7 +48,7 @@ pub struct MemoryConflict {
     pub row: String,
 }
 
-/// How far a transaction had come.
+/// A point in a transaction to roll back to.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Savepoint {
     undo: usize,
@@ -82,12 +82,12 @@ impl MemoryConn {
         self.write(name, None)
     }
 
-    /// The counter of that name, as [`get`](Self::get) reads it; one that nobody added to is 0.
+    /// The counter of that name, as [`get`](Self::get) reads it. A new counter is 0.
     pub fn counter(&self, name: &str) -> i64 {
         as_counter(self.get(name).as_deref())
     }
 
-    /// Adds to a counter and answers what it is now. A value that is no counter counts as 0.
+    /// Adds to a counter and returns its new value. A value that is no counter counts as 0.
     ///
     /// # Errors
     /// Those of [`put`](Self::put).
@@ -99,7 +99,7 @@ impl MemoryConn {
         Ok(sum)
     }
 
-    /// The number of the transaction, which no other one of this store has.
+    /// The number of the transaction, unique in this store.
     pub fn transaction(&self) -> u64 {
         self.tx.0
     }
@@ -109,7 +109,7 @@ impl MemoryConn {
         self.log.push(entry.into());
     }
 
-    /// Ends the transaction, as a step must not: nothing of it can commit any more.
+    /// Ends the transaction, as a step must not: it cannot commit any more.
     #[doc(hidden)]
     pub fn end_transaction(&mut self) {
         self.state = TxState::Ended;
@@ -140,7 +140,7 @@ impl MemoryConn {
 
     pub(super) fn roll_back_to(&mut self, savepoint: Savepoint) {
         self.log.truncate(savepoint.log);
-        // Their counters stay held until the end, which only makes others wait.
+        // Their counters stay locked until the end, which only makes other transactions wait.
         self.messages.truncate(savepoint.messages);
         let mut data = self.shared.lock();
         for saga in self.starts.drain(savepoint.starts..) {
@@ -158,7 +158,7 @@ impl MemoryConn {
         self.shared.wake();
     }
 
-    /// Commits what was written, together with what `also` writes.
+    /// Commits the writes, together with those of `also`.
     pub(super) fn commit(mut self, also: impl FnOnce(&mut Data, Timestamp)) {
         let now = self.shared.now();
         let mut data = self.shared.lock();
@@ -173,7 +173,7 @@ impl MemoryConn {
             data.outbox.publish(message, now);
         }
         also(&mut data, now);
-        // The locks are released when the connection is dropped, behind the commit.
+        // The locks are released when the connection is dropped, after the commit.
         drop(data);
     }
 
@@ -192,7 +192,7 @@ impl MemoryConn {
             return Ok(());
         }
         if self.state == TxState::Open {
-            self.state = TxState::Doomed;
+            self.state = TxState::Conflicted;
         }
         Err(MemoryConflict { row: name.to_owned() })
     }

@@ -15,30 +15,30 @@ use crate::store::{
     StoredDefinition, Timestamp, WorkId, WorkRef,
 };
 
-/// Everything that is committed, and who holds which row. What is ever gone through is ordered, so that two runs do the same.
+/// All committed rows, and the locks. Collections that are iterated are ordered, so that two runs do the same.
 #[derive(Debug, Default)]
 pub(super) struct Data {
     pub(super) ids: i64,
     pub(super) definitions: BTreeMap<DefinitionId, StoredDefinition>,
     pub(super) sagas: BTreeMap<SagaId, SagaData>,
     pub(super) keys: QuickMap<(Tenant, Key), SagaId>,
-    /// Those of a saga in the order in which they were inserted.
+    /// The records of a saga have the order in which they were inserted.
     pub(super) records: QuickMap<(Tenant, Key), Vec<StepRecord>>,
     pub(super) work: BTreeMap<WorkId, WorkRow>,
-    /// The work rows by when they are due.
+    /// The work rows by their due time.
     pub(super) due: BTreeSet<(Timestamp, WorkId)>,
     pub(super) members: LiveMembers,
     pub(super) outbox: OutboxTable,
     /// The ids that were received, with the time and the row that keeps the message.
     pub(super) received: BTreeMap<MessageId, (Timestamp, WorkId)>,
     pub(super) dead_letters: DeadLetterTable,
-    /// What people did, in the order in which it was written down.
+    /// What operators did, in the order of the commits.
     pub(super) audit_log: Vec<(Timestamp, HistoryEntry)>,
     pub(super) table: MemoryTable,
     pub(super) locks: Locks,
 }
 
-/// A saga with what hangs on it.
+/// A saga with its history and its work rows.
 #[derive(Debug)]
 pub(super) struct SagaData {
     pub(super) row: SagaRow,
@@ -62,7 +62,7 @@ impl Data {
         records
     }
 
-    /// Without those of items.
+    /// The records of a saga without those of items.
     pub(super) fn records_of_steps(&self, tenant: &Tenant, key: &Key) -> Vec<StepRecord> {
         let records = self.records.get(&(tenant.clone(), key.clone())).map(Vec::as_slice).unwrap_or_default();
         let is_of_step = |record: &&StepRecord| record.step.item().is_none_or(|item| item == 0);

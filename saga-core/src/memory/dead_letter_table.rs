@@ -13,7 +13,7 @@ pub(super) struct DeadLetterTable {
 }
 
 impl DeadLetterTable {
-    /// Inserts a letter, or counts it where the same one is open; answers whether it is new.
+    /// Inserts a letter, or counts it where one with its fingerprint is open; answers whether it is new.
     pub(super) fn insert_open(&mut self, letter: NewDeadLetter, now: Timestamp) -> bool {
         let is_same =
             |row: &&mut DeadLetter| row.state == DeadLetterState::Open && row.letter.fingerprint == letter.fingerprint;
@@ -25,7 +25,7 @@ impl DeadLetterTable {
         true
     }
 
-    /// Inserts a letter that was decided about before it was one.
+    /// Inserts a letter that is discarded from the beginning.
     pub(super) fn insert_discarded(&mut self, letter: NewDeadLetter, note: &str, now: Timestamp) {
         let mut row = DeadLetter::open(letter, now);
         row.decide(DeadLetterState::Discarded, note, now);
@@ -43,7 +43,7 @@ impl DeadLetterTable {
         rows.filter(|row| passes(row, filter)).take(filter.limit).cloned().collect()
     }
 
-    /// The letter of that id, if it is that tenant's.
+    /// The letter of that id, if it belongs to that tenant.
     pub(super) fn get(&self, tenant: &Tenant, id: DeadLetterId) -> Option<&DeadLetter> {
         self.rows.get(&id).filter(|row| row.letter.tenant == *tenant)
     }

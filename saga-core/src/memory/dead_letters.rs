@@ -10,9 +10,9 @@ use crate::store::{
 
 #[async_trait]
 impl DeadLetters for MemoryStore {
-    async fn bury(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
+    async fn add_dead_letters(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
         let mut letters = letters;
-        self.writing("bury", |data, now| {
+        self.writing("add_dead_letters", |data, now| {
             let letters = std::mem::take(&mut letters);
             Some(Ok(letters.into_iter().map(|letter| data.dead_letters.insert_open(letter, now)).collect()))
         })
@@ -27,14 +27,14 @@ impl DeadLetters for MemoryStore {
         self.reading("dead_letter", |data, _| data.dead_letters.get(tenant, id).cloned()).await
     }
 
-    async fn replay_letter(
+    async fn replay_dead_letter(
         &self,
         tenant: &Tenant,
         id: DeadLetterId,
         work: WorkId,
         note: &str,
     ) -> Result<Option<DeadLetterState>, StoreError> {
-        self.writing("replay_letter", |data, now| {
+        self.writing("replay_dead_letter", |data, now| {
             let Some(row) = data.dead_letters.of(tenant, id) else { return Some(Ok(None)) };
             let state = row.state;
             if let (DeadLetterState::Open, Some(message)) = (state, row.letter.message.clone()) {
@@ -46,13 +46,13 @@ impl DeadLetters for MemoryStore {
         .await
     }
 
-    async fn discard_letter(
+    async fn discard_dead_letter(
         &self,
         tenant: &Tenant,
         id: DeadLetterId,
         note: &str,
     ) -> Result<Option<DeadLetterState>, StoreError> {
-        self.writing("discard_letter", |data, now| {
+        self.writing("discard_dead_letter", |data, now| {
             let Some(row) = data.dead_letters.of(tenant, id) else { return Some(Ok(None)) };
             let state = row.state;
             if state == DeadLetterState::Open {

@@ -1,9 +1,9 @@
-//! Hashing the keys of the store in memory: short texts and numbers, of a process that trusts itself.
+//! Hashes for the keys of the store: short texts and numbers from a trusted process.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map that is never gone through, since its order means nothing.
+/// A map that is never iterated, since its order is arbitrary.
 pub(super) type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<QuickHasher>>;
 
 /// Mixes eight bytes at a time.
@@ -40,7 +40,7 @@ impl Hasher for QuickHasher {
         self.mix(number as u64);
     }
 
-    /// The product's upper bits depend on all others; a map looks at the lower ones as well.
+    /// The upper bits of the product depend on all others; a map uses the lower ones too.
     fn finish(&self) -> u64 {
         self.0 ^ (self.0 >> 32)
     }

@@ -6,7 +6,7 @@ use crate::store::{Hint, Hints, Listener};
 impl Hints for MemoryStore {
     fn hint(&self, hint: Hint) {
         if let Some(hints) = &self.hints {
-            hints.tell(hint);
+            hints.notify(hint);
         }
     }
 

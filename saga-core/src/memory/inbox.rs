@@ -75,7 +75,7 @@ fn claim(data: &mut Data, lease: Lease, limit: usize, now: Timestamp) -> Claimed
     }
     for taken in &mut claimed.messages {
         let Some(row) = data.work.get_mut(&taken.work.id) else { continue };
-        // Only a lease that nobody gave back is still written on a free row: its owner vanished.
+        // Only a lease that its owner did not release is still on a free row: that owner vanished.
         row.recovered |= row.lease.is_some();
         row.epoch = taken.work.epoch;
         row.lease = Some(HeldLease::new(lease, now));

@@ -7,7 +7,7 @@ use super::clock::Moment;
 use super::work_row::HeldLease;
 use crate::store::{Incarnation, MemberId, Timestamp};
 
-/// The members and until when they live.
+/// The members, and until when each is alive.
 #[derive(Debug, Default)]
 pub(super) struct LiveMembers {
     pub(super) until: BTreeMap<MemberId, Timestamp>,
@@ -19,14 +19,14 @@ impl LiveMembers {
         self.until.get(&member).is_some_and(|until| *until > now)
     }
 
-    /// Whether a lease still keeps others away.
+    /// Whether a lease still excludes other owners.
     pub(super) fn holds(&self, lease: HeldLease, now: Timestamp) -> bool {
         lease.until > now && self.is_alive(lease.owner, now)
     }
 
     /// A member joins.
     pub(super) fn join(&mut self, ttl: Duration, now: Timestamp) -> Incarnation {
-        // The dead need no row: a member without one is dead.
+        // A dead member needs no row.
         self.until.retain(|_, until| *until > now);
         let others = u32::try_from(self.until.len()).unwrap_or(u32::MAX);
         self.joined += 1;

@@ -6,14 +6,14 @@ use super::hashing::QuickMap;
 use crate::key::{Key, StepId, Tenant};
 use crate::store::{SagaId, WorkId};
 
-/// What messages are sent in order by: the tenant, the aggregate type and the aggregate id.
+/// An ordering key: tenant, aggregate type and aggregate id.
 pub(super) type OrderingKey = (Tenant, String, String);
 
-/// A transaction that is open.
+/// An open transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct TxId(pub(super) u64);
 
-/// What a transaction can hold.
+/// Something that a transaction can lock.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Lock {
     Work(WorkId),
@@ -27,11 +27,11 @@ pub(super) enum Lock {
     Row(String),
 }
 
-/// Who holds what, and who waits.
+/// The locks and their holders, and the transactions that wait.
 #[derive(Debug, Default)]
 pub(super) struct Locks {
     held: QuickMap<Lock, TxId>,
-    /// What each transaction took, also what it released since.
+    /// The locks that each transaction took, also those that it has released.
     taken: QuickMap<TxId, Vec<Lock>>,
     waiting: BTreeSet<TxId>,
     opened: u64,
@@ -43,7 +43,7 @@ impl Locks {
         TxId(self.opened)
     }
 
-    /// Whoever holds it, if it is not `me`.
+    /// The transaction that holds the lock, if it is not `me`.
     pub(super) fn holder(&self, lock: &Lock, me: Option<TxId>) -> Option<TxId> {
         self.held.get(lock).copied().filter(|holder| Some(*holder) != me)
     }
@@ -71,11 +71,11 @@ impl Locks {
         self.waiting.insert(me);
     }
 
-    pub(super) fn go_on(&mut self, me: TxId) {
+    pub(super) fn stop_waiting(&mut self, me: TxId) {
         self.waiting.remove(&me);
     }
 
-    /// Whether waiting for this holder could last for ever, since it waits itself.
+    /// Whether this holder waits itself, so that waiting for it could be a deadlock.
     pub(super) fn is_waiting(&self, holder: TxId) -> bool {
         self.waiting.contains(&holder)
     }

@@ -32,8 +32,8 @@ impl Members for MemoryStore {
         .await
     }
 
-    async fn beat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
-        self.writing("beat", |data, now| {
+    async fn heartbeat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
+        self.writing("heartbeat", |data, now| {
             let lives = data.members.is_alive(member, now);
             if lives {
                 data.members.until.insert(member, now.plus(ttl));

@@ -9,8 +9,8 @@ use super::locks::Lock;
 use crate::key::StepId;
 use crate::store::{Miss, SagaMigration, Timestamp, WorkId};
 
-/// Whether a transaction is about to write what the move writes: it is waited for. One that holds a command of the saga
-/// is not, since it runs a step.
+/// Whether a transaction is about to write the saga's row. The migration waits for it, but not for one that holds a
+/// command of the saga, since that runs a step.
 pub(super) fn is_written(data: &Data, moved: &SagaMigration) -> bool {
     data.locks.holder(&Lock::Saga(moved.saga), None).is_some()
 }

@@ -1,9 +1,9 @@
-//! A complete store and a complete transport in memory: the reference that the suites of `saga-testkit` were written
-//! against, and all that a unit test of a saga needs.
+//! A complete store and a complete transport in memory: the reference for the suites of `saga-testkit`, and all that a
+//! unit test of a saga needs.
 //!
-//! [`MemoryStore`] behaves as a database at READ COMMITTED does, where it can be seen: a statement reads what is
-//! committed and what its own transaction wrote, a row that another open transaction holds is skipped by a claim and
-//! waited for by a write, and whoever comes second with a compare-and-set misses.
+//! [`MemoryStore`] shows the behaviour of a database at READ COMMITTED: a statement reads committed rows and the writes
+//! of its own transaction; a claim skips a row that another open transaction holds, and a write waits for it; the
+//! second of two compare-and-sets misses.
 
 mod changes;
 mod claims;
@@ -41,4 +41,4 @@ pub use self::conn::{MemoryConflict, MemoryConn};
 pub use self::start_in::MemoryTransaction;
 pub use self::store::MemoryStore;
 pub use self::table::MemoryTable;
-pub use self::transport::{GivenUp, MemoryTransport, REJECTIONS_MAX};
+pub use self::transport::{DeadLettered, MemoryTransport, REJECTIONS_MAX};

@@ -11,7 +11,7 @@ use crate::store::{Lease, LeasedLane, MessageId, NewMessage, NewParked, OutboxDe
 /// The rows of the outbox, their lanes, and the keys that are parked.
 #[derive(Debug, Default)]
 pub(super) struct OutboxTable {
-    /// By the order of the commits.
+    /// In the order of the commits.
     rows: BTreeMap<u64, Entry>,
     numbers: BTreeMap<MessageId, u64>,
     inserted: u64,
@@ -36,7 +36,7 @@ pub(super) struct Lane {
 }
 
 impl OutboxTable {
-    /// Inserts a message, unless its id waits already.
+    /// Inserts a message, unless its id is already in the outbox.
     pub(super) fn insert(&mut self, new: NewMessage, now: Timestamp) {
         if self.numbers.contains_key(&new.id) {
             return;
@@ -80,8 +80,8 @@ impl OutboxTable {
         rows.filter(move |row| self.parked.is_empty() || !self.parked.get(&ordering_key(row)).is_some_and(is_held))
     }
 
-    /// Each ordering key keeps the places that its rows have in the order of the commits, so that no key is starved,
-    /// and fills them by position.
+    /// An ordering key keeps the places of its rows in the order of the commits, so that no key is starved, and fills
+    /// them by position.
     pub(super) fn read(&self, lane: LeasedLane, limit: usize, now: Timestamp) -> Vec<OutboxRow> {
         if self.lanes.get(&lane.lane).is_none_or(|held| held.epoch != lane.epoch) {
             return Vec::new();

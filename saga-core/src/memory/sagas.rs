@@ -55,8 +55,8 @@ impl Sagas for MemoryStore {
         .await
     }
 
-    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
-        self.reading("standings", |data, _| {
+    async fn progress(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
+        self.reading("progress", |data, _| {
             let standing = |id: &SagaId| {
                 let row = &data.sagas.get(id)?.row;
                 Some(SagaProgress { saga: *id, status: row.status, version: row.version })
@@ -86,8 +86,8 @@ impl Sagas for MemoryStore {
         .await
     }
 
-    async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
-        self.reading("forgotten", |data, _| {
+    async fn orphaned(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
+        self.reading("orphaned", |data, _| {
             let goes_on = |status| matches!(status, Status::Running | Status::Compensating);
             let is_due = |id| data.work.get(id).is_some_and(|row: &WorkRow| row.kind != WorkKind::Deadline);
             let waits_for_nothing =
@@ -97,8 +97,8 @@ impl Sagas for MemoryStore {
         .await
     }
 
-    async fn acts(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
-        self.reading("acts", |data, _| {
+    async fn audit_log(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
+        self.reading("audit_log", |data, _| {
             let numbers = 1..=i64::try_from(data.audit_log.len()).unwrap_or(i64::MAX);
             let acts = numbers.rev().zip(data.audit_log.iter().rev());
             let acts = acts.filter(|(number, _)| filter.before.is_none_or(|before| *number < before));

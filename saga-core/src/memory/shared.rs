@@ -9,7 +9,7 @@ use super::clock::Clock;
 use super::data::Data;
 use crate::store::Timestamp;
 
-/// What the handles share.
+/// The data, the clock, and the signal that a transaction has ended.
 pub(super) struct Shared {
     data: Mutex<Data>,
     unlocked: Notify,
@@ -21,7 +21,7 @@ impl Shared {
         Self { data: Mutex::new(Data::default()), unlocked: Notify::new(), clock }
     }
 
-    /// The data. What a panic left behind is as good as before: every change is made behind all checks.
+    /// The data. A panic leaves it consistent, because every change is made after all checks.
     pub(super) fn lock(&self) -> MutexGuard<'_, Data> {
         self.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -30,19 +30,19 @@ impl Shared {
         self.clock.now()
     }
 
-    /// A transaction has ended: whoever waits looks again.
+    /// A transaction has ended: calls that wait for its locks try again.
     pub(super) fn wake(&self) {
         self.unlocked.notify_waiters();
     }
 
-    /// Makes the attempt until it answers. No lock on the data is held while it waits.
+    /// Repeats the attempt until it returns a value. The data is not locked while it waits.
     pub(super) async fn when_unlocked<T>(&self, mut attempt: impl FnMut(&mut Data, Timestamp) -> Option<T>) -> T {
         if let Some(answer) = attempt(&mut self.lock(), self.now()) {
             return answer;
         }
         loop {
             let mut unlocked = pin!(self.unlocked.notified());
-            // Registered before the attempt, so that a transaction that ends in between is not missed.
+            // Registered before the attempt, so that the end of a transaction in between is not missed.
             unlocked.as_mut().enable();
             if let Some(answer) = attempt(&mut self.lock(), self.now()) {
                 return answer;

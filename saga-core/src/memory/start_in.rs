@@ -1,4 +1,4 @@
-//! Transactions of the application, and what is started and published in them.
+//! Transactions of the application, in which it starts sagas and publishes events.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl MemoryTransaction {
     /// Commits.
     ///
     /// # Errors
-    /// When a write met a conflict, or the transaction was ended: then nothing is committed.
+    /// When a write met a conflict, or the transaction was ended. Nothing is committed then.
     pub fn commit(self) -> Result<(), MemoryConflict> {
         if self.conn.state != TxState::Open {
             return Err(MemoryConflict { row: String::new() });
@@ -84,12 +84,12 @@ impl MemoryStore {
             TxState::Open if Arc::ptr_eq(&conn.shared, &self.shared) => Ok(()),
             TxState::Open => refuse(StoreErrorKind::Misuse, "the connection is one of another store"),
             TxState::Ended => refuse(StoreErrorKind::Misuse, "the connection is not in a transaction"),
-            TxState::Doomed => refuse(StoreErrorKind::Conflict, "the transaction met a conflict before"),
+            TxState::Conflicted => refuse(StoreErrorKind::Conflict, "the transaction met a conflict before"),
         }
     }
 }
 
-/// Holds a lock; nothing while another transaction has it.
+/// Takes a lock. `None` while another transaction holds it.
 fn hold(data: &mut Data, lock: &Lock, me: TxId, operation: &'static str) -> Option<Result<(), StoreError>> {
     if let Some(holder) = data.locks.holder(lock, Some(me)) {
         if data.locks.is_waiting(holder) {
@@ -99,12 +99,12 @@ fn hold(data: &mut Data, lock: &Lock, me: TxId, operation: &'static str) -> Opti
         data.locks.wait(me);
         return None;
     }
-    data.locks.go_on(me);
+    data.locks.stop_waiting(me);
     data.locks.take(lock.clone(), me);
     Some(Ok(()))
 }
 
-/// Holds the key and gives the saga its ids, unless the key is taken.
+/// Locks the key and gives the saga its ids, unless the key is taken.
 fn take_key(data: &mut Data, saga: &mut NewSaga, me: TxId) -> Option<Result<Started, StoreError>> {
     let lock = Lock::Key(saga.tenant.clone(), saga.key.clone());
     if let Err(error) = hold(data, &lock, me, "start_in")? {

@@ -12,13 +12,13 @@ use super::table::MemoryTable;
 use crate::env::Environment;
 use crate::store::{HintBoard, StoreError, StoreErrorKind, Timestamp};
 
-/// How long a commit that several share waits for what a transaction holds.
+/// How long a commit that several callers share waits for a lock.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// A store in memory that obeys the whole contract. Nothing of it survives the process.
+/// A store in memory that fulfils the whole contract. Its data ends with the process.
 ///
-/// A clone is another handle on the same data: several runtimes may work on it at once, as replicas of a service do.
-/// Steps take a [`MemoryConn`](super::MemoryConn): a small transactional table for whatever a test writes.
+/// A clone is another handle on the same data: several runtimes may work on it at once, like replicas of a service.
+/// Steps take a [`MemoryConn`](super::MemoryConn): a small transactional table for the writes of a test.
 ///
 /// ```
 /// use saga_core::memory::MemoryStore;
@@ -44,19 +44,19 @@ impl MemoryStore {
         Self::on(Clock::Environment(environment))
     }
 
-    /// The same store, whose handles tell each other what there is to do. Without it their runtimes poll.
+    /// The same store, whose handles send hints to each other. Without hints their runtimes poll.
     #[must_use]
     pub fn with_hints(mut self) -> Self {
         self.hints = Some(HintBoard::new());
         self
     }
 
-    /// Looks at the committed rows of the business table.
+    /// Reads the committed rows of the business table.
     pub fn read<T>(&self, read: impl FnOnce(&MemoryTable) -> T) -> T {
         read(&self.shared.lock().table)
     }
 
-    /// This handle on the data with a hook that decides what becomes of its calls. Other handles keep theirs.
+    /// This handle with a hook that decides the fate of its calls. Other handles keep theirs.
     #[doc(hidden)]
     #[must_use]
     pub fn with_commit_hook(mut self, hook: Arc<dyn CommitHook>) -> Self {
@@ -69,7 +69,7 @@ impl MemoryStore {
     }
 
     /// Asks the hook.
-    pub(super) async fn pass(&self, point: CommitPoint) -> Result<(), StoreError> {
+    pub(super) async fn ask_hook(&self, point: CommitPoint) -> Result<(), StoreError> {
         let Some(hook) = &self.hook else { return Ok(()) };
         match hook.at(point).await {
             CommitFate::Proceed => Ok(()),
@@ -84,34 +84,36 @@ impl MemoryStore {
         operation: &'static str,
         read: impl FnOnce(&Data, Timestamp) -> T + Send,
     ) -> Result<T, StoreError> {
-        self.pass(CommitPoint::Reading(operation)).await?;
+        self.ask_hook(CommitPoint::Reading(operation)).await?;
         Ok(read(&self.shared.lock(), self.shared.now()))
     }
 
-    /// A call that writes in a commit of its own. The attempt answers nothing, and has written nothing, when it meets
-    /// a row that a transaction holds; it is made again when one has ended.
+    /// A call that writes in a commit of its own. The attempt returns `None`, and has written nothing, when it meets a
+    /// row that a transaction holds; it is repeated when a transaction has ended.
     pub(super) async fn writing<T: Send>(
         &self,
         operation: &'static str,
         attempt: impl FnMut(&mut Data, Timestamp) -> Option<Result<T, StoreError>> + Send,
     ) -> Result<T, StoreError> {
-        self.pass(CommitPoint::Committing(operation)).await?;
+        self.ask_hook(CommitPoint::Committing(operation)).await?;
         let answer = self.shared.when_unlocked(attempt).await?;
-        self.pass(CommitPoint::Committed(operation)).await?;
+        self.ask_hook(CommitPoint::Committed(operation)).await?;
         Ok(answer)
     }
 
-    /// The same for what others share a commit with: it waits shortly, and gives up then.
+    /// The same for calls that share a commit with others: it fails after a short wait.
     pub(super) async fn writing_shortly<T: Send>(
         &self,
         operation: &'static str,
         attempt: impl FnMut(&mut Data, Timestamp) -> Option<Result<T, StoreError>> + Send,
     ) -> Result<T, StoreError> {
-        self.pass(CommitPoint::Committing(operation)).await?;
+        self.ask_hook(CommitPoint::Committing(operation)).await?;
         let answer = self.shared.clock.within(LOCK_TIMEOUT, self.shared.when_unlocked(attempt)).await;
-        let locked = || StoreError::new(StoreErrorKind::Conflict, operation, "a transaction holds what it would write");
+        let locked = || {
+            StoreError::new(StoreErrorKind::Conflict, operation, "another transaction holds a row that the call writes")
+        };
         let answer = answer.ok_or_else(locked)??;
-        self.pass(CommitPoint::Committed(operation)).await?;
+        self.ask_hook(CommitPoint::Committed(operation)).await?;
         Ok(answer)
     }
 }

@@ -15,7 +15,7 @@ impl MemoryTable {
         self.rows.get(name).map(Vec::as_slice)
     }
 
-    /// The counter of that name; one that nobody added to is 0.
+    /// The counter of that name. A new counter is 0.
     pub fn counter(&self, name: &str) -> i64 {
         as_counter(self.get(name))
     }

@@ -14,7 +14,7 @@ use crate::store::{
     StoreError, StoreErrorKind, TransactError, TransactionBody, WorkKind,
 };
 
-/// More than this in one transaction gains nothing.
+/// More claims in one transaction do not make it faster.
 const BATCH_MAX: usize = 64;
 
 type Body = Box<dyn TransactionBody<MemoryConn>>;
@@ -31,16 +31,16 @@ impl Store for MemoryStore {
         }
     }
 
-    /// Dropping the future rolls back and frees what was locked: the connection does it when it is dropped.
+    /// Dropping the future rolls back and releases the locks: the connection does so when it is dropped.
     async fn transact(&self, claims: Vec<Claim>, mut body: Body) -> Result<(), TransactError> {
-        self.pass(CommitPoint::Reading("transact")).await?;
+        self.ask_hook(CommitPoint::Reading("transact")).await?;
         let mut conn = MemoryConn::begin(&self.shared);
         let granted = grant(&mut self.shared.lock(), &claims, &mut conn.starts, conn.tx);
         body.granted(&granted);
         if !granted.contains(&true) {
             return Ok(());
         }
-        self.pass(CommitPoint::Claimed).await?;
+        self.ask_hook(CommitPoint::Claimed).await?;
         let mut savepoint = conn.savepoint();
         for index in (0..granted.len()).filter(|index| granted[*index]) {
             let mut goes_on = !body.has_run(index);
@@ -50,7 +50,7 @@ impl Store for MemoryStore {
                 }
                 let verdict = run(&mut conn, &mut body, index, savepoint).await?;
                 goes_on = matches!(verdict, HandlerVerdict::KeepAndContinue | HandlerVerdict::UndoAndContinue);
-                self.pass(CommitPoint::Handled(index)).await?;
+                self.ask_hook(CommitPoint::Handled(index)).await?;
             }
         }
         let changes = self.prepare(&conn, &mut body).await?;
@@ -59,7 +59,7 @@ impl Store for MemoryStore {
 }
 
 impl MemoryStore {
-    /// Decides what is written, and holds every row that it touches.
+    /// Decides the changes, and locks every row that they write.
     async fn prepare(&self, conn: &MemoryConn, body: &mut Body) -> Result<Vec<Changes>, StoreError> {
         let mut changes = body.changes();
         loop {
@@ -67,7 +67,7 @@ impl MemoryStore {
                 moved if moved.is_empty() => return Ok(changes),
                 moved => {
                     let decided = body.decide_again(moved);
-                    changes = decided.ok_or_else(|| conflict("what ran does not fit what its saga is now"))?;
+                    changes = decided.ok_or_else(|| conflict("the steps that ran do not fit the saga any more"))?;
                 }
             }
         }
@@ -87,7 +87,7 @@ impl MemoryStore {
             }
         }
         pending.commit();
-        Ok(self.pass(CommitPoint::Committed("transact")).await?)
+        Ok(self.ask_hook(CommitPoint::Committed("transact")).await?)
     }
 }
 
@@ -109,7 +109,7 @@ async fn run(
             let error = blame(StoreErrorKind::Misuse, "a handler ended the transaction that it was given");
             return Err(TransactError { ended_transaction: true, ..error });
         }
-        TxState::Doomed => return Err(conflict("a handler wrote a row that another transaction holds").into()),
+        TxState::Conflicted => return Err(conflict("a handler wrote a row that another transaction holds").into()),
         TxState::Open => {}
     }
     match verdict {
@@ -125,7 +125,7 @@ async fn run(
     Ok(verdict)
 }
 
-/// Which claims are granted. Their rows are held from here on.
+/// Which claims are granted. Their rows are locked from here on.
 fn grant(data: &mut Data, claims: &[Claim], starts: &mut Vec<NewSaga>, me: TxId) -> Vec<bool> {
     let mut granted = Vec::with_capacity(claims.len());
     for claim in claims {
@@ -151,7 +151,7 @@ fn grant(data: &mut Data, claims: &[Claim], starts: &mut Vec<NewSaga>, me: TxId)
     granted
 }
 
-/// Holds the key of a saga that is started, unless it is taken or somebody else holds it.
+/// Locks the key of a saga that is started, unless the key is taken or another transaction holds it.
 fn take_key(data: &mut Data, saga: &NewSaga, starts: &mut Vec<NewSaga>, me: TxId) -> bool {
     let lock = Lock::Key(saga.tenant.clone(), saga.key.clone());
     let is_free = data.locks.holder(&lock, None).is_none() && data.saga_of(&saga.tenant, &saga.key).is_none();
@@ -162,7 +162,8 @@ fn take_key(data: &mut Data, saga: &NewSaga, starts: &mut Vec<NewSaga>, me: TxId
     is_free
 }
 
-/// Holds all that the changes write, or answers which sagas have moved: those are held, so that they move no further.
+/// Locks all rows that the changes write, or answers which sagas have moved. Those are locked too, so that they move no
+/// further.
 fn hold(
     data: &mut Data,
     changes: &[Changes],
@@ -179,7 +180,7 @@ fn hold(
         data.locks.wait(me);
         return None;
     }
-    data.locks.go_on(me);
+    data.locks.stop_waiting(me);
     let mut moved = Vec::new();
     for change in changes {
         match miss(data, change) {
@@ -188,7 +189,7 @@ fn hold(
                 let records = data.records_of_steps(&saga.tenant, &saga.key);
                 moved.push(MovedSaga { saga: *saga, records });
             }
-            Some(other) => return Some(Err(conflict(in_words(&other)))),
+            Some(other) => return Some(Err(conflict(describe(&other)))),
         }
     }
     if moved.is_empty() {
@@ -202,7 +203,7 @@ fn hold(
     Some(Ok(moved))
 }
 
-fn in_words(miss: &Miss) -> String {
+fn describe(miss: &Miss) -> String {
     match miss {
         Miss::Work(id) => format!("work row {} is gone", id.0),
         Miss::Record(step) => format!("there is a record of {step} already"),

@@ -13,18 +13,18 @@ use crate::transport::{
     TransportErrorKind,
 };
 
-/// How often a message may be rejected and is still delivered again, unless the transport was made with another limit.
+/// How often a message is delivered again after a rejection, unless the transport is made with another limit.
 pub const REJECTIONS_MAX: u32 = 20;
-/// Why a message was given up.
+/// The reason of a dead letter.
 const REJECTED: &str = "rejected";
 
 /// A transport inside the process. A clone is the same transport.
 ///
-/// A message is confirmed when every subscription of its topic has accepted it, or at once where there is none: so an
-/// outbox keeps it until it was taken, and nothing that was confirmed is lost with the process. What is for one receiver
-/// is taken only where there was a subscription of its topic. A message that a subscription rejected too often is given
-/// up, and [`given_up`](Self::given_up) keeps it: whoever receives the dead letters of that subscription takes it, and
-/// where nobody ever did, its publisher is told that it is refused.
+/// A message is confirmed when every subscription of its topic has accepted it, or at once where there is none. So the
+/// outbox keeps a message until it is accepted, and nothing confirmed is lost with the process. A message for one
+/// receiver is accepted only where there was a subscription of its topic. A message that a subscription rejected too
+/// often is dead-lettered, and [`dead_lettered`](Self::dead_lettered) keeps it: a receiver of the dead letters of that
+/// subscription gets it. Where there never was such a receiver, its publisher gets the error `Refused`.
 #[derive(Debug, Clone)]
 pub struct MemoryTransport {
     broker: Arc<Mutex<Broker>>,
@@ -33,7 +33,7 @@ pub struct MemoryTransport {
 
 /// A message that was rejected too often.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GivenUp {
+pub struct DeadLettered {
     /// The message.
     pub message: Message,
     /// How often it was rejected.
@@ -43,25 +43,25 @@ pub struct GivenUp {
 #[derive(Debug, Default)]
 struct Broker {
     queues: BTreeMap<String, Queue>,
-    /// What was given up under each name whose dead letters were ever received.
+    /// The dead letters under each name whose dead letters were ever received.
     dead_letters: BTreeMap<String, Queue>,
-    given_up: Vec<GivenUp>,
+    dead_lettered: Vec<DeadLettered>,
     sent: u64,
     receivers: u64,
 }
 
-/// What became of a message that was handed over.
+/// What happened to a message that was published.
 #[derive(Debug, Clone, Copy)]
-enum Sent {
-    OnItsWay,
-    Nowhere,
+enum Routed {
+    Enqueued,
+    NoRoute,
     Nacked,
 }
 
 struct Receiver {
     transport: MemoryTransport,
     name: String,
-    /// Whether it receives what was given up under the name.
+    /// Whether it receives the dead letters of the name.
     is_of_dead_letters: bool,
     id: u64,
     prefetch: usize,
@@ -73,20 +73,20 @@ impl MemoryTransport {
         Self { broker: Arc::default(), rejections_max: REJECTIONS_MAX }
     }
 
-    /// The same transport, delivering a rejected message again at most so often.
+    /// The same transport with another limit of deliveries after a rejection.
     #[must_use]
     pub fn with_rejections_max(mut self, rejections_max: u32) -> Self {
         self.rejections_max = rejections_max;
         self
     }
 
-    /// What was given up, oldest first.
-    pub fn given_up(&self) -> Vec<GivenUp> {
-        self.lock().given_up.clone()
+    /// The dead-lettered messages, oldest first.
+    pub fn dead_lettered(&self) -> Vec<DeadLettered> {
+        self.lock().dead_lettered.clone()
     }
 
-    /// Lets at most so many messages lie in the queue of this name, unsettled ones among them; what comes beyond them is
-    /// nacked. There is no limit until one is set.
+    /// Limits the messages in the queue of this name, unsettled ones included; further messages are nacked. There is no
+    /// limit until one is set.
     pub fn limit_queue(&self, subscription: &str, messages: usize) {
         self.lock().queues.entry(subscription.to_owned()).or_default().messages_max = Some(messages);
     }
@@ -113,12 +113,12 @@ impl Transport for MemoryTransport {
         let refused = call.settled().await;
         let error = |kind, detail| Err(TransportError::new(kind, "publish", detail));
         let answer = |(index, sent)| match sent {
-            Sent::Nowhere => error(TransportErrorKind::NoRoute, "there is no subscription of its topic"),
-            Sent::Nacked => error(TransportErrorKind::Nacked, "a queue of its topic is full"),
-            Sent::OnItsWay if refused.contains(&index) => {
+            Routed::NoRoute => error(TransportErrorKind::NoRoute, "there is no subscription of its topic"),
+            Routed::Nacked => error(TransportErrorKind::Nacked, "a queue of its topic is full"),
+            Routed::Enqueued if refused.contains(&index) => {
                 error(TransportErrorKind::Refused, "a subscription rejected the message too often")
             }
-            Sent::OnItsWay => Ok(()),
+            Routed::Enqueued => Ok(()),
         };
         sent.into_iter().enumerate().map(answer).collect()
     }
@@ -143,9 +143,9 @@ impl Transport for MemoryTransport {
 }
 
 impl Broker {
-    /// Puts the messages into the queue of every subscription of their topics, and says where each of them is.
-    fn send(&mut self, messages: Vec<Message>) -> (Arc<Call>, Vec<Sent>) {
-        // Open until all are on their way.
+    /// Puts the messages into the queue of every subscription of their topics, and answers what happened to each.
+    fn send(&mut self, messages: Vec<Message>) -> (Arc<Call>, Vec<Routed>) {
+        // Open until all messages are in their queues.
         let call = Call::new(1);
         let mut sent = Vec::with_capacity(messages.len());
         for (index, message) in messages.into_iter().enumerate() {
@@ -153,14 +153,14 @@ impl Broker {
             let message = Arc::new(message);
             let queues = || self.queues.values().filter(|queue| queue.topics.contains(&message.topic));
             sent.push(match queues().count() {
-                0 if message.kind != MessageKind::Event => Sent::Nowhere,
-                _ if queues().any(Queue::is_full) => Sent::Nacked,
+                0 if message.kind != MessageKind::Event => Routed::NoRoute,
+                _ if queues().any(Queue::is_full) => Routed::Nacked,
                 count => {
-                    call.opens(count);
-                    Sent::OnItsWay
+                    call.add_open(count);
+                    Routed::Enqueued
                 }
             });
-            if !matches!(sent.last(), Some(Sent::OnItsWay)) {
+            if !matches!(sent.last(), Some(Routed::Enqueued)) {
                 continue;
             }
             for queue in self.queues.values_mut().filter(|queue| queue.topics.contains(&message.topic)) {
@@ -171,16 +171,16 @@ impl Broker {
         (call, sent)
     }
 
-    /// What was rejected too often goes to whoever receives the dead letters of the name.
-    fn give_up(&mut self, name: &str, tag: u64, mut item: Item) {
+    /// Dead-letters a message that was rejected too often.
+    fn dead_letter(&mut self, name: &str, tag: u64, mut item: Item) {
         let (message, rejections) = (Message::clone(&item.message), item.rejections);
         let (id, topic) = (message.id, &message.topic);
-        log::error!(%id, topic, rejections, subscription = name, "a message was given up");
-        self.given_up.push(GivenUp { message, rejections });
+        log::error!(%id, topic, rejections, subscription = name, "message dead-lettered");
+        self.dead_lettered.push(DeadLettered { message, rejections });
         let Some(dead_letters) = self.dead_letters.get_mut(name) else {
             return item.call.settle(item.index, false);
         };
-        item.death =
+        item.dead_letter =
             Some(DeadLetterInfo { queue: name.to_owned(), reason: REJECTED.to_owned(), deliveries: rejections });
         item.redelivered = false;
         dead_letters.put(tag, item);
@@ -202,7 +202,7 @@ impl Receiver {
     fn with_queue<T>(&self, act: impl FnOnce(&mut Queue) -> T) -> T {
         let mut broker = self.transport.lock();
         let queues = if self.is_of_dead_letters { &mut broker.dead_letters } else { &mut broker.queues };
-        // A subscription's name is remembered for ever, so the entry is there.
+        // The name of a subscription is never forgotten, so the entry exists.
         act(queues.entry(self.name.clone()).or_default())
     }
 }
@@ -210,11 +210,11 @@ impl Receiver {
 #[async_trait]
 impl Incoming for Receiver {
     async fn receive(&mut self, limit: usize) -> Result<Vec<Delivery>, TransportError> {
-        let news = self.with_queue(|queue| Arc::clone(&queue.news));
+        let news = self.with_queue(|queue| Arc::clone(&queue.arrived));
         loop {
             let mut some = pin!(news.notified());
-            // Registered before the look, so that what is sent in between is not missed. All receivers of a name are
-            // woken, since the one that was woken alone could be the one without room.
+            // Registered before the check, so that a message in between is not missed. All receivers of a name are
+            // woken, because a single one might have no room.
             some.as_mut().enable();
             let deliveries = self.with_queue(|queue| queue.take(self.id, limit.max(1), self.prefetch));
             if !deliveries.is_empty() {
@@ -234,7 +234,7 @@ impl Incoming for Receiver {
             });
             match answer {
                 Ok(None) => {}
-                Ok(Some(item)) => self.transport.lock().give_up(&self.name, *tag, item),
+                Ok(Some(item)) => self.transport.lock().dead_letter(&self.name, *tag, item),
                 Err(error) => outcome = Err(error),
             }
         }

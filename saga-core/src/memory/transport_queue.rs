@@ -1,4 +1,4 @@
-//! What a subscription name remembers.
+//! The queue of a subscription name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,12 +21,12 @@ impl Call {
         Arc::new(Self { open: AtomicUsize::new(open), refused: Mutex::new(BTreeSet::new()), done: Notify::new() })
     }
 
-    /// So many more of its messages have to be settled.
-    pub(super) fn opens(&self, count: usize) {
+    /// More of its messages have to be settled.
+    pub(super) fn add_open(&self, count: usize) {
         self.open.fetch_add(count, Ordering::AcqRel);
     }
 
-    /// Waits until all is settled, and answers which messages were given up.
+    /// Waits until all messages are settled, and answers which were dead-lettered.
     pub(super) async fn settled(&self) -> BTreeSet<usize> {
         while self.open.load(Ordering::Acquire) > 0 {
             self.done.notified().await;
@@ -44,7 +44,7 @@ impl Call {
     }
 }
 
-/// A message on its way to one subscription name.
+/// A message in the queue of one subscription name.
 #[derive(Debug)]
 pub(super) struct Item {
     pub(super) message: Arc<Message>,
@@ -52,24 +52,24 @@ pub(super) struct Item {
     pub(super) index: usize,
     pub(super) rejections: u32,
     pub(super) redelivered: bool,
-    /// Of a dead letter: why it is one.
-    pub(super) death: Option<DeadLetterInfo>,
+    /// For a dead letter: the reason.
+    pub(super) dead_letter: Option<DeadLetterInfo>,
 }
 
 impl Item {
     pub(super) fn new(message: Arc<Message>, call: Arc<Call>, index: usize) -> Self {
-        Self { message, call, index, rejections: 0, redelivered: false, death: None }
+        Self { message, call, index, rejections: 0, redelivered: false, dead_letter: None }
     }
 }
 
-/// What waits under one name, in the order in which it was sent, and what each receiver has not settled.
+/// The messages that wait under one name, in the order of sending, and the unsettled ones of each receiver.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     pub(super) topics: BTreeSet<String>,
     pub(super) messages_max: Option<usize>,
     pub(super) waiting: BTreeMap<u64, Item>,
     unsettled: BTreeMap<u64, (u64, Item)>,
-    pub(super) news: Arc<Notify>,
+    pub(super) arrived: Arc<Notify>,
 }
 
 impl Queue {
@@ -77,14 +77,14 @@ impl Queue {
         self.messages_max.is_some_and(|max| self.waiting.len() + self.unsettled.len() >= max)
     }
 
-    /// Hands out what waits, as far as the receiver may have more.
+    /// Delivers waiting messages, as far as the receiver's prefetch allows.
     pub(super) fn take(&mut self, receiver: u64, limit: usize, prefetch: usize) -> Vec<Delivery> {
         let held = self.unsettled.values().filter(|(holder, _)| *holder == receiver).count();
         let mut deliveries = Vec::new();
         while deliveries.len() < limit.min(prefetch.saturating_sub(held)) {
             let Some((tag, item)) = self.waiting.pop_first() else { break };
             let message = Message::clone(&item.message);
-            let death = item.death.clone();
+            let death = item.dead_letter.clone();
             deliveries.push(Delivery {
                 tag,
                 redelivered: item.redelivered,
@@ -103,8 +103,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Puts the message back to its place; after `rejections_max` rejections it is answered instead. A dead letter always
-    /// comes again.
+    /// Puts the message back in its place. After `rejections_max` rejections the message is returned to the caller
+    /// instead. A dead letter is always delivered again.
     pub(super) fn reject(
         &mut self,
         receiver: u64,
@@ -113,14 +113,14 @@ impl Queue {
     ) -> Result<Option<Item>, TransportError> {
         let mut item = self.held(receiver, tag)?;
         item.rejections += 1;
-        if item.rejections > rejections_max && item.death.is_none() {
+        if item.rejections > rejections_max && item.dead_letter.is_none() {
             return Ok(Some(item));
         }
         self.put_back(tag, item);
         Ok(None)
     }
 
-    /// A receiver is gone: what it has not settled is delivered again.
+    /// A receiver is gone: its unsettled messages are delivered again.
     pub(super) fn forget(&mut self, receiver: u64) {
         let tags = self.unsettled.iter().filter(|(_, (holder, _))| *holder == receiver).map(|(tag, _)| *tag);
         for tag in tags.collect::<Vec<_>>() {
@@ -137,7 +137,7 @@ impl Queue {
 
     pub(super) fn put(&mut self, tag: u64, item: Item) {
         self.waiting.insert(tag, item);
-        self.news.notify_waiters();
+        self.arrived.notify_waiters();
     }
 
     fn held(&mut self, receiver: u64, tag: u64) -> Result<Item, TransportError> {

@@ -50,7 +50,7 @@ impl Work for MemoryStore {
 
     async fn begin(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
         self.for_each("begin", work, |row, now| {
-            // Nobody who vanished had begun a row that waits.
+            // A row that waits was not begun by an owner that vanished.
             row.recovered &= !row.waits();
             row.waiting = None;
             row.lease = Some(HeldLease::new(lease, now));
@@ -59,7 +59,7 @@ impl Work for MemoryStore {
     }
 
     async fn release_work(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
-        self.for_each("give_back", work, |row, _| {
+        self.for_each("release_work", work, |row, _| {
             row.lease = None;
             row.waiting = row.waits().then_some(row.epoch + 1);
             row.epoch += 1;
@@ -100,7 +100,7 @@ impl Work for MemoryStore {
                 return None;
             }
             let row = data.work.get_mut(&work);
-            // Two calls of one step key have one effect outside, so the first report stands.
+            // Two calls of one step key have one effect outside, so the first report is kept.
             Some(Ok(row.map(|row| row.late.get_or_insert_with(|| output.to_vec())).is_some()))
         })
         .await

@@ -7,7 +7,7 @@ use crate::store::{
     WorkRef, WorkStatus,
 };
 
-/// A lease that was given.
+/// A lease on a row or a lane.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HeldLease {
     pub(super) owner: MemberId,
@@ -37,18 +37,18 @@ pub(super) struct WorkRow {
     pub(super) in_doubt: bool,
     /// Whether it was taken from an owner that vanished.
     pub(super) recovered: bool,
-    /// The epoch under which nobody has begun the row yet, nor an owner that vanished before.
+    /// The epoch under which no owner has begun the row, also none that vanished before.
     pub(super) waiting: Option<u64>,
     pub(super) retrying_since: Option<Timestamp>,
     pub(super) error: Option<String>,
     pub(super) late: Option<Vec<u8>>,
     pub(super) reported: Option<Reported>,
-    /// Set in a row that keeps a received message; it has no saga, no step and no definition.
+    /// Set in a row that keeps a received message; such a row has no saga, no step and no definition.
     pub(super) message: Option<Message>,
 }
 
 impl WorkRow {
-    /// Whether certainly nobody has begun it.
+    /// Whether certainly no owner has begun it.
     pub(super) fn waits(&self) -> bool {
         self.waiting == Some(self.epoch)
     }
@@ -104,7 +104,7 @@ impl WorkRow {
     }
 }
 
-/// `retrying_for` is told by the clock of the claim, and `began` by the claim itself.
+/// `retrying_for` depends on the clock of the claim, and `began` on the claim itself.
 impl From<(WorkId, &WorkRow)> for ClaimedWork {
     fn from((id, row): (WorkId, &WorkRow)) -> Self {
         Self {

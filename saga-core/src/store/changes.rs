@@ -8,13 +8,13 @@ use super::{
 };
 use crate::key::{Key, StepId, Tenant};
 
-/// Everything that one decision about one saga writes. It is applied whole or not at all.
+/// Everything that one decision about one saga writes. The store applies it whole or not at all.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
-    /// The saga moves on. Nothing else is written when its version has moved.
+    /// The saga advances. Nothing else is written when its version has moved.
     pub saga: Option<Advance>,
     /// A saga is started, with its commands. Nothing else is written when its key is taken. Only
-    /// [`record`](super::Records::record) is given one, and its changes never advance a saga.
+    /// [`record`](super::Records::record) gets such changes, and they never advance a saga.
     pub start: Option<Box<NewSaga>>,
     /// Work rows that are deleted.
     pub finished: Vec<(WorkRef, Condition)>,
@@ -31,30 +31,30 @@ pub struct Changes {
     /// Messages that leave this service.
     pub messages: Vec<NewMessage>,
     /// Messages that could not be handled.
-    pub letters: Vec<NewDeadLetter>,
-    /// What else is kept for who asks what happened.
+    pub dead_letters: Vec<NewDeadLetter>,
+    /// Other entries for the saga's history.
     pub history: Vec<HistoryEntry>,
 }
 
-/// A saga moves on, by compare-and-set on its version. Its new version is `expected + 1`.
+/// A saga advances, by compare-and-set on its version. The new version is `expected + 1`.
 #[derive(Debug, Clone)]
 pub struct Advance {
     /// The saga.
     pub id: SagaId,
     /// The version that the decision was made on.
     pub expected: u64,
-    /// Where it stands now. The store writes down the time when it ends, and clears it when it is reopened.
+    /// The new status. The store writes the time when the saga ends, and clears it when the saga is reopened.
     pub status: Status,
     /// The machine's state.
     pub state: Vec<u8>,
 }
 
-/// Under which condition a work row may be finished.
+/// The condition under which a work row may be finished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
     /// It exists with the epoch.
     Held,
-    /// It exists with the epoch, and no late success was noted on it.
+    /// The row exists with the epoch, and no late success was noted on it.
     NotLate,
 }
 
@@ -63,36 +63,36 @@ pub enum Condition {
 pub struct Postponed {
     /// The row; it must exist with the epoch.
     pub work: WorkRef,
-    /// How long from the statement until it is due.
+    /// The time from this statement until the row is due.
     pub due_in: Duration,
     /// Attempts so far.
     pub attempts: u32,
     /// Whether an attempt ended without a definite answer.
     pub in_doubt: bool,
-    /// What the last attempt said. When it is set for the first time, the row is `retrying since` this statement.
+    /// The error of the last attempt. When it is set for the first time, the row is `retrying since` this statement.
     pub error: Option<String>,
 }
 
-/// A step record that is inserted; there must be none under its step key.
+/// A step record to insert. There must be none under its step key.
 #[derive(Debug, Clone)]
 pub struct NewRecord {
     /// The saga.
     pub saga: SagaId,
-    /// Whose saga it is.
+    /// The saga's tenant.
     pub tenant: Tenant,
     /// The saga's key.
     pub key: Key,
-    /// Which step.
+    /// The step.
     pub step: StepId,
-    /// What became of it.
+    /// The outcome.
     pub outcome: RecordedOutcome,
     /// Its encoded output.
     pub output: Option<Vec<u8>>,
-    /// Why it was not done, as JSON.
+    /// The error if it was not done, as JSON.
     pub error: Option<Vec<u8>>,
-    /// The input that a mapping gave; nothing where the saga's own input was used.
+    /// The input that a mapping made. `None` where the step got the saga's own input.
     pub input: Option<Vec<u8>>,
-    /// Its place in the order in which the saga's steps were recorded.
+    /// Its position in the order in which the saga's steps were recorded.
     pub position: u32,
     /// How many attempts it took.
     pub attempts: u32,
@@ -117,20 +117,20 @@ impl StepRecord {
     }
 }
 
-/// A step record changes, because an operator decided or a late fact came in.
+/// A change of a step record, after an operator's decision or a late reply.
 #[derive(Debug, Clone)]
 pub struct RevisedRecord {
-    /// Whose saga it is.
+    /// The saga's tenant.
     pub tenant: Tenant,
     /// The saga's key.
     pub key: Key,
-    /// Which step.
+    /// The step.
     pub step: StepId,
-    /// What it must be now.
+    /// The outcome that it must have now.
     pub expected: RecordedOutcome,
-    /// What it becomes.
+    /// The new outcome.
     pub outcome: RecordedOutcome,
-    /// The output that it gets.
+    /// The new output.
     pub output: Option<Vec<u8>>,
 }
 
@@ -139,41 +139,42 @@ pub struct RevisedRecord {
 pub struct NewMessage {
     /// The same however often it is sent.
     pub id: MessageId,
-    /// What it is.
+    /// The kind.
     pub kind: MessageKind,
-    /// Whose it is.
+    /// The tenant.
     pub tenant: Tenant,
-    /// What it is about; the topic is made of it.
+    /// What the message is about. The topic is made of it.
     pub aggregate_type: String,
-    /// Of which of them it speaks: the ordering key. Messages with one ordering key are sent in the order of their positions.
+    /// The ordering key: which one of them the message is about. Messages with one ordering key are sent in the order
+    /// of their positions.
     pub aggregate_id: String,
     /// The event's name.
     pub event_type: String,
     /// The encoded event.
     pub payload: Vec<u8>,
-    /// Its place among the messages of its ordering key.
+    /// Its position among the messages of its ordering key.
     pub position: u64,
-    /// The lane it lies in: [`lane_of`](super::lane_of) of its ordering key.
+    /// Its lane: [`lane_of`](super::lane_of) the ordering key.
     pub lane: u8,
-    /// What else travels with it.
+    /// The headers.
     pub headers: Headers,
-    /// After how long it is read from its lane. Whoever wrote it sends it until then.
+    /// The time until the relay reads it from its lane. Until then the process that wrote it sends it.
     pub due_in: Duration,
 }
 
-/// What became of one [`Changes`].
+/// The result of applying one [`Changes`].
 pub type Applied = Result<(), Miss>;
 
-/// Why changes were not applied. Nothing of them was.
+/// Why changes were not applied. None of them were.
 #[derive(Debug, Clone)]
 pub enum Miss {
-    /// The saga's version had moved, or the key of the saga to start is taken: this is the saga now.
+    /// The saga's version had moved, or the key of the saga to start is taken. This is the saga now.
     Saga(Box<SagaRow>),
-    /// A work row is gone, or somebody else took it.
+    /// A work row is gone, or another owner took it.
     Work(WorkId),
-    /// There is a record under that step key already, or the one to revise is not as expected.
+    /// There is already a record under that step key, or the record to revise is not as expected.
     Record(StepId),
-    /// An older owner's success was noted on the work row, and the condition was [`Condition::NotLate`].
+    /// The success of an older owner was noted on the work row, and the condition was [`Condition::NotLate`].
     Late {
         /// The row.
         work: WorkId,

@@ -1,11 +1,11 @@
-//! The duty of keeping messages that could not be handled.
+//! Messages that could not be handled.
 
 use async_trait::async_trait;
 
 use super::{Message, StoreError, Timestamp, WorkId};
 use crate::key::Tenant;
 
-/// A dead letter's row. Handed out by [`Ids::reserve_ids`](super::Ids::reserve_ids), never used twice.
+/// The id of a dead letter's row. [`Ids::reserve_ids`](super::Ids::reserve_ids) hands it out; no id is used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DeadLetterId(pub i64);
 
@@ -13,17 +13,17 @@ pub struct DeadLetterId(pub i64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DeadLetterReason {
-    /// It is no message of this protocol: something is missing, or of the wrong kind.
+    /// It is malformed: a part of the protocol is missing, or of the wrong type.
     Unreadable,
     /// It has more bytes than the settings allow.
     TooLarge,
-    /// It was committed longer ago than records are kept.
+    /// It was committed longer ago than step records are kept.
     TooOld,
-    /// It is addressed to a service, or concerns a step, that is not hosted here.
+    /// It is addressed to a service, or concerns a step, that this process does not host.
     UnknownStep,
-    /// It belongs to a tenant that is not served here.
+    /// It belongs to a tenant that this process does not serve.
     OtherTenant,
-    /// Its content does not decode as what the step takes.
+    /// Its content does not decode as the step's input.
     Undecodable,
     /// Its step key was used with another content.
     PayloadMismatch,
@@ -31,11 +31,11 @@ pub enum DeadLetterReason {
     OutOfAttempts,
     /// The transport gave it up.
     DeliveryLimit,
-    /// Nobody here takes messages of its kind.
+    /// This process has no handler for messages of its kind.
     NoSubscriber,
-    /// Its sender is not proven, or may not say what it says.
+    /// Its sender is not authenticated, or is not allowed to send it.
     NotAuthorized,
-    /// It was to leave this service, and could not be sent: a person decided against it.
+    /// It could not be sent, and an operator discarded it.
     Unsendable,
 }
 
@@ -55,7 +55,7 @@ impl DeadLetterReason {
         (Self::Unsendable, "unsendable"),
     ];
 
-    /// The reason as it is written down and shown.
+    /// The reason as it is stored and shown.
     pub fn as_str(self) -> &'static str {
         Self::NAMES.iter().find(|(reason, _)| *reason == self).map_or("", |(_, name)| name)
     }
@@ -66,12 +66,12 @@ impl DeadLetterReason {
     }
 }
 
-/// What became of a dead letter.
+/// The state of a dead letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DeadLetterState {
-    /// It waits for a person.
+    /// It waits for a decision.
     Open,
-    /// It was handed in again.
+    /// It was replayed.
     Replayed,
     /// A person decided that it is not needed.
     Discarded,
@@ -80,7 +80,7 @@ pub enum DeadLetterState {
 impl DeadLetterState {
     const ALL: [Self; 3] = [Self::Open, Self::Replayed, Self::Discarded];
 
-    /// The state as it is written down and shown.
+    /// The state as it is stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -100,19 +100,19 @@ impl DeadLetterState {
 pub struct NewDeadLetter {
     /// The row's id.
     pub id: DeadLetterId,
-    /// The same for the same message from the same source, however often it comes.
+    /// The same for the same message from the same source, each time that it arrives.
     pub fingerprint: [u8; 32],
-    /// Whose it is, as far as that is known; else the default tenant's.
+    /// The tenant, as far as it is known; otherwise the default tenant.
     pub tenant: Tenant,
-    /// Why it could not be handled.
+    /// A sentence that says the reason.
     pub reason: DeadLetterReason,
     /// The same in a sentence.
     pub detail: String,
     /// Where it came from, such as the name of a subscription.
     pub source: String,
-    /// The headers as they came, as far as they are texts.
+    /// The headers as they arrived, as far as they are texts.
     pub headers: Vec<(String, String)>,
-    /// The content as it came, cut where it was too large to be kept.
+    /// The content as it arrived, truncated where it is too large to be kept.
     pub payload: Vec<u8>,
     /// The message, where it could be read: only such a letter can be replayed.
     pub message: Option<Message>,
@@ -123,24 +123,24 @@ pub struct NewDeadLetter {
 /// A dead letter as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// What was buried.
+    /// The letter as it was inserted.
     pub letter: NewDeadLetter,
-    /// How often it came: 1 for one that came once.
+    /// How often it arrived, at least 1.
     pub seen: u64,
-    /// When it came first.
-    pub buried_at: Timestamp,
-    /// What became of it.
+    /// When it first arrived.
+    pub first_seen_at: Timestamp,
+    /// The outcome.
     pub state: DeadLetterState,
-    /// When that was decided.
+    /// When it was replayed or discarded.
     pub decided_at: Option<Timestamp>,
-    /// The reason that was given for it.
+    /// The reason that the operator gave.
     pub note: Option<String>,
 }
 
 impl DeadLetter {
     /// A letter that waits for a decision.
     pub fn open(letter: NewDeadLetter, at: Timestamp) -> Self {
-        Self { letter, seen: 1, buried_at: at, state: DeadLetterState::Open, decided_at: None, note: None }
+        Self { letter, seen: 1, first_seen_at: at, state: DeadLetterState::Open, decided_at: None, note: None }
     }
 
     /// Keeps a decision, its time and its note.
@@ -151,18 +151,18 @@ impl DeadLetter {
     }
 }
 
-/// Which dead letters to list. Everything that is set must hold.
+/// Which dead letters to list. All conditions that are set must hold.
 #[derive(Debug, Clone)]
 pub struct DeadLetterFilter {
-    /// Whose. The default filter lists those of the default tenant.
+    /// The tenant. The default filter lists the default tenant's.
     pub tenant: Tenant,
-    /// Only those in this state: those that are open, where nothing else is said.
+    /// Only letters in this state. The default is open.
     pub state: Option<DeadLetterState>,
-    /// Only those with this reason.
+    /// Only letters with this reason.
     pub reason: Option<DeadLetterReason>,
-    /// Only those with an id above this one: the way to the next page.
+    /// Only letters with an id above this one: the next page begins here.
     pub after: Option<DeadLetterId>,
-    /// At most so many: 100 where nothing else is said.
+    /// The most letters to return. The default is 100.
     pub limit: usize,
 }
 
@@ -174,28 +174,28 @@ impl Default for DeadLetterFilter {
 
 /// Keeping messages that could not be handled.
 ///
-/// A letter is also buried by [`Changes`](super::Changes), in the commit that ends the row of `work` of its message.
+/// [`Changes`](super::Changes) insert dead letters too, in the commit that ends the row of `work` of their message.
 ///
 /// # Contract
-/// - `S-DEAD-1` [`bury`](DeadLetters::bury) inserts letters, open and seen once, in one commit; when it returned, they are as durable as the store is. [`dead_letter`](DeadLetters::dead_letter) answers all that it was given.
-/// - `S-DEAD-2` Of letters with one fingerprint at most one is open. A letter that meets an open one adds 1 to its `seen` and changes nothing else, and is answered with false; behind a decision it is a letter of its own.
+/// - `S-DEAD-1` [`add_dead_letters`](DeadLetters::add_dead_letters) inserts letters, open and seen once, in one commit. When it returns, they are as durable as the store is. [`dead_letter`](DeadLetters::dead_letter) returns all that was inserted.
+/// - `S-DEAD-2` Of letters with one fingerprint at most one is open. A letter with the fingerprint of an open one adds 1 to the open one's `seen`, changes nothing else, and is answered with false. After a decision it is a letter of its own.
 /// - `S-DEAD-3` [`dead_letters`](DeadLetters::dead_letters) orders by id, obeys every field of the filter, and never returns more than `limit`.
-/// - `S-DEAD-4` [`replay_letter`](DeadLetters::replay_letter) makes an open letter of that tenant replayed and inserts, in the same commit, a free row of `work` with its message, due at once, whether or not the message's id was received before; from then on the id counts as received. It answers the state that it found; a letter that was not open, or has no message, is left as it is.
-/// - `S-DEAD-5` [`discard_letter`](DeadLetters::discard_letter) makes an open letter of that tenant discarded, and answers the state that it found; one that was not open is left as it is.
-/// - `S-DEAD-6` A decision keeps its time and its note for ever: no later one changes them.
+/// - `S-DEAD-4` [`replay_dead_letter`](DeadLetters::replay_dead_letter) marks an open letter of that tenant as replayed and inserts, in the same commit, a free row of `work` with its message, due at once, whether or not the message's id was received before; from then on the id counts as received. It answers the state that it found; a letter that is not open, or has no message, stays as it is.
+/// - `S-DEAD-5` [`discard_dead_letter`](DeadLetters::discard_dead_letter) marks an open letter of that tenant as discarded, and answers the state that it found; a letter that is not open stays as it is.
+/// - `S-DEAD-6` A decision keeps its time and its note for ever; no later decision changes them.
 #[async_trait]
 pub trait DeadLetters: Send + Sync {
     /// Inserts letters; answers in the order of the request whether each is new.
-    async fn bury(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError>;
+    async fn add_dead_letters(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError>;
 
     /// The letters that pass the filter.
     async fn dead_letters(&self, filter: &DeadLetterFilter) -> Result<Vec<DeadLetter>, StoreError>;
 
-    /// The letter of that id, if it is that tenant's.
+    /// The letter of that id, if it belongs to that tenant.
     async fn dead_letter(&self, tenant: &Tenant, id: DeadLetterId) -> Result<Option<DeadLetter>, StoreError>;
 
-    /// Hands an open letter's message in again, in a row of `work` with this id.
-    async fn replay_letter(
+    /// Inserts an open letter's message again, in a row of `work` with this id.
+    async fn replay_dead_letter(
         &self,
         tenant: &Tenant,
         id: DeadLetterId,
@@ -204,7 +204,7 @@ pub trait DeadLetters: Send + Sync {
     ) -> Result<Option<DeadLetterState>, StoreError>;
 
     /// Closes an open letter.
-    async fn discard_letter(
+    async fn discard_dead_letter(
         &self,
         tenant: &Tenant,
         id: DeadLetterId,

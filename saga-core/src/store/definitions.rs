@@ -1,11 +1,11 @@
-//! The duty of keeping what definitions are, and of moving sagas from one version to another.
+//! Definitions, and the migration of sagas between their versions.
 
 use async_trait::async_trait;
 
 use super::{Applied, DefinitionId, HistoryEntry, NewRecord, SagaId, StoreError, WorkId};
 use crate::key::{Key, StepId, Tenant};
 
-/// A definition as a process has it.
+/// A definition as a process knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDefinition {
     /// Its name and version.
@@ -16,75 +16,75 @@ pub struct NewDefinition {
     pub shape: String,
 }
 
-/// A definition as it is kept.
+/// A definition as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredDefinition {
     /// Its name and version.
     pub id: DefinitionId,
     /// The digest of its shape.
     pub digest: [u8; 32],
-    /// Its shape, as JSON; nothing where only the digest is known, from a saga.
+    /// Its shape, as JSON. `None` where only the digest is known, from a saga.
     pub shape: Option<String>,
 }
 
-/// A saga moves to another version of its definition.
+/// The migration of one saga to another version of its definition.
 #[derive(Debug, Clone)]
 pub struct SagaMigration {
     /// The saga.
     pub saga: SagaId,
-    /// Whose saga it is.
+    /// The tenant of the saga.
     pub tenant: Tenant,
     /// The saga's key.
     pub key: Key,
-    /// The version of the row that the move was decided on. The new one is `expected + 1`.
+    /// The row version that the migration was decided on. The new version is `expected + 1`.
     pub expected: u64,
-    /// The definition that it has from now on.
+    /// The definition that the saga belongs to afterwards.
     pub definition: DefinitionId,
     /// The digest of that definition's shape.
     pub digest: [u8; 32],
-    /// The machine's state, in the steps of that definition.
+    /// The machine's state, with the steps of that definition.
     pub state: Vec<u8>,
-    /// Step records that get another name, another output, or an input.
+    /// Step records that get another name, another output or another input.
     pub rewritten: Vec<RewrittenRecord>,
-    /// Step records that are inserted: of steps that the saga went past.
+    /// Step records that are inserted for steps that the saga has passed.
     pub records: Vec<NewRecord>,
-    /// Work rows that are deleted: they say nothing any more. One that is gone is no miss.
+    /// Work rows that are deleted because the new definition does not need them. A row that is gone is no miss.
     pub withdrawn: Vec<WorkId>,
-    /// What is kept for who asks what happened.
+    /// Entries for the saga's history.
     pub history: Vec<HistoryEntry>,
 }
 
-/// A step record that gets another name, another output, or an input.
+/// A step record that gets another name, another output or another input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RewrittenRecord {
-    /// The step as it was called; there must be a record of it.
+    /// The present name of the step; there must be a record of it.
     pub from: StepId,
-    /// The step as it is called from now on.
+    /// The new name of the step.
     pub to: StepId,
-    /// The output that it gets; nothing where it keeps its own.
+    /// The new output. `None` keeps the present one.
     pub output: Option<Vec<u8>>,
-    /// The input that it gets; nothing where it keeps its own.
+    /// The new input. `None` keeps the present one.
     pub input: Option<Vec<u8>>,
 }
 
-/// Keeping what definitions are, and moving sagas from one version to another.
+/// Stores definitions, and migrates sagas between their versions.
 ///
 /// # Contract
-/// - `S-DEF-1` [`register`](Definitions::register) keeps every definition of which nothing is kept, and answers in the order of the request what is kept then. Of several that register one definition at once, one is kept, and all of them are answered with it.
-/// - `S-DEF-2` A definition that is kept with another digest stays as it is kept where a saga was ever started with it, and is answered so; otherwise the new one takes its place. Where nothing is kept, but a saga that has not ended has another digest, nothing is kept, and the answer has that digest and no shape.
-/// - `S-DEF-3` [`definitions`](Definitions::definitions) lists what is kept with a shape, by name and version.
-/// - `S-DEF-4` [`migrate`](Definitions::migrate) moves a saga whole or not at all, and only when its version is the expected one; else [`Miss::Saga`](super::Miss::Saga) carries the saga as it is. Its status stays.
-/// - `S-DEF-5` Each work row of the saga must be free, and in nobody's transaction; else [`Miss::Work`](super::Miss::Work). It belongs to the new definition then, under the next epoch, and is in all else what it was (G7).
-/// - `S-DEF-6` Records get their new names, outputs and inputs, and new ones are inserted, in the same commit. A record that is not there, or one that is there already under the new name, is a [`Miss::Record`](super::Miss::Record).
+/// - `S-DEF-1` [`register`](Definitions::register) stores every definition that is not stored yet, and answers in the order of the request what is stored then. When several callers register one definition at once, one of them stores it, and all of them get that answer.
+/// - `S-DEF-2` A definition that is stored with another digest is kept where a saga was ever started with it, and the answer is the stored one; otherwise the new definition replaces it. Where none is stored, but a saga that has not ended has another digest, nothing is stored, and the answer has that digest and no shape.
+/// - `S-DEF-3` [`definitions`](Definitions::definitions) lists the definitions that are stored with a shape, by name and version.
+/// - `S-DEF-4` [`migrate`](Definitions::migrate) migrates a saga whole or not at all, and only when its version is the expected one; otherwise [`Miss::Saga`](super::Miss::Saga) carries the saga as it is. Its status stays.
+/// - `S-DEF-5` Each work row of the saga must be free and held by no transaction; otherwise the answer is [`Miss::Work`](super::Miss::Work). The row then belongs to the new definition, under the next epoch, and is otherwise unchanged (G7).
+/// - `S-DEF-6` Records get their new names, outputs and inputs, and new records are inserted, in the same commit. A record that does not exist, or that exists already under the new name, is a [`Miss::Record`](super::Miss::Record).
 /// - `S-DEF-7` Withdrawn work rows are deleted in the same commit.
 #[async_trait]
 pub trait Definitions: Send + Sync {
     /// Registers definitions that a process knows.
     async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<StoredDefinition>, StoreError>;
 
-    /// The definitions that are kept.
+    /// The stored definitions.
     async fn definitions(&self) -> Result<Vec<StoredDefinition>, StoreError>;
 
-    /// Moves a saga to another version of its definition.
+    /// Migrates a saga to another version of its definition.
     async fn migrate(&self, moved: SagaMigration) -> Result<Applied, StoreError>;
 }

@@ -3,13 +3,14 @@
 use std::error::Error;
 use std::fmt;
 
-/// What kind of thing went wrong.
+/// The kind of the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
     /// The backend cannot be reached, or the connection broke.
     Unavailable,
-    /// The backend gave up in favour of another transaction: a deadlock, a lock time-out, a serialisation failure.
+    /// The backend aborted the call in favour of another transaction: a deadlock, a lock timeout, a serialization
+    /// failure.
     Conflict,
     /// The answer to a commit did not arrive.
     UnknownCommit,
@@ -19,11 +20,11 @@ pub enum StoreErrorKind {
     NewerSchema,
     /// The store cannot be written: a read-only folder, missing rights.
     NotWritable,
-    /// The store has no room for more, such as on a full disk. It is nobody's fault and may pass: a person makes room.
+    /// The store has no room, for example because its disk is full. This passes when an operator makes room.
     Full,
-    /// What was given as the store is none.
+    /// The given file, database or schema is not a store.
     NotAStore,
-    /// The call breaks the contract: two changes of one saga in one slice, or a connection that is not in a transaction.
+    /// The call breaks the contract: two changes of one saga in one call, or a connection that is not in a transaction.
     Misuse,
     /// The backend answered with an error that has no kind of its own.
     Other,
@@ -32,15 +33,15 @@ pub enum StoreErrorKind {
 /// Whether trying again helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RetryClass {
-    /// It certainly did not happen, and may work the next time.
+    /// It certainly did not happen, and may succeed the next time.
     Transient,
-    /// It certainly did not happen, and will not until somebody changes something.
+    /// It certainly did not happen, and will not until the code, the settings or the data are changed.
     Permanent,
     /// It may have happened.
     Unknown,
 }
 
-/// A store call that failed: what kind, whether retrying helps, in which operation, and why.
+/// A failed store call: the kind of the error, whether retrying helps, the operation, and the reason.
 ///
 /// `Display` is one line; `Debug` has the source too.
 #[derive(Debug)]
@@ -53,7 +54,7 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    /// An error of this kind in this operation. The class is the kind's usual one.
+    /// An error of this kind in this operation, with the kind's usual retry class.
     pub fn new(kind: StoreErrorKind, operation: &'static str, detail: impl Into<String>) -> Self {
         let class = match kind {
             StoreErrorKind::Unavailable | StoreErrorKind::Conflict | StoreErrorKind::Full => RetryClass::Transient,
@@ -77,7 +78,7 @@ impl StoreError {
         self
     }
 
-    /// What kind of thing went wrong.
+    /// The kind of the error.
     pub fn kind(&self) -> StoreErrorKind {
         self.kind
     }
@@ -92,7 +93,7 @@ impl StoreError {
         self.operation
     }
 
-    /// What was wrong, without the operation.
+    /// The reason, without the operation.
     pub fn detail(&self) -> &str {
         &self.detail
     }

@@ -1,16 +1,16 @@
-//! Hints between the processes that work on one store: what polling finds as well, only sooner.
+//! Hints between the processes that work on one store. Polling finds the same work, only later.
 
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-/// What there may be for a process that nobody told.
+/// What a process may find when it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Hint {
-    /// Work that nobody has.
+    /// Work that no process has leased.
     Work,
     /// Messages in the outbox.
     Outbox,
-    /// Received messages that nobody has.
+    /// Received messages that no process has leased.
     Inbox,
 }
 
@@ -18,7 +18,7 @@ impl Hint {
     /// Every hint.
     pub const ALL: [Self; 3] = [Self::Work, Self::Outbox, Self::Inbox];
 
-    /// The hint as it is written down.
+    /// The hint as it is sent.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Work => "work",
@@ -33,87 +33,87 @@ impl Hint {
     }
 }
 
-/// Telling other processes that there is something to do for them.
+/// Notifies other processes that there is something for them to do.
 ///
-/// A hint is never more than that. It may be heard late, without cause, once for many, or not at all, and nothing depends
-/// on it: a store that has none, as the defaults are, is a complete store whose processes poll.
+/// A hint is an optimization. It may arrive late, without a cause, once for many, or not at all, and nothing depends on
+/// it. A store without hints, as the default methods are, is complete: its processes poll.
 ///
 /// # Contract
-/// - `S-HINT-1` What is given to [`hint`](Hints::hint) behind a commit is told to every process that listens, and by then what was committed is there to be claimed or read. `hint` itself waits for nothing and writes nothing into anybody's transaction.
+/// - `S-HINT-1` A hint that is given to [`hint`](Hints::hint) after a commit reaches every process that listens, and by then what was committed can be claimed or read. `hint` does not wait, and it writes into no transaction of another caller.
 pub trait Hints: Send + Sync {
-    /// Tells the others. It is called behind the commit that left something for them.
+    /// Notifies the other processes. The engine calls it after the commit that left something for them.
     fn hint(&self, hint: Hint) {
         let _ = hint;
     }
 
-    /// Listens from now on; nothing where this store has no hints.
+    /// Listens from now on. `None` for a store without hints.
     fn listen(&self) -> Option<Box<dyn Listener>> {
         None
     }
 }
 
-/// Who listens for hints. Dropping it ends that.
+/// A receiver of hints. Dropping it ends the listening.
 ///
 /// # Cancel safety
-/// A call that is dropped has lost no hint.
+/// A dropped call loses no hint.
 #[async_trait]
 pub trait Listener: Send {
-    /// The next hint. What was told several times since the last call is heard once.
-    async fn heard(&mut self) -> Hint;
+    /// The next hint. A hint that was sent several times since the last call arrives once.
+    async fn next_hint(&mut self) -> Hint;
 }
 
-/// Hands hints on to all who listen in this process: a part that backends build [`Hints`] of.
+/// Passes hints on to all listeners of this process: a building block for backends that implement [`Hints`].
 #[derive(Debug, Clone, Default)]
 pub struct HintBoard {
-    told: watch::Sender<Told>,
+    sent: watch::Sender<HintCounts>,
 }
 
-/// How often each hint was told.
-type Told = [u64; Hint::ALL.len()];
+/// How often each hint was sent.
+type HintCounts = [u64; Hint::ALL.len()];
 
 impl HintBoard {
-    /// A board that nobody listens to yet.
+    /// A board without listeners.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Tells everybody who listens.
-    pub fn tell(&self, hint: Hint) {
-        self.told.send_modify(|told| told[hint as usize] += 1);
+    /// Notifies all listeners.
+    pub fn notify(&self, hint: Hint) {
+        self.sent.send_modify(|told| told[hint as usize] += 1);
     }
 
     /// Listens from now on.
     pub fn listen(&self) -> Box<dyn Listener> {
-        let mut told = self.told.subscribe();
+        let mut told = self.sent.subscribe();
         let heard = *told.borrow_and_update();
-        Box::new(BoardListener { told, heard })
+        Box::new(BoardListener { sent: told, seen: heard })
     }
 
-    /// Whether somebody listens.
+    /// Whether there is a listener.
     pub fn has_listeners(&self) -> bool {
-        self.told.receiver_count() > 0
+        self.sent.receiver_count() > 0
     }
 }
 
 struct BoardListener {
-    told: watch::Receiver<Told>,
-    heard: Told,
+    sent: watch::Receiver<HintCounts>,
+    seen: HintCounts,
 }
 
 #[async_trait]
 impl Listener for BoardListener {
-    async fn heard(&mut self) -> Hint {
+    async fn next_hint(&mut self) -> Hint {
         loop {
-            let told = *self.told.borrow_and_update();
+            let told = *self.sent.borrow_and_update();
             for hint in Hint::ALL {
                 let place = hint as usize;
-                if self.heard[place] != told[place] {
-                    self.heard[place] = told[place];
+                if self.seen[place] != told[place] {
+                    self.seen[place] = told[place];
                     return hint;
                 }
             }
-            if self.told.changed().await.is_err() {
-                // Nobody is left who could tell anything.
+            if self.sent.changed().await.is_err() {
+                // All senders are gone.
                 std::future::pending::<()>().await;
             }
         }

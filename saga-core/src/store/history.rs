@@ -3,22 +3,22 @@
 use super::SagaId;
 use crate::key::StepId;
 
-/// Something that happened to a saga and is in no step record.
+/// Something that happened to a saga and has no step record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryEntry {
     /// The saga.
     pub saga: SagaId,
-    /// Which step, if it is about one.
+    /// The step, if the entry is about one.
     pub step: Option<StepId>,
-    /// What happened.
+    /// The kind of the event.
     pub kind: HistoryKind,
-    /// Which attempt, where it is about one.
+    /// The attempt, if the entry is about one.
     pub attempt: u32,
-    /// In words.
+    /// A sentence for people.
     pub detail: String,
 }
 
-/// What a history entry tells.
+/// The kind of a history entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum HistoryKind {
@@ -30,7 +30,7 @@ pub enum HistoryKind {
     Operator,
     /// A success came in after the decision.
     Late,
-    /// The saga moved to another version of its definition.
+    /// The saga was migrated to another version of its definition.
     Migrated,
     /// The saga's deadline passed.
     Deadline,
@@ -51,7 +51,7 @@ impl HistoryKind {
 
     /// The kind as it is written down and shown.
     pub fn as_str(self) -> &'static str {
-        // The list is complete, which the match would show just as well, but only one of them can be read backwards.
+        // A match would be complete by itself, but only a list can be read backwards.
         Self::NAMES.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
     }
 

@@ -1,4 +1,4 @@
-//! The duty of keeping what arrived until it was handled.
+//! Messages that arrived.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ pub struct NewReceived {
     pub work: WorkId,
     /// The message.
     pub message: Message,
-    /// Set where the process that stores it handles it at once; the row is free where it is not.
+    /// Set where the process that stores the message handles it at once; otherwise the row is free.
     pub lease: Option<Lease>,
 }
 
-/// What [`Inbox::receive`] answers.
+/// The answer of [`Inbox::receive`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceivedBatch {
-    /// Of each message, in the order of the request, whether its id was new.
+    /// For each message, in the order of the request, whether its id was new.
     pub new: Vec<bool>,
-    /// The store's clock at the moment of the statement.
+    /// The store's clock at the time of the statement.
     pub now: Timestamp,
 }
 
@@ -39,36 +39,36 @@ pub struct ClaimedMessage {
     pub recovered: bool,
 }
 
-/// What [`Inbox::claim_received`] answers.
+/// The answer of [`Inbox::claim_received`].
 #[derive(Debug, Clone, Default)]
 pub struct ClaimedMessages {
     /// The messages.
     pub messages: Vec<ClaimedMessage>,
-    /// The store's clock at the moment of the claim.
+    /// The store's clock at the time of the claim.
     pub now: Timestamp,
-    /// How long until the next row that this claim may take falls due, if one waits.
+    /// The time until the next row that this claim may take is due, if there is one.
     pub next_due_in: Option<Duration>,
 }
 
 /// Keeping what arrived until it was handled.
 ///
-/// A received message lies in the same table as commands do, as a row of `work` without a saga, a step or a definition:
-/// so [`renew`](super::Work::renew), [`give_back`](super::Work::give_back),
-/// [`begin_attempt`](super::Work::begin_attempt), and what [`Changes`](super::Changes) finish and postpone, hold for it
-/// as they stand, by its [`WorkRef`]. [`Message::encode`] makes one column of it. Beside the row, which is deleted once
-/// the message was handled, the id is kept in a table of its own, with the time, for as long as duplicates may come.
+/// A received message lies in the same table as commands, as a row of `work` without a saga, a step or a definition. So
+/// [`renew`](super::Work::renew), [`release_work`](super::Work::release_work),
+/// [`begin_attempt`](super::Work::begin_attempt), and what [`Changes`](super::Changes) finish and postpone apply to it
+/// too, by its [`WorkRef`]. [`Message::encode`] makes one column of it. The row is deleted once the message is handled;
+/// the message's id is kept in a table of its own, with the time, for as long as duplicates may arrive.
 ///
 /// # Contract
-/// - `S-INBOX-1` [`receive`](Inbox::receive) stores, in one commit, every message whose id was not received before: a row of `work` with epoch 1, due at once, leased as given, and its id. When it returned, both are as durable as the store is.
-/// - `S-INBOX-2` A message whose id was received before, in an earlier call, in the same one, or in one under way at once, is answered with false and writes nothing, also when its row is long gone. One id is one message whoever's it is: tenants do not matter.
-/// - `S-INBOX-3` [`claim_received`](Inbox::claim_received) takes such rows, and no others, as [`claim`](super::Work::claim) takes commands: due and free, oldest due first, at most `limit`, each under the next epoch, for the owner and the lease, suspect when its owner vanished, in one commit; a message comes back as it was received. [`claim`](super::Work::claim) never takes them, and [`unknown_work`](super::Work::unknown_work) does not list them; [`backlog`](super::Work::backlog) counts them.
+/// - `S-INBOX-1` [`receive`](Inbox::receive) stores, in one commit, every message whose id was not received before: a row of `work` with epoch 1, due at once, leased as given, and its id. When it returns, both are as durable as the store is.
+/// - `S-INBOX-2` A message whose id was received before, in an earlier call, in the same call or in one at the same time, is answered with false and writes nothing, also when its row is long gone. An id is one message in all tenants.
+/// - `S-INBOX-3` [`claim_received`](Inbox::claim_received) takes such rows, and no others, as [`claim`](super::Work::claim) takes commands: due and free, oldest due first, at most `limit`, each under the next epoch, for the owner and the lease, recovered when its owner vanished, in one commit; the message is returned as it was received. [`claim`](super::Work::claim) never takes such rows, and [`unknown_work`](super::Work::unknown_work) does not list them; [`backlog`](super::Work::backlog) counts them.
 /// - `S-INBOX-4` [`forget_received`](Inbox::forget_received) deletes ids that were received longer ago than that and whose row of `work` is gone, at most `limit` of them, and answers how many it deleted. From then on such an id is new.
 #[async_trait]
 pub trait Inbox: Send + Sync {
     /// Stores messages.
     async fn receive(&self, messages: Vec<NewReceived>) -> Result<ReceivedBatch, StoreError>;
 
-    /// Claims messages that nobody has.
+    /// Claims messages that no process has leased.
     async fn claim_received(&self, lease: Lease, limit: usize) -> Result<ClaimedMessages, StoreError>;
 
     /// Forgets old ids.

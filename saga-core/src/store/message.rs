@@ -1,4 +1,4 @@
-//! A message as stores and transports see it.
+//! Messages, as stores and transports see them.
 
 use std::fmt;
 
@@ -11,49 +11,49 @@ use crate::key::Tenant;
 /// A message on its way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// The same however often it is sent: receivers tell duplicates by it.
+    /// The same each time that it is sent: receivers detect duplicates by it.
     pub id: MessageId,
-    /// What it is.
+    /// The kind.
     pub kind: MessageKind,
-    /// Whose it is.
+    /// The tenant.
     pub tenant: Tenant,
-    /// What it is about; of what is addressed to one service, [`service_topic`] of that service.
+    /// What the message is about. For a message to one service: the service's [`service_topic`].
     pub topic: String,
-    /// The ordering key: messages with one key arrive first in the order in which they were committed.
+    /// The ordering key: messages with one key are first delivered in the order of their commits.
     pub key: String,
-    /// The event's name; of what concerns a step, the step as it stands in its step key, such as `charge-card:undo`.
+    /// The event's name. For a message about a step: the step as in its step key, such as `charge-card:undo`.
     pub event_type: String,
     /// The encoded content.
     pub payload: Vec<u8>,
     /// When it was committed, by the sender's database.
     pub committed_at: Timestamp,
-    /// What else travels with it.
+    /// The headers.
     pub headers: Headers,
 }
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MessageKind {
-    /// Something happened; it goes to whoever listens.
+    /// Something happened. Every subscriber gets it.
     #[default]
     Event,
     /// "Do this step", addressed to one service.
     Command,
     /// "Undo this step", addressed to one service.
     Undo,
-    /// What became of a command or of an undo, addressed to the service that sent it.
+    /// The outcome of a command or of an undo, addressed to the service that sent it.
     Reply,
-    /// What became of a step that an event asked for, addressed to the service that follows its saga.
+    /// The outcome of a step that an event started, addressed to the service that follows the event's saga.
     Fact,
-    /// How far a command or an undo is that is under way, addressed to the service that sent it. It decides nothing.
+    /// The progress of a running command or undo, addressed to the service that sent it. It decides nothing.
     Report,
 }
 
 impl MessageKind {
     const ALL: [Self; 6] = [Self::Event, Self::Command, Self::Undo, Self::Reply, Self::Fact, Self::Report];
 
-    /// The kind as it is written down and shown.
+    /// The kind as it is stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Event => "event",
@@ -71,25 +71,25 @@ impl MessageKind {
     }
 }
 
-/// What a reply says became of a step, and what an undo says is known of it.
+/// The outcome of a step in a reply, and what the sender knows of a step in an undo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Answer {
     /// It took effect; a reply's payload is its output.
     Done,
-    /// A definite business failure: no effect.
+    /// A definite business failure: it had no effect.
     Rejected,
     /// Out of attempts: no effect.
     Failed,
     /// It may have taken effect.
     Unknown,
-    /// It was barred before it began: no effect.
+    /// It has a tombstone and never began: it had no effect.
     Cancelled,
-    /// It was undone, or there was nothing to undo and it is barred.
+    /// It was undone, or there was nothing to undo and the step has a tombstone.
     Undone,
-    /// It needs a person at its host, who may still bring it to any end.
+    /// It needs an operator of its host, whose decision may still bring it to any end.
     Stuck,
-    /// The message became a dead letter, and what it asked for certainly did not happen because of it.
+    /// The message became a dead letter, so the step certainly did not run because of it.
     Refused,
 }
 
@@ -116,10 +116,9 @@ impl Answer {
     }
 }
 
-/// What travels with a message beside its content. Each is a text under a name that is the same on every transport:
-/// see [`Headers::pairs`].
+/// The headers of a message. Each is a text under a name that is the same on every transport: see [`Headers::pairs`].
 ///
-/// The texts are the sender's: whether they are a legal key or a known step is looked at by who handles the message.
+/// The texts are the sender's. The handler of the message checks whether they are a legal key or a known step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Headers {
     /// The key of the saga that caused the message.
@@ -130,11 +129,11 @@ pub struct Headers {
     pub service: Option<String>,
     /// The service that waits for a reply.
     pub reply_to: Option<String>,
-    /// Of a reply or a report: the id of the message that it is about.
+    /// For a reply or a report: the id of the message that it answers.
     pub correlation: Option<MessageId>,
-    /// Of a reply: what became of the step. Of an undo: what the sender knows of it, done or unknown.
+    /// For a reply: the outcome of the step. For an undo: what the sender knows of it, done or unknown.
     pub answer: Option<Answer>,
-    /// The W3C trace context, handed on as it came.
+    /// The W3C trace context, passed on unchanged.
     pub traceparent: Option<String>,
     /// The id of the key that the message is signed with.
     pub key_id: Option<String>,
@@ -174,10 +173,10 @@ impl Headers {
         texts.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
     }
 
-    /// The headers that stand in these pairs. Names that are not known are left out.
+    /// Reads headers from pairs. Unknown names are ignored.
     ///
     /// # Errors
-    /// Names the header whose text means nothing.
+    /// Names the header whose text is invalid.
     pub fn read<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, String> {
         let mut headers = Self::default();
         for (name, text) in pairs {
@@ -205,7 +204,7 @@ impl Headers {
         Ok(headers)
     }
 
-    /// The headers as one text, for a column: a JSON object of the [`pairs`](Self::pairs). Empty without any.
+    /// The headers as one text, for a column: a JSON object of the [`pairs`](Self::pairs). Empty if there are none.
     pub fn encode(&self) -> String {
         let pairs = self.pairs();
         if pairs.is_empty() {
@@ -216,10 +215,10 @@ impl Headers {
         serde_json::Value::Object(object).to_string()
     }
 
-    /// What [`encode`](Self::encode) made.
+    /// Decodes what [`encode`](Self::encode) wrote.
     ///
     /// # Errors
-    /// When it did not make this text.
+    /// When the text is not one that it wrote.
     pub fn decode(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Ok(Self::default());
@@ -230,7 +229,7 @@ impl Headers {
     }
 }
 
-/// The topic of what is addressed to one service. No event has it, since a name has no colon.
+/// The topic of messages to one service. No event has this topic, since an event's name has no colon.
 pub fn service_topic(service: &str) -> String {
     format!("service:{service}")
 }
@@ -293,7 +292,7 @@ impl Message {
     /// The message that [`encode`](Self::encode) wrote.
     ///
     /// # Errors
-    /// When it did not write these bytes.
+    /// When the bytes are not ones that it wrote.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
         let unreadable = |problem: &dyn fmt::Display| format!("the stored message is not readable: {problem}");
         let end = bytes.iter().position(|byte| *byte == b'\n').ok_or_else(|| unreadable(&"it has no head"))?;

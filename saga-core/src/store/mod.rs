@@ -1,9 +1,9 @@
 //! The contract of a store: what a backend author implements.
 //!
-//! A store keeps sagas, the work that is to be done, the step records, the outbox, what arrived, the dead letters and the members. It is several small
-//! traits by duty, all of them **batch-first**: every hot call takes many rows, because one commit must be able to carry
-//! many steps. The [`memory`](crate::memory) store is the reference; the suite in `saga-testkit` holds a store to
-//! the clauses that the traits list under `# Contract`.
+//! A store keeps sagas, their work, step records, the outbox, received messages, dead letters and the members. It is
+//! several small traits, all of them **batch-first**: every frequent call takes many rows, because one commit must be
+//! able to carry many steps. The [`memory`](crate::memory) store is the reference; the conformance suite in
+//! `saga-testkit` checks a store against the clauses that the traits list under `# Contract`.
 //!
 //! Words used in the clauses: a *lease* on a work row names an owner and ends at a time of the **store's** clock; the
 //! *epoch* is the number on the row that fences off an older owner; *free* is a row without a lease, with one that has

@@ -1,4 +1,4 @@
-//! The duty of keeping what leaves this service until it was sent.
+//! Messages on their way out of this service.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub const LANES: u8 = 64;
 
 /// The lane of an ordering key: the same in every process and every version.
 ///
-/// The hash is FNV-1a (Fowler, Noll and Vo), chosen because it is short enough to be written again in SQL.
+/// The hash is FNV-1a (Fowler, Noll and Vo), because it is short enough to be written again in SQL.
 pub fn lane_of(tenant: &Tenant, aggregate_type: &str, aggregate_id: &str) -> u8 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for part in [tenant.as_str(), aggregate_type, aggregate_id] {
@@ -38,25 +38,25 @@ pub struct LeasedLane {
 pub struct OutboxRow {
     /// The same however often it is sent.
     pub id: MessageId,
-    /// What it is.
+    /// The kind.
     pub kind: MessageKind,
-    /// Whose it is.
+    /// The tenant.
     pub tenant: Tenant,
-    /// What it is about.
+    /// The aggregate type.
     pub aggregate_type: String,
-    /// Of which of them it speaks: the ordering key.
+    /// The ordering key: which one of them the message is about.
     pub aggregate_id: String,
     /// The event's name.
     pub event_type: String,
     /// The encoded event.
     pub payload: Vec<u8>,
-    /// Its place among the messages of its ordering key.
+    /// Its position among the messages of its ordering key.
     pub position: u64,
     /// When it was committed.
     pub committed_at: Timestamp,
-    /// What else travels with it.
+    /// The headers.
     pub headers: Headers,
-    /// How often it was tried in vain, as it is written down with its parked key.
+    /// How many attempts to send it failed, as stored with its parked key.
     pub attempts: u32,
 }
 
@@ -102,18 +102,18 @@ pub struct NewParked {
     pub message: MessageId,
     /// How often it was tried.
     pub attempts: u32,
-    /// What the last attempt said.
+    /// The error of the last attempt.
     pub error: String,
-    /// After how long the key is read again; not before it is released, where this is not set.
+    /// The time until the key is read again. `None` keeps it parked until it is released.
     pub retry_in: Option<Duration>,
 }
 
-/// An ordering key whose next message could not be sent. It holds up itself only.
+/// An ordering key whose next message could not be sent. It does not hold up other keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParkedKey {
-    /// Whose it is.
+    /// The tenant.
     pub tenant: Tenant,
-    /// What the messages are about.
+    /// The aggregate type of the messages.
     pub aggregate_type: String,
     /// The ordering key.
     pub aggregate_id: String,
@@ -121,11 +121,11 @@ pub struct ParkedKey {
     pub message: MessageId,
     /// How often it was tried.
     pub attempts: u32,
-    /// What the last attempt said.
+    /// The error of the last attempt.
     pub error: String,
-    /// Since when.
+    /// Since when it is parked.
     pub since: Timestamp,
-    /// When it is tried again by itself; never, where this is not set.
+    /// When it is tried again automatically. `None` is never.
     pub retry_at: Option<Timestamp>,
 }
 
@@ -150,38 +150,39 @@ impl ParkedKey {
 pub struct OutboxDepth {
     /// Rows.
     pub rows: u64,
-    /// How long ago the oldest of them was committed.
+    /// How long ago the oldest row was committed.
     pub oldest_age: Option<Duration>,
     /// Ordering keys that are parked, whether or not they are tried again.
     pub parked: u64,
 }
 
-/// Keeping what leaves this service until it was sent.
+/// Keeps messages until they are sent.
 ///
 /// # Contract
-/// - `S-OUT-1` [`lease_lanes`](Outbox::lease_lanes) gives free lanes that have a row to send, each to one owner, with the next epoch; a lane is free like a work row is. A lane that the same owner leased before, and did not free, is given to it again, with the next epoch: it may not know of it.
-/// - `S-OUT-2` [`read_lane`](Outbox::read_lane) returns rows of that lane by position within each ordering key, none of a parked key, and none of a lane whose epoch has moved.
-/// - `S-OUT-3` [`sent`](Outbox::sent) deletes; a row is never updated.
-/// - `S-OUT-4` [`park`](Outbox::park) takes ordering keys out of the reads, for good or for a time, and writes the attempts and the error down; [`parked`](Outbox::parked) lists them also after that time, until the message was sent. [`release`](Outbox::release) puts a key back.
-/// - `S-OUT-6` [`discard`](Outbox::discard) deletes the message that could not be sent, puts its key back, and keeps, in the same commit, the letter that it is given with the message's content, discarded with that note. Where the message's key is not parked it changes nothing.
-/// - `S-OUT-5` A message whose id waits in the outbox already is not inserted again: that is no miss and no error, the row that waits stays as it is, and the rest of its changes is written.
-/// - `S-OUT-7` A message that is due later is read from no lane before that, and gives its lane nothing to send; it holds up no other. [`sent`](Outbox::sent) deletes it also before it is due.
+/// - `S-OUT-1` [`lease_lanes`](Outbox::lease_lanes) gives free lanes that have a row to send, each to one owner, with the next epoch; a lane is free as a work row is. A lane that the same owner leased before, and did not free, is given to it again with the next epoch, because the owner may not know that it has it.
+/// - `S-OUT-2` [`read_lane`](Outbox::read_lane) returns rows of that lane by position within each ordering key, no row of a parked key, and no row of a lane whose epoch has moved.
+/// - `S-OUT-3` [`sent`](Outbox::sent) deletes the row; a row is never updated.
+/// - `S-OUT-4` [`park`](Outbox::park) takes ordering keys out of the reads, for good or for a time, and stores the attempts and the error. [`parked`](Outbox::parked) lists them also after that time, until the message is sent. [`release`](Outbox::release) puts a key back.
+/// - `S-OUT-6` [`discard`](Outbox::discard) deletes the message that could not be sent, puts its key back, and keeps, in the same commit, the given dead letter with the message's content, discarded with that note. Where the message's key is not parked it changes nothing.
+/// - `S-OUT-5` A message whose id already waits in the outbox is not inserted again. That is no miss and no error: the waiting row stays as it is, and the other changes are written.
+/// - `S-OUT-7` A message that is due later is not read before that, does not count as something to send in its lane, and holds up no other message. [`sent`](Outbox::sent) deletes it also before it is due.
 #[async_trait]
 pub trait Outbox: Send + Sync {
     /// Leases lanes that have something to send.
     async fn lease_lanes(&self, lease: Lease, limit: usize) -> Result<Vec<LeasedLane>, StoreError>;
 
-    /// Lengthens the leases; answers in the order of the request whether each lane is still held.
+    /// Extends the leases; answers in the order of the request whether each lane is still held.
     async fn renew_lanes(&self, lanes: &[LeasedLane], lease: Lease) -> Result<Vec<bool>, StoreError>;
 
     /// Frees lanes.
     async fn release_lanes(&self, lanes: &[LeasedLane]) -> Result<(), StoreError>;
 
-    /// What waits in a lane: at most `limit` rows.
+    /// The rows that wait in a lane: at most `limit`.
     async fn read_lane(&self, lane: LeasedLane, limit: usize) -> Result<Vec<OutboxRow>, StoreError>;
 
-    /// What waits in these lanes: at most `limit` rows in all. The rows of an ordering key, which all lie in one lane, come
-    /// as [`read_lane`](Self::read_lane) answers them. A store to which each call is a round trip reads all lanes in one.
+    /// The rows that wait in these lanes: at most `limit` in all. The rows of an ordering key, which all lie in one
+    /// lane, have the order of [`read_lane`](Self::read_lane). A store to which each call is a round trip reads all
+    /// lanes in one.
     async fn read_lanes(&self, lanes: &[LeasedLane], limit: usize) -> Result<Vec<OutboxRow>, StoreError> {
         let mut rows = Vec::new();
         for lane in lanes {
@@ -195,19 +196,20 @@ pub trait Outbox: Send + Sync {
     /// Deletes what was confirmed.
     async fn sent(&self, messages: &[MessageId]) -> Result<(), StoreError>;
 
-    /// Parks ordering keys: of each key at most one message is named. What is not in the outbox any more is left out.
+    /// Parks ordering keys, each named by one message. Messages that are no longer in the outbox are ignored.
     async fn park(&self, parked: &[NewParked]) -> Result<(), StoreError>;
 
     /// The parked keys of every tenant: at most `limit`.
     async fn parked(&self, limit: usize) -> Result<Vec<ParkedKey>, StoreError>;
 
-    /// Lets the key of this message try again; answers whether it was parked.
+    /// Lets the relay try the key of this message again; answers whether it was parked.
     async fn release(&self, message: MessageId) -> Result<bool, StoreError>;
 
-    /// Deletes this message of a parked key, keeps the letter, and lets the key go on; answers whether it was parked.
+    /// Deletes this message of a parked key, keeps the dead letter, and releases the key; answers whether it was
+    /// parked.
     async fn discard(&self, message: MessageId, letter: &NewDeadLetter, note: &str) -> Result<bool, StoreError>;
 
-    /// Whether nothing waits at all. It is asked at each poll, so a store answers it without counting what waits.
+    /// Whether nothing waits. The relay asks at each poll, so a store answers it without counting rows.
     async fn is_empty(&self) -> Result<bool, StoreError> {
         Ok(self.depth().await?.rows == 0)
     }

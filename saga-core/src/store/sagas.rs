@@ -10,7 +10,7 @@ use crate::key::{Key, Tenant};
 pub struct NewSaga {
     /// The row's id.
     pub id: SagaId,
-    /// Whose saga it is.
+    /// The saga's tenant.
     pub tenant: Tenant,
     /// The caller's idempotency key.
     pub key: Key,
@@ -22,7 +22,7 @@ pub struct NewSaga {
     pub input: Vec<u8>,
     /// The hash of the input in canonical order, with the version of the rule in front.
     pub input_hash: Vec<u8>,
-    /// Where it stands: running, compensating, or ended for a saga that only bars its key.
+    /// Its status: running, compensating, or ended for a saga that is only a tombstone for its key.
     pub status: Status,
     /// The machine's state, opaque to the store.
     pub state: Vec<u8>,
@@ -49,12 +49,12 @@ impl NewSaga {
     }
 }
 
-/// What became of a start.
+/// The result of a start.
 #[derive(Debug, Clone)]
 pub enum Started {
     /// The saga is new.
     New,
-    /// The key was taken: by this saga. The caller compares definition and hash.
+    /// The key was taken, by this saga. The caller compares definition and hash.
     AlreadyExists(Box<SagaRow>),
 }
 
@@ -63,7 +63,7 @@ pub enum Started {
 pub struct SagaRow {
     /// The row's id.
     pub id: SagaId,
-    /// Whose saga it is.
+    /// The saga's tenant.
     pub tenant: Tenant,
     /// The caller's idempotency key.
     pub key: Key,
@@ -71,9 +71,9 @@ pub struct SagaRow {
     pub definition: DefinitionId,
     /// The digest of the definition's shape.
     pub digest: [u8; 32],
-    /// Where it stands.
+    /// The status.
     pub status: Status,
-    /// Counts its advances; the compare-and-set compares it. A new saga has version 1.
+    /// Counts the saga's advances, for the compare-and-set. A new saga has version 1.
     pub version: u64,
     /// The machine's state.
     pub state: Vec<u8>,
@@ -113,26 +113,26 @@ impl SagaRow {
 /// How far a saga is, without what it carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SagaProgress {
-    /// Which saga.
+    /// The saga.
     pub saga: SagaId,
-    /// Where it stands.
+    /// The status.
     pub status: Status,
-    /// Counts its advances, as [`SagaRow::version`] does.
+    /// Counts the saga's advances, as [`SagaRow::version`] does.
     pub version: u64,
 }
 
-/// Which sagas to list. Everything that is set must hold.
+/// Which sagas to list. All conditions that are set must hold.
 #[derive(Debug, Clone)]
 pub struct SagaFilter {
-    /// Whose sagas. The default filter lists those of the default tenant.
+    /// The tenant of the sagas. The default filter lists the default tenant's.
     pub tenant: Tenant,
-    /// Only those of this status.
+    /// Only sagas of this status.
     pub status: Option<Status>,
-    /// Only those of definitions with this name.
+    /// Only sagas of definitions with this name.
     pub definition: Option<String>,
-    /// Only those with an id above this one: the way to the next page.
+    /// Only sagas with an id above this one: the next page begins here.
     pub after: Option<SagaId>,
-    /// At most so many: 100 where nothing else is said.
+    /// The most sagas to return. The default is 100.
     pub limit: usize,
 }
 
@@ -142,27 +142,27 @@ impl Default for SagaFilter {
     }
 }
 
-/// What a person did with a saga, as its history tells it.
+/// What an operator did with a saga, from its history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditRow {
-    /// Its number among the lines of all histories: the way to the next page.
+    /// Its number among the entries of all histories: the next page begins here.
     pub number: i64,
     /// The saga's key.
     pub key: Key,
-    /// When.
+    /// When the operator acted.
     pub at: Timestamp,
     /// The line.
     pub entry: HistoryEntry,
 }
 
-/// Which acts to list.
+/// Which entries of the audit log to list.
 #[derive(Debug, Clone)]
 pub struct AuditFilter {
-    /// With whose sagas. The default filter lists those of the default tenant.
+    /// The tenant of the sagas. The default filter lists the default tenant's.
     pub tenant: Tenant,
-    /// Only those with a number below this one: the way to the next page.
+    /// Only entries with a number below this one: the next page begins here.
     pub before: Option<i64>,
-    /// At most so many: 100 where nothing else is said.
+    /// The most entries to return. The default is 100.
     pub limit: usize,
 }
 
@@ -175,17 +175,17 @@ impl Default for AuditFilter {
 /// Keeping sagas.
 ///
 /// # Contract
-/// - `S-SAGA-1` [`start`](Sagas::start) inserts the saga with version 1, the given status (one that has ended, ended then) and its commands together or not at all, and when it returned, both are as durable as the store is.
-/// - `S-SAGA-2` Of several starts of one (tenant, key), whether in one call, in two at once or years apart, exactly one is [`Started::New`]; the others get the stored row, and nothing is changed by them.
-/// - `S-SAGA-3` The answers come in the order of the request. One taken key does not hinder the others of the call.
-/// - `S-SAGA-4` The same key under two tenants is two sagas; no read crosses tenants, except `sagas_by_id` and `standings`, whose ids the engine got from the store.
+/// - `S-SAGA-1` [`start`](Sagas::start) inserts the saga with version 1, the given status (a saga that has ended has ended then) and its commands together or not at all. When it returns, both are as durable as the store is.
+/// - `S-SAGA-2` Of several starts of one (tenant, key), in one call, in two at once or years apart, exactly one is [`Started::New`]; the others get the stored row and change nothing.
+/// - `S-SAGA-3` The answers have the order of the request. A taken key does not prevent the other starts of the call.
+/// - `S-SAGA-4` The same key under two tenants is two sagas. No read crosses tenants, except `sagas_by_id` and `progress`, whose ids the engine got from the store.
 /// - `S-SAGA-5` [`list`](Sagas::list) orders by id, obeys every field of the filter, and never returns more than `limit`.
 /// - `S-SAGA-6` [`count`](Sagas::count) counts every saga of the tenant in exactly one status.
-/// - `S-SAGA-7` [`forgotten`](Sagas::forgotten) finds every saga of the store that is neither ended nor stuck nor paused and has no work row besides that of its deadline (G11).
-/// - `S-SAGA-8` Keys of steps that are hosted for another service, `key>step`, are kept like all others: read a stored key with [`Key::from_stored`].
-/// - `S-SAGA-9` [`acts`](Sagas::acts) lists the lines of the kind [`HistoryKind::Operator`](super::HistoryKind::Operator) of one tenant's sagas, the latest first, obeys every field of the filter, and never returns more than `limit`. No number is given twice, and one that is written down later is higher.
-/// - `S-SAGA-11` [`standings`](Sagas::standings) tells of each of the given sagas that exists, once, the status and the version that [`sagas_by_id`](Sagas::sagas_by_id) would.
-/// - `S-SAGA-10` A [`start`](Sagas::start) does not wait long for a key that an open transaction is about to take: within a second it fails with the kind `Conflict`, and nothing of the call is written. Many callers share a call, and the engine tries the one that waits by itself.
+/// - `S-SAGA-7` [`orphaned`](Sagas::orphaned) finds every saga of the store that is neither ended nor stuck nor paused and has no work row except that of its deadline (G11).
+/// - `S-SAGA-8` Keys of steps that are hosted for another service, `key>step`, are stored like all other keys: read a stored key with [`Key::from_stored`].
+/// - `S-SAGA-9` [`audit_log`](Sagas::audit_log) lists the entries of the kind [`HistoryKind::Operator`](super::HistoryKind::Operator) of one tenant's sagas, the latest first, obeys every field of the filter, and never returns more than `limit`. No number is given twice, and a later entry has a higher number.
+/// - `S-SAGA-11` [`progress`](Sagas::progress) answers for each of the given sagas that exists, once, the status and the version that [`sagas_by_id`](Sagas::sagas_by_id) would.
+/// - `S-SAGA-10` A [`start`](Sagas::start) does not wait long for a key that an open transaction is about to take: within a second it fails with the kind `Conflict`, and nothing of the call is written. Many callers share one call; the engine tries the start that waits again in a call of its own.
 #[async_trait]
 pub trait Sagas: Send + Sync {
     /// Starts sagas.
@@ -194,15 +194,16 @@ pub trait Sagas: Send + Sync {
     /// The saga of that key.
     async fn saga(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaRow>, StoreError>;
 
-    /// The saga of that key with its step records in the order of their positions and its history, oldest first.
+    /// The saga of that key, with its step records in the order of their positions and its history, oldest first.
     async fn saga_with_steps(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaWithSteps>, StoreError>;
 
     /// The sagas of these ids that exist, in any order.
     async fn sagas_by_id(&self, ids: &[SagaId]) -> Result<Vec<SagaRow>, StoreError>;
 
-    /// How far these sagas are, in any order. It is asked again and again while somebody waits for them, so that it reads
+    /// How far these sagas are, in any order. The engine asks repeatedly while a caller waits for them, so that it
     /// neither inputs nor states.
-    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError>;
+    /// neither inputs nor states.
+    async fn progress(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError>;
 
     /// The sagas that pass the filter.
     async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError>;
@@ -211,10 +212,10 @@ pub trait Sagas: Send + Sync {
     async fn count(&self, tenant: &Tenant) -> Result<Vec<(Status, u64)>, StoreError>;
 
     /// Sagas that wait for nothing: at most `limit` of them. There should be none.
-    async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError>;
+    async fn orphaned(&self, limit: usize) -> Result<Vec<SagaId>, StoreError>;
 
-    /// What people did with the sagas of a tenant.
-    async fn acts(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError>;
+    /// What operators did with the sagas of a tenant.
+    async fn audit_log(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError>;
 }
 
 /// A saga with all that is known of its steps.
@@ -224,7 +225,7 @@ pub struct SagaWithSteps {
     pub saga: SagaRow,
     /// Its step records, by position.
     pub records: Vec<StepRecord>,
-    /// What else happened to it, oldest first.
+    /// Its history, oldest first.
     pub history: Vec<(Timestamp, HistoryEntry)>,
     /// Its work rows.
     pub work: Vec<WorkStatus>,

@@ -5,18 +5,18 @@ use std::time::Duration;
 use super::Timestamp;
 use crate::key::StepId;
 
-/// What a step record says became of a step key.
+/// The outcome of a step, as recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RecordedOutcome {
     /// It took effect, once.
     Done,
-    /// A definite business failure: it took no effect.
+    /// A definite business failure: it had no effect.
     Rejected,
-    /// A transactional step out of attempts: it took no effect.
+    /// A transactional step out of attempts: it had no effect.
     Failed,
-    /// An external step that may or may not have happened.
+    /// An external step that may have happened.
     Unknown,
-    /// It never ran, and is barred from running.
+    /// It has a tombstone: it never ran, and never will.
     Cancelled,
     /// An operator went past it.
     Skipped,
@@ -32,7 +32,7 @@ impl RecordedOutcome {
         (Self::Skipped, "skipped"),
     ];
 
-    /// The outcome as it is written down and shown.
+    /// The outcome as it is stored and shown.
     pub fn as_str(self) -> &'static str {
         Self::NAMES.iter().find(|(outcome, _)| *outcome == self).map_or("", |(_, name)| name)
     }
@@ -46,17 +46,17 @@ impl RecordedOutcome {
 /// A step record as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepRecord {
-    /// Which step.
+    /// The step.
     pub step: StepId,
-    /// What became of it.
+    /// The outcome.
     pub outcome: RecordedOutcome,
     /// Its encoded output.
     pub output: Option<Vec<u8>>,
-    /// Why it was not done, as JSON.
+    /// The error if it was not done, as JSON.
     pub error: Option<Vec<u8>>,
-    /// The input that a mapping gave; nothing where the saga's own input was used.
+    /// The input that a mapping made. `None` where the step got the saga's own input.
     pub input: Option<Vec<u8>>,
-    /// Its place in the order in which the saga's steps were recorded.
+    /// Its position in the order in which the saga's steps were recorded.
     pub position: u32,
     /// How many attempts it took.
     pub attempts: u32,

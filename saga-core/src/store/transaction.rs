@@ -10,15 +10,15 @@ use crate::key::{Key, StepId, Tenant};
 /// A command that is about to run in a transaction.
 #[derive(Debug, Clone)]
 pub struct Claim {
-    /// The row and the epoch that we believe it has.
+    /// The row, and the epoch that the engine believes it has.
     pub work: WorkRef,
     /// The saga. A `do` is granted while it is running, an `undo` while it compensates.
     pub saga: SagaId,
-    /// Whose saga it is.
+    /// The saga's tenant.
     pub tenant: Tenant,
     /// The saga's key.
     pub key: Key,
-    /// Which step; it must have no record.
+    /// The step. It must have no record.
     pub step: StepId,
     /// Whether it is done or undone.
     pub kind: WorkKind,
@@ -27,30 +27,31 @@ pub struct Claim {
     pub start: Option<Arc<NewSaga>>,
 }
 
-/// What becomes of a handler's writes.
+/// What the store does with a handler's writes, and with the transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandlerVerdict {
     /// They are kept.
     Keep,
     /// They are kept, and the claim has another handler to run: `run` is called for it again.
     KeepAndContinue,
-    /// They are undone; the transaction goes on.
+    /// They are undone; the transaction continues.
     RollBack,
     /// They are undone, and the claim has another handler to run: `run` is called for it again.
     UndoAndContinue,
-    /// A statement of the handler met another transaction ([`Store::is_conflict`]): the transaction is rolled back, and fails as a
-    /// `Conflict`, which is nobody's fault.
+    /// A statement of the handler met another transaction ([`Store::is_conflict`](super::Store::is_conflict)): the
+    /// transaction is rolled back and fails as a `Conflict`, for which no handler is blamed.
     Conflict,
-    /// The handler was dropped in the middle of something: the transaction is rolled back, and the connection is not used again.
+    /// The handler was dropped before it ended: the transaction is rolled back, and the connection is not used again.
     Abandon,
 }
 
-/// The engine's side of a step transaction. The store calls it in this order: `granted` once, `run` for every granted
-/// claim in order, except for one that [`has_run`](TransactionBody::has_run), and again as long as the verdict is
-/// [`GoOn`](HandlerVerdict::KeepAndContinue) or [`GoBack`](HandlerVerdict::UndoAndContinue), `changes` once, `decide_again` as long as
-/// sagas have moved.
+/// The engine's side of a step transaction. The store calls `granted` once, `run` for every granted claim in order,
+/// except for one that [`has_run`](TransactionBody::has_run), and again while the verdict is
+/// [`KeepAndContinue`](HandlerVerdict::KeepAndContinue) or [`UndoAndContinue`](HandlerVerdict::UndoAndContinue),
+/// `changes` once, and `decide_again` while sagas have moved.
 ///
-/// When a store runs the transaction again from its start, it calls `granted` again; what came before is forgotten.
+/// When a store runs the transaction again from its start, it calls `granted` again; the body then forgets the earlier
+/// run.
 pub trait TransactionBody<C>: Send {
     /// Which of the claims were granted, in their order.
     fn granted(&mut self, granted: &[bool]);
@@ -58,35 +59,36 @@ pub trait TransactionBody<C>: Send {
     /// How long the next handler of that claim may take.
     fn time_limit(&self, index: usize) -> Duration;
 
-    /// Whether the next handler of that claim needs a savepoint in front of it: who decides that knows how often its step
-    /// fails, and the store keeps no account of it. A store that asks, asks in front of every handler, and sets a savepoint
-    /// exactly where it is needed: [`RollBack`](Verdict::RollBack) and [`GoBack`](HandlerVerdict::UndoAndContinue) then take back all that
-    /// was written since the last one, and where there is none, the transaction fails as a `Conflict`. A store that does not
-    /// ask sets one for each.
+    /// Whether the next handler of that claim needs a savepoint in front of it. The engine decides this, because it
+    /// knows how often the step fails. A store that asks does so in front of every handler, and sets a savepoint only
+    /// where one is needed: [`RollBack`](HandlerVerdict::RollBack) and
+    /// [`UndoAndContinue`](HandlerVerdict::UndoAndContinue) then undo all writes since the last savepoint, and without
+    /// one the transaction fails as a `Conflict`. A store that does not ask sets one for each handler.
     fn needs_savepoint(&mut self, index: usize) -> bool {
         let _ = index;
         true
     }
 
-    /// Runs the next handler of that claim. It catches panics and ends at its time limit, unless the handler blocks its thread.
+    /// Runs the next handler of that claim. The body catches panics and ends at its time limit, unless the handler
+    /// blocks its thread.
     fn run<'a>(&'a mut self, index: usize, conn: &'a mut C) -> BoxFuture<'a, HandlerVerdict>;
 
-    /// Whether the handler of that claim ran together with that of an earlier one. The store asks when the claim has its
-    /// turn, and passes it over.
+    /// Whether the handler of that claim ran together with that of an earlier claim. The store asks at the claim's
+    /// turn, and skips the claim.
     fn has_run(&self, index: usize) -> bool {
         let _ = index;
         false
     }
 
-    /// What is to be recorded.
+    /// The changes to record.
     fn changes(&mut self) -> Vec<Changes>;
 
-    /// What is to be recorded, now that these sagas turned out to have moved: the whole of it again. Nothing when what ran
-    /// does not fit what they are now: then the transaction is rolled back, and fails as a `Conflict`.
+    /// All changes to record, decided again on these sagas, which have moved. `None` if the steps that ran do not fit
+    /// the sagas any more: the transaction is then rolled back and fails as a `Conflict`.
     fn decide_again(&mut self, moved: Vec<MovedSaga>) -> Option<Vec<Changes>>;
 }
 
-/// A saga that turned out to have moved, as it is now.
+/// A saga that has moved, as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MovedSaga {
     /// Its row.
@@ -95,15 +97,15 @@ pub struct MovedSaga {
     pub records: Vec<StepRecord>,
 }
 
-/// Why a step transaction did not commit, or may not have.
+/// Why a step transaction did not commit, or may not have committed.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct TransactError {
-    /// What went wrong. Its class says whether the transaction certainly did not commit.
+    /// The error. Its class says whether the transaction certainly did not commit.
     #[source]
     pub error: StoreError,
-    /// The claim whose handler is to blame, where somebody is. Behind a shared savepoint, or without one, it may be the
-    /// fault of one that ran before it.
+    /// The claim whose handler is to blame, if one is known. Behind a shared savepoint, or without one, a handler that
+    /// ran earlier may have caused the error.
     pub culprit: Option<usize>,
     /// Whether the culprit ended the transaction that it was given.
     pub ended_transaction: bool,

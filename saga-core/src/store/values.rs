@@ -6,28 +6,28 @@ use std::time::{Duration, SystemTime};
 
 use uuid::Uuid;
 
-/// A saga's row. Handed out by [`Ids::reserve_ids`](super::Ids::reserve_ids), never used twice.
+/// The id of a saga's row. [`Ids::reserve_ids`](super::Ids::reserve_ids) hands it out; no id is used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SagaId(pub i64);
 
-/// A row of `work`. Handed out by [`Ids::reserve_ids`](super::Ids::reserve_ids), never used twice.
+/// The id of a row of `work`. [`Ids::reserve_ids`](super::Ids::reserve_ids) hands it out; no id is used twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WorkId(pub i64);
 
-/// One life of one process, as the owner of leases. A process that comes back is another member.
+/// One life of one process, as the owner of leases. A process that restarts is another member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MemberId(pub i64);
 
-/// What [`Members::join`](super::Members::join) answers.
+/// The answer of [`Members::join`](super::Members::join).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Incarnation {
     /// The new member.
     pub member: MemberId,
-    /// How many members were already alive.
+    /// How many members were alive before it joined.
     pub others: u32,
 }
 
-/// A message's id: the same however often it is sent.
+/// The id of a message: the same each time that it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MessageId(pub Uuid);
 
@@ -37,7 +37,7 @@ impl fmt::Display for MessageId {
     }
 }
 
-/// A moment of the store's clock: microseconds since 1970-01-01 00:00 UTC.
+/// A time of the store's clock: microseconds since 1970-01-01 00:00 UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
 pub struct Timestamp(pub i64);
 
@@ -51,7 +51,7 @@ impl From<SystemTime> for Timestamp {
     }
 }
 
-/// Which definition a saga was started with.
+/// The definition that a saga was started with.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DefinitionId {
     /// The definition's name.
@@ -66,21 +66,21 @@ impl fmt::Display for DefinitionId {
     }
 }
 
-/// Where a saga stands, as far as a store needs to know.
+/// The status of a saga, as far as a store needs to know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// It goes forward.
+    /// It runs forward.
     Running,
-    /// It undoes what took effect.
+    /// It compensates.
     Compensating,
     /// Ended: every step is done.
     Completed,
     /// Ended: every step that took effect is undone.
     Compensated,
-    /// It needs a person. Nothing is lost.
+    /// It needs an operator. Nothing is lost.
     Stuck,
-    /// A person has paused it: nothing new of it begins until it is resumed.
+    /// An operator has paused it: no step of it begins until it is resumed.
     Paused,
 }
 
@@ -89,7 +89,7 @@ impl Status {
     pub const ALL: [Self; 6] =
         [Self::Running, Self::Compensating, Self::Completed, Self::Compensated, Self::Stuck, Self::Paused];
 
-    /// The status as it is written down and shown.
+    /// The status as it is stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",

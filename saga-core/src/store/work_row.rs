@@ -5,14 +5,14 @@ use std::time::Duration;
 use super::{DefinitionId, MemberId, SagaId, Timestamp, WorkId};
 use crate::key::{Key, StepId, Tenant};
 
-/// What a work row asks for.
+/// The kind of a work row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WorkKind {
     /// Do a step.
     Do,
     /// Undo a step.
     Undo,
-    /// Look whether the saga is done in time. Its row is of no step.
+    /// Check whether the saga has met its deadline. The row belongs to no step.
     Deadline,
 }
 
@@ -35,13 +35,13 @@ impl WorkKind {
 /// A lease to be given, or that was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// Who owns it.
+    /// The owner.
     pub owner: MemberId,
-    /// How long it lasts from the moment of the statement.
+    /// How long it lasts from the time of the statement.
     pub ttl: Duration,
 }
 
-/// A work row as an owner knows it. It names the row only as long as nobody else took it.
+/// A work row as its owner knows it. It names the row only until another owner takes the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct WorkRef {
     /// The row.
@@ -50,12 +50,12 @@ pub struct WorkRef {
     pub epoch: u64,
 }
 
-/// What a call reported of how far it is, as it was kept.
+/// A call's last progress report, as it was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reported {
     /// Its number among the reports of the row.
     pub number: u64,
-    /// When it was kept.
+    /// When it was stored.
     pub at: Timestamp,
     /// The encoded report.
     pub progress: Vec<u8>,
@@ -68,23 +68,23 @@ pub struct NewWork {
     pub id: WorkId,
     /// The saga.
     pub saga: SagaId,
-    /// Whose saga it is.
+    /// The saga's tenant.
     pub tenant: Tenant,
     /// The saga's key.
     pub key: Key,
-    /// What it asks for.
+    /// What to do.
     pub kind: WorkKind,
-    /// Which step.
+    /// The step.
     pub step: StepId,
     /// The definition that knows the step.
     pub definition: DefinitionId,
-    /// The input that a mapping gave; nothing where the saga's own input is the step's.
+    /// The input that a mapping made. `None` where the step gets the saga's own input.
     pub payload: Option<Vec<u8>>,
-    /// How long from the statement until it is due.
+    /// The time from this statement until the row is due.
     pub due_in: Duration,
-    /// Set where the command goes straight to a worker of the process that inserts it.
+    /// Set where a worker of the inserting process runs the command at once.
     pub lease: Option<Lease>,
-    /// Set where an attempt was made, and failed, before the row is inserted. Such a row has no lease.
+    /// Set where an attempt was made and failed before the row is inserted. Such a row has no lease.
     pub tried: Option<Tried>,
 }
 
@@ -93,7 +93,7 @@ pub struct NewWork {
 pub struct Tried {
     /// Attempts so far.
     pub attempts: u32,
-    /// What the last one said.
+    /// The error of the last one.
     pub error: String,
 }
 
@@ -102,9 +102,9 @@ pub struct Tried {
 pub struct WorkStatus {
     /// The row, and the epoch that it has.
     pub work: WorkRef,
-    /// What it asks for.
+    /// What to do.
     pub kind: WorkKind,
-    /// Which step.
+    /// The step.
     pub step: StepId,
     /// Attempts that are written down.
     pub attempts: u32,
@@ -112,14 +112,14 @@ pub struct WorkStatus {
     pub in_doubt: bool,
     /// When it is due.
     pub due_at: Timestamp,
-    /// Who has leased it.
+    /// The owner of the lease.
     pub owner: Option<MemberId>,
     /// Since when its attempts have failed.
     pub retrying_since: Option<Timestamp>,
-    /// What the last failed attempt said.
+    /// The error of the last failed attempt.
     pub error: Option<String>,
-    /// The input that a mapping gave, where the saga's own input is not the step's.
+    /// The input that a mapping made. `None` where the step gets the saga's own input.
     pub payload: Option<Vec<u8>>,
-    /// What a call reported last.
+    /// The last progress report.
     pub reported: Option<Reported>,
 }

@@ -2,15 +2,15 @@ use std::fmt;
 
 use crate::store::MessageId;
 
-/// A delivery that is no message of this protocol: something of it is missing or of the wrong kind. Whoever receives it
-/// keeps it as a dead letter.
+/// A malformed delivery: a part of the protocol is missing or of the wrong type. The receiver keeps it as a dead
+/// letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
     /// What is wrong with it, in one sentence.
     pub problem: String,
     /// Its id, if it has one.
     pub id: Option<MessageId>,
-    /// What stands beside its content, as far as it is text.
+    /// The headers, as far as they are text.
     pub headers: Vec<(String, String)>,
     /// Its content.
     pub payload: Vec<u8>,

@@ -1,8 +1,8 @@
-//! The contract of a transport: what carries messages to others.
+//! The contract of a transport, which carries messages to other services.
 //!
 //! # Cancel safety
-//! Dropping a `publish` leaves each of its messages sent or not sent; they are sent again under the same ids. Dropping a
-//! `receive` loses nothing: what was not settled is delivered again.
+//! Dropping a `publish` leaves each of its messages sent or not sent; the relay sends them again under the same ids.
+//! Dropping a `receive` loses nothing: unsettled messages are delivered again.
 
 mod interface;
 mod message;

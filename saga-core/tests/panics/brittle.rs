@@ -13,12 +13,12 @@ use saga_core::{Key, Tenant};
 
 /// All that may be asked of a store.
 pub(crate) const OPERATIONS: [&str; 53] = [
-    "acts",
+    "audit_log",
     "backlog",
-    "beat",
+    "heartbeat",
     "begin",
     "begin_attempt",
-    "bury",
+    "add_dead_letters",
     "claim",
     "claim_received",
     "claim_shares",
@@ -28,10 +28,10 @@ pub(crate) const OPERATIONS: [&str; 53] = [
     "definitions",
     "depth",
     "discard",
-    "discard_letter",
+    "discard_dead_letter",
     "forget_received",
-    "forgotten",
-    "give_back",
+    "orphaned",
+    "release_work",
     "join",
     "lease_lanes",
     "leave",
@@ -54,14 +54,14 @@ pub(crate) const OPERATIONS: [&str; 53] = [
     "release_lanes",
     "renew",
     "renew_lanes",
-    "replay_letter",
+    "replay_dead_letter",
     "report",
     "reserve_ids",
     "saga",
     "saga_with_steps",
     "sagas_by_id",
     "sent",
-    "standings",
+    "progress",
     "start",
     "transact",
     "unknown_work",
@@ -143,8 +143,8 @@ impl Sagas for Brittle {
         self.call("sagas_by_id", self.inner.sagas_by_id(ids)).await
     }
 
-    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
-        self.call("standings", self.inner.standings(ids)).await
+    async fn progress(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
+        self.call("progress", self.inner.progress(ids)).await
     }
 
     async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError> {
@@ -155,12 +155,12 @@ impl Sagas for Brittle {
         self.call("count", self.inner.count(tenant)).await
     }
 
-    async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
-        self.call("forgotten", self.inner.forgotten(limit)).await
+    async fn orphaned(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
+        self.call("orphaned", self.inner.orphaned(limit)).await
     }
 
-    async fn acts(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
-        self.call("acts", self.inner.acts(filter)).await
+    async fn audit_log(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
+        self.call("audit_log", self.inner.audit_log(filter)).await
     }
 }
 
@@ -205,7 +205,7 @@ impl Work for Brittle {
     }
 
     async fn release_work(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
-        self.call("give_back", self.inner.release_work(work)).await
+        self.call("release_work", self.inner.release_work(work)).await
     }
 
     async fn begin_attempt(&self, work: WorkRef, attempt: u32) -> Result<bool, StoreError> {
@@ -322,8 +322,8 @@ impl Inbox for Brittle {
 
 #[async_trait]
 impl DeadLetters for Brittle {
-    async fn bury(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
-        self.call("bury", self.inner.bury(letters)).await
+    async fn add_dead_letters(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
+        self.call("add_dead_letters", self.inner.add_dead_letters(letters)).await
     }
 
     async fn dead_letters(&self, filter: &DeadLetterFilter) -> Result<Vec<DeadLetter>, StoreError> {
@@ -334,23 +334,23 @@ impl DeadLetters for Brittle {
         self.call("dead_letter", self.inner.dead_letter(tenant, id)).await
     }
 
-    async fn replay_letter(
+    async fn replay_dead_letter(
         &self,
         tenant: &Tenant,
         id: DeadLetterId,
         work: WorkId,
         note: &str,
     ) -> Result<Option<DeadLetterState>, StoreError> {
-        self.call("replay_letter", self.inner.replay_letter(tenant, id, work, note)).await
+        self.call("replay_dead_letter", self.inner.replay_dead_letter(tenant, id, work, note)).await
     }
 
-    async fn discard_letter(
+    async fn discard_dead_letter(
         &self,
         tenant: &Tenant,
         id: DeadLetterId,
         note: &str,
     ) -> Result<Option<DeadLetterState>, StoreError> {
-        self.call("discard_letter", self.inner.discard_letter(tenant, id, note)).await
+        self.call("discard_dead_letter", self.inner.discard_dead_letter(tenant, id, note)).await
     }
 }
 
@@ -364,8 +364,8 @@ impl Members for Brittle {
         self.call("rejoin", self.inner.rejoin(former, ttl)).await
     }
 
-    async fn beat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
-        self.call("beat", self.inner.beat(member, ttl)).await
+    async fn heartbeat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
+        self.call("heartbeat", self.inner.heartbeat(member, ttl)).await
     }
 
     async fn leave(&self, member: MemberId) -> Result<(), StoreError> {

@@ -30,8 +30,8 @@ impl<S: Store> Inbox for Explored<S> {
 
 #[async_trait]
 impl<S: Store> DeadLetters for Explored<S> {
-    async fn bury(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
-        self.through(self.inner.bury(letters)).await
+    async fn add_dead_letters(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
+        self.through(self.inner.add_dead_letters(letters)).await
     }
 
     async fn dead_letters(&self, filter: &DeadLetterFilter) -> Result<Vec<DeadLetter>, StoreError> {
@@ -42,22 +42,22 @@ impl<S: Store> DeadLetters for Explored<S> {
         self.through(self.inner.dead_letter(tenant, id)).await
     }
 
-    async fn replay_letter(
+    async fn replay_dead_letter(
         &self,
         tenant: &Tenant,
         id: DeadLetterId,
         work: WorkId,
         note: &str,
     ) -> Result<Option<DeadLetterState>, StoreError> {
-        self.through(self.inner.replay_letter(tenant, id, work, note)).await
+        self.through(self.inner.replay_dead_letter(tenant, id, work, note)).await
     }
 
-    async fn discard_letter(
+    async fn discard_dead_letter(
         &self,
         tenant: &Tenant,
         id: DeadLetterId,
         note: &str,
     ) -> Result<Option<DeadLetterState>, StoreError> {
-        self.through(self.inner.discard_letter(tenant, id, note)).await
+        self.through(self.inner.discard_dead_letter(tenant, id, note)).await
     }
 }

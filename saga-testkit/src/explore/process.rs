@@ -269,7 +269,7 @@ pub(super) async fn settled<S: Store>(runtime: &Runtime<S>, key: &str) {
 /// Neither work nor a forgotten saga stays behind.
 pub(super) async fn nothing_left(store: &impl Store, key: &str) -> Result<(), String> {
     let failed = |error: StoreError| error.to_string();
-    if !store.forgotten(1).await.map_err(failed)?.is_empty() {
+    if !store.orphaned(1).await.map_err(failed)?.is_empty() {
         return Err("the saga waits for nothing".to_owned());
     }
     let key = Key::new(key).map_err(|error| error.to_string())?;

@@ -159,8 +159,8 @@ impl<S: Store> Sagas for Explored<S> {
         Ok(stored)
     }
 
-    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
-        self.through(self.inner.standings(ids)).await
+    async fn progress(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
+        self.through(self.inner.progress(ids)).await
     }
 
     async fn sagas_by_id(&self, ids: &[SagaId]) -> Result<Vec<SagaRow>, StoreError> {
@@ -175,12 +175,12 @@ impl<S: Store> Sagas for Explored<S> {
         self.through(self.inner.count(tenant)).await
     }
 
-    async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
-        self.through(self.inner.forgotten(limit)).await
+    async fn orphaned(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
+        self.through(self.inner.orphaned(limit)).await
     }
 
-    async fn acts(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
-        self.through(self.inner.acts(filter)).await
+    async fn audit_log(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
+        self.through(self.inner.audit_log(filter)).await
     }
 }
 
@@ -313,8 +313,8 @@ impl<S: Store> Members for Explored<S> {
         Ok(incarnation)
     }
 
-    async fn beat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
-        self.through(self.inner.beat(member, slower(ttl))).await
+    async fn heartbeat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
+        self.through(self.inner.heartbeat(member, slower(ttl))).await
     }
 
     async fn leave(&self, member: MemberId) -> Result<(), StoreError> {

@@ -38,7 +38,7 @@ impl Inbox for FaultyStore {
 
 #[async_trait]
 impl DeadLetters for FaultyStore {
-    async fn bury(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
+    async fn add_dead_letters(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
         let mut letters = letters;
         for letter in &mut letters {
             if self.has(StoreFlaw::LosesLetterHeaders) {
@@ -48,7 +48,7 @@ impl DeadLetters for FaultyStore {
                 letter.fingerprint[..8].copy_from_slice(&letter.id.0.to_be_bytes());
             }
         }
-        self.inner.bury(letters).await
+        self.inner.add_dead_letters(letters).await
     }
 
     async fn dead_letters(&self, filter: &DeadLetterFilter) -> Result<Vec<DeadLetter>, StoreError> {
@@ -68,7 +68,7 @@ impl DeadLetters for FaultyStore {
         Ok(letter)
     }
 
-    async fn replay_letter(
+    async fn replay_dead_letter(
         &self,
         tenant: &Tenant,
         id: DeadLetterId,
@@ -77,12 +77,12 @@ impl DeadLetters for FaultyStore {
     ) -> Result<Option<DeadLetterState>, StoreError> {
         self.noted().notes.insert(id, note.to_owned());
         if self.has(StoreFlaw::ReplaysNothing) {
-            return self.inner.discard_letter(tenant, id, note).await;
+            return self.inner.discard_dead_letter(tenant, id, note).await;
         }
-        self.inner.replay_letter(tenant, id, work, note).await
+        self.inner.replay_dead_letter(tenant, id, work, note).await
     }
 
-    async fn discard_letter(
+    async fn discard_dead_letter(
         &self,
         tenant: &Tenant,
         id: DeadLetterId,
@@ -92,6 +92,6 @@ impl DeadLetters for FaultyStore {
         if self.has(StoreFlaw::KeepsDiscardedOpen) {
             return Ok(Some(DeadLetterState::Open));
         }
-        self.inner.discard_letter(tenant, id, note).await
+        self.inner.discard_dead_letter(tenant, id, note).await
     }
 }

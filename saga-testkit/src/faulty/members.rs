@@ -35,8 +35,8 @@ impl Members for FaultyStore {
         self.inner.rejoin(self.revived(former), ttl).await
     }
 
-    async fn beat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
-        let lives = self.inner.beat(self.revived(member), ttl).await?;
+    async fn heartbeat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
+        let lives = self.inner.heartbeat(self.revived(member), ttl).await?;
         if !lives && self.has(StoreFlaw::RevivesMembers) {
             let again = self.inner.join(ttl).await?.member;
             self.noted().revived.insert(member, again);

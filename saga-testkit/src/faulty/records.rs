@@ -100,7 +100,7 @@ impl FaultyStore {
                 change.withdrawn.clear();
             }
             if self.has(StoreFlaw::LosesLetters) {
-                change.letters.clear();
+                change.dead_letters.clear();
             }
             if self.has(StoreFlaw::ForgetsMessages) {
                 change.messages.clear();

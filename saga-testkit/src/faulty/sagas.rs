@@ -57,8 +57,8 @@ impl Sagas for FaultyStore {
         self.inner.saga_with_steps(tenant, key).await
     }
 
-    async fn standings(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
-        let mut standings = self.inner.standings(ids).await?;
+    async fn progress(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
+        let mut standings = self.inner.progress(ids).await?;
         if self.has(StoreFlaw::TellsTheFirstVersion) {
             for standing in &mut standings {
                 standing.version = 1;
@@ -91,12 +91,12 @@ impl Sagas for FaultyStore {
         Ok(counts)
     }
 
-    async fn forgotten(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
-        if self.has(StoreFlaw::FindsNoForgotten) { Ok(Vec::new()) } else { self.inner.forgotten(limit).await }
+    async fn orphaned(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
+        if self.has(StoreFlaw::FindsNoForgotten) { Ok(Vec::new()) } else { self.inner.orphaned(limit).await }
     }
 
-    async fn acts(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
-        let mut acts = self.inner.acts(filter).await?;
+    async fn audit_log(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
+        let mut acts = self.inner.audit_log(filter).await?;
         if self.has(StoreFlaw::ListsActsBackwards) {
             acts.reverse();
         }

@@ -15,7 +15,7 @@ impl Work for FaultyStore {
         request.lease = self.revived_lease(request.lease);
         request.takes_over |= self.has(StoreFlaw::AlwaysTakesOver);
         let (owner, ttl) = (request.lease.owner, request.lease.ttl);
-        if self.has(StoreFlaw::LetsTheDeadTakeOver) && !self.inner.beat(owner, ttl).await? {
+        if self.has(StoreFlaw::LetsTheDeadTakeOver) && !self.inner.heartbeat(owner, ttl).await? {
             request.lease.owner = self.inner.join(ttl).await?.member;
         }
         if self.has(StoreFlaw::ClaimsUnknown) {

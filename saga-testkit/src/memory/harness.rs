@@ -126,6 +126,6 @@ impl TransportHarness for MemoryHarness {
     }
 
     async fn given_up(&self, transport: &MemoryTransport) -> Option<Vec<Vec<u8>>> {
-        Some(transport.given_up().into_iter().map(|given_up| given_up.message.payload).collect())
+        Some(transport.dead_lettered().into_iter().map(|given_up| given_up.message.payload).collect())
     }
 }

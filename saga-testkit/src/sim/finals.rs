@@ -125,7 +125,7 @@ pub(crate) async fn finals(stores: &[MemoryStore], world: &World, plans: &[SagaP
     }
     for store in stores {
         rest.outbox += store.depth().await.map_or(u64::MAX / 4, |depth| depth.rows);
-        rest.forgotten += store.forgotten(LIMIT).await.map_or(u64::MAX / 4, |forgotten| forgotten.len() as u64);
+        rest.forgotten += store.orphaned(LIMIT).await.map_or(u64::MAX / 4, |forgotten| forgotten.len() as u64);
         if stores.len() > 1 {
             rest.letters += open_letters(store, scenario).await;
             rest.work += store.backlog().await.map_or(u64::MAX / 4, |(rows, _)| rows);

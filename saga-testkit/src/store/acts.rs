@@ -23,20 +23,20 @@ pub(crate) async fn what_people_did_is_listed_the_latest_first<H: StoreHarness>(
         let history = vec![entry(begun, HistoryKind::Stuck, "no act"), entry(begun, HistoryKind::Operator, detail)];
         bench.apply(Changes { history, ..Changes::default() }).await?;
     }
-    let all = bench.store.acts(&AuditFilter::default()).await?;
+    let all = bench.store.audit_log(&AuditFilter::default()).await?;
     let expected = [("k-1", "third"), ("k-2", "second"), ("k-1", "first")];
     ensure_eq!(details(&all), expected, "what was done with the sagas of the default tenant");
     ensure!(all.is_sorted_by(|later, earlier| later.number > earlier.number), "numbers fall: {all:?}");
     ensure!(all.is_sorted_by(|later, earlier| later.at >= earlier.at), "times do not grow: {all:?}");
     ensure_eq!(all[0].entry.saga, one.id, "the saga of an act");
     let page = AuditFilter { limit: 1, before: Some(all[0].number), ..AuditFilter::default() };
-    let page = bench.store.acts(&page).await?;
+    let page = bench.store.audit_log(&page).await?;
     ensure_eq!(details(&page), expected[1..2], "the page behind the first act");
     let of_acme = AuditFilter { tenant: tenant("acme"), ..AuditFilter::default() };
-    let of_acme = bench.store.acts(&of_acme).await?;
+    let of_acme = bench.store.audit_log(&of_acme).await?;
     ensure_eq!(details(&of_acme), [("k-1", "elsewhere")], "those of another tenant");
     let bench = bench.reopen().await?;
-    let again = bench.store.acts(&AuditFilter { tenant: Tenant::default(), ..AuditFilter::default() }).await?;
+    let again = bench.store.audit_log(&AuditFilter { tenant: Tenant::default(), ..AuditFilter::default() }).await?;
     ensure_eq!(again, all, "what the next process lists");
     Ok(())
 }

@@ -15,7 +15,7 @@ const ROUNDS: usize = 3;
 
 /// Waits for this hint, whatever else comes before.
 async fn hear(listener: &mut Box<dyn Listener>, wanted: Hint) -> Result<(), Failed> {
-    let heard = async { while listener.heard().await != wanted {} };
+    let heard = async { while listener.next_hint().await != wanted {} };
     let heard = tokio::time::timeout(LOST_AFTER, heard).await;
     heard.map_err(|_| Failed(format!("the hint {wanted:?} did not come")))
 }

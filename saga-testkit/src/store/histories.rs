@@ -95,7 +95,7 @@ impl<H: StoreHarness> History<H> {
         let member = self.member();
         self.bench.store.leave(member).await?;
         self.model.living.remove(&member);
-        let beats = self.bench.store.beat(member, HOUR).await?;
+        let beats = self.bench.store.heartbeat(member, HOUR).await?;
         ensure!(!beats, "the beat of a member that left was answered with true");
         self.join().await
     }

@@ -106,10 +106,10 @@ pub(crate) async fn a_saga_that_waits_for_nothing_is_found<H: StoreHarness>(benc
     bench.apply(Changes { commands: vec![deadline], ..Changes::default() }).await?;
     let mut expected = vec![running.id, compensating.id, acme.id, overdue.id];
     expected.sort();
-    let mut found = bench.store.forgotten(10).await?;
+    let mut found = bench.store.orphaned(10).await?;
     found.sort();
     ensure_eq!(found, expected, "the sagas that wait for nothing, of every tenant");
-    ensure_eq!(bench.store.forgotten(2).await?.len(), 2, "at most so many");
+    ensure_eq!(bench.store.orphaned(2).await?.len(), 2, "at most so many");
     Ok(())
 }
 
@@ -120,6 +120,6 @@ pub(crate) async fn a_saga_that_waits_for_something_is_not_found<H: StoreHarness
         let begun = bench.start_idle(key).await?;
         bench.advance(&begun, 1, status).await?;
     }
-    ensure_eq!(bench.store.forgotten(10).await?, [], "what was found");
+    ensure_eq!(bench.store.orphaned(10).await?, [], "what was found");
     Ok(())
 }

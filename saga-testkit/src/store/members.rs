@@ -21,10 +21,10 @@ pub(crate) async fn each_member_gets_a_higher_id<H: StoreHarness>(bench: Bench<H
 pub(crate) async fn a_living_member_beats<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let short = bench.harness.timing().lease;
     let member = bench.store.join(HOUR).await?.member;
-    ensure!(bench.store.beat(member, short).await?, "a living member's beat was answered with false");
+    ensure!(bench.store.heartbeat(member, short).await?, "a living member's beat was answered with false");
     // The beat set its own time to live, which is shorter than the first.
     bench.outlast_lease().await;
-    ensure!(!bench.store.beat(member, HOUR).await?, "a member outlived the time of its last beat");
+    ensure!(!bench.store.heartbeat(member, HOUR).await?, "a member outlived the time of its last beat");
     Ok(())
 }
 
@@ -33,7 +33,7 @@ pub(crate) async fn a_dead_member_never_lives_again<H: StoreHarness>(bench: Benc
     let dead = bench.store.join(bench.harness.timing().lease).await?.member;
     bench.outlast_lease().await;
     for _ in 0..2 {
-        ensure!(!bench.store.beat(dead, HOUR).await?, "the beat of a dead member was answered with true");
+        ensure!(!bench.store.heartbeat(dead, HOUR).await?, "the beat of a dead member was answered with true");
     }
     bench.claim_one(Lease { owner: dead, ttl: HOUR }).await?;
     // What it leased is free at once, however long the lease.
@@ -43,7 +43,7 @@ pub(crate) async fn a_dead_member_never_lives_again<H: StoreHarness>(bench: Benc
 pub(crate) async fn a_member_that_left_is_dead<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let member = bench.member().await?;
     bench.store.leave(member).await?;
-    ensure!(!bench.store.beat(member, HOUR).await?, "the beat of a member that left was answered with true");
+    ensure!(!bench.store.heartbeat(member, HOUR).await?, "the beat of a member that left was answered with true");
     ensure_eq!(bench.store.join(HOUR).await?.others, 0, "the members that are alive");
     Ok(())
 }
@@ -52,7 +52,7 @@ pub(crate) async fn a_beat_keeps_what_was_leased<H: StoreHarness>(bench: Bench<H
     bench.start("k-1").await?;
     let member = bench.store.join(HOUR).await?.member;
     bench.claim_one(Lease { owner: member, ttl: HOUR }).await?;
-    bench.store.beat(member, HOUR).await?;
+    bench.store.heartbeat(member, HOUR).await?;
     let taken = bench.claim(bench.lease().await?, 10).await?.work;
     ensure!(taken.is_empty(), "the work of a living member was taken: {taken:?}");
     Ok(())
@@ -63,7 +63,7 @@ pub(crate) async fn members_of_an_earlier_process_are_dead<H: StoreHarness>(benc
     let lease = bench.lease().await?;
     bench.claim_one(lease).await?;
     let bench = bench.reopen().await?;
-    ensure!(!bench.store.beat(lease.owner, HOUR).await?, "a member of an earlier process is alive");
+    ensure!(!bench.store.heartbeat(lease.owner, HOUR).await?, "a member of an earlier process is alive");
     let taken = bench.claim_one(bench.lease().await?).await?;
     ensure!(taken.recovered, "the work of an earlier process is not suspect");
     Ok(())
@@ -107,6 +107,6 @@ pub(crate) async fn what_was_taken_meanwhile_stays_with_its_new_owner<H: StoreHa
 pub(crate) async fn whoever_came_back_as_another_is_dead_as_the_former<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let former = bench.member().await?;
     bench.store.rejoin(former, HOUR).await?;
-    ensure!(!bench.store.beat(former, HOUR).await?, "the beat of a member that came back as another was answered");
+    ensure!(!bench.store.heartbeat(former, HOUR).await?, "the beat of a member that came back as another was answered");
     Ok(())
 }

@@ -203,13 +203,13 @@ pub(crate) async fn a_standing_is_that_of_the_saga<H: StoreHarness>(bench: Bench
     let (one, two) = (bench.start("k-1").await?, bench.start("k-2").await?);
     bench.advance(&two, 1, Status::Stuck).await?;
     let absent = SagaId(bench.id().await?);
-    let mut standings = bench.store.standings(&[two.id, absent, one.id]).await?;
+    let mut standings = bench.store.progress(&[two.id, absent, one.id]).await?;
     standings.sort_by_key(|standing| standing.saga);
     let mut expected = [(one.id, Status::Running, 1), (two.id, Status::Stuck, 2)];
     expected.sort_by_key(|(saga, ..)| *saga);
     let expected = expected.map(|(saga, status, version)| SagaProgress { saga, status, version });
     ensure_eq!(standings, expected, "how far the two that there are stand");
-    ensure_eq!(bench.store.standings(&[]).await?, [], "the standings of no ids");
+    ensure_eq!(bench.store.progress(&[]).await?, [], "the standings of no ids");
     Ok(())
 }
 

@@ -151,7 +151,7 @@ async fn reject_until_given_up(transport: &MemoryTransport, count: usize) {
     let topic = service_topic("payments");
     let subscription = Subscription { name: topic.clone(), topics: vec![topic], prefetch: 10 };
     let mut foreign = transport.subscribe(subscription).await.unwrap();
-    while transport.given_up().len() < count {
+    while transport.dead_lettered().len() < count {
         let came = foreign.receive(10).await.unwrap();
         let rejected: Vec<_> = came.iter().map(|delivery| (delivery.tag, Settlement::Reject)).collect();
         foreign.settle(&rejected).await.unwrap();
@@ -174,7 +174,7 @@ async fn what_the_transport_gave_up_is_a_dead_letter_that_can_be_replayed() {
     let running = runtime.start(&create_order(), "o-1", 12).await.unwrap();
     foreign.notified().await;
     rejecting.await.unwrap();
-    let given_up = transport.inner.given_up().remove(0).message;
+    let given_up = transport.inner.dead_lettered().remove(0).message;
     assert_eq!(given_up.kind, MessageKind::Command);
     let payments = payments(&host, &transport).await;
     let Outcome::Stuck { step, reason, .. } = running.outcome().await.unwrap() else { panic!() };

@@ -75,7 +75,7 @@ impl<S: Store> DeadLetterAdmin<S> {
             return refused("it is no whole message, so that it cannot be handed in again; discard it");
         }
         let work = WorkId(self.0.store.reserve_ids(1).await?.start);
-        match self.0.store.replay_letter(&self.0.tenant, id, work, reason).await? {
+        match self.0.store.replay_dead_letter(&self.0.tenant, id, work, reason).await? {
             Some(DeadLetterState::Open | DeadLetterState::Replayed) => {
                 self.0.wake_inbox();
                 Ok(())
@@ -98,7 +98,7 @@ impl<S: Store> DeadLetterAdmin<S> {
         if let Some(problem) = reason_problem(reason, "the letter") {
             return refused(&problem);
         }
-        match self.0.store.discard_letter(&self.0.tenant, id, reason).await? {
+        match self.0.store.discard_dead_letter(&self.0.tenant, id, reason).await? {
             Some(DeadLetterState::Open | DeadLetterState::Discarded) => Ok(()),
             Some(DeadLetterState::Replayed) => refused("it was replayed"),
             None => refused("there is none with this id"),

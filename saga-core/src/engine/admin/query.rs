@@ -211,7 +211,7 @@ impl<S: Store> SagaQuery<S> {
     pub async fn audit_log(&self, filter: AuditFilter) -> Result<Vec<AuditRecord>, RuntimeError> {
         outside_step()?;
         let filter = AuditFilter { tenant: self.tenant.clone(), ..filter };
-        let acts = self.store.acts(&filter).await?;
+        let acts = self.store.audit_log(&filter).await?;
         let acted = |row: AuditRow| AuditRecord {
             number: row.number,
             key: row.key,
@@ -230,7 +230,7 @@ impl<S: Store> SagaQuery<S> {
     /// It only reads.
     pub async fn orphaned(&self, limit: usize) -> Result<Vec<SagaId>, RuntimeError> {
         outside_step()?;
-        Ok(self.store.forgotten(limit).await?)
+        Ok(self.store.orphaned(limit).await?)
     }
 }
 

@@ -58,7 +58,7 @@ impl<S: Store> DeadLetters<S> {
         };
         let mut letter = letter;
         letter.headers.extend([(QUEUE.to_owned(), queue.clone()), (REASON.to_owned(), reason.clone())]);
-        Some(Changes { letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() })
+        Some(Changes { dead_letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() })
     }
 
     /// Whether the step that a message asks for is known here; nothing when the runtime stops before that can be told.

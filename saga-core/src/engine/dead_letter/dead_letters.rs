@@ -46,13 +46,13 @@ impl<S: Store> DeadLetters<S> {
         let HandleError::Dead(reason, detail) = problem else { return Some(Changes::default()) };
         let letter = self.new_dead_letter(message, source, *reason, detail, 1).await?;
         let refusal = self.refusal(message, source, *reason, detail);
-        Some(Changes { letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() })
+        Some(Changes { dead_letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() })
     }
 
     /// How what is no message is buried; nothing when the runtime stops first.
     pub(crate) async fn unreadable_changes(&self, unreadable: &Unreadable, source: &str) -> Option<Changes> {
         let letter = self.new_unreadable(unreadable, source).await?;
-        Some(Changes { letters: vec![letter], ..Changes::default() })
+        Some(Changes { dead_letters: vec![letter], ..Changes::default() })
     }
 
     /// The letter of what is no message.
@@ -94,7 +94,7 @@ impl<S: Store> DeadLetters<S> {
         let letter =
             self.new_dead_letter(message, source, *reason, detail, arrived.attempts + 1).await.ok_or_else(later)?;
         let messages = self.refusal(message, source, *reason, detail).into_iter().collect();
-        let changes = arrived.handled(Changes { letters: vec![letter], messages, ..Changes::default() });
+        let changes = arrived.handled(Changes { dead_letters: vec![letter], messages, ..Changes::default() });
         match self.committer.recorder.record(changes).await? {
             Ok(()) | Err(Miss::Work(_)) => {
                 log::warn!(message = %message.id, reason = reason.as_str(), detail, "a message is a dead letter");
@@ -119,7 +119,7 @@ impl<S: Store> DeadLetters<S> {
             let mut failed = Vec::new();
             for (burial, answer) in open.into_iter().zip(answers) {
                 match answer {
-                    Ok(_) => burial.letters.iter().for_each(warn_of),
+                    Ok(_) => burial.dead_letters.iter().for_each(warn_of),
                     Err(error) => failed.push((burial, error)),
                 }
             }

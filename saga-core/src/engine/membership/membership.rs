@@ -98,9 +98,9 @@ impl<S: Store> Membership<S> {
         }
         let ttl = self.ctx.settings.member_ttl;
         let began = self.ctx.env.now();
-        match catch_panic("beat", self.ctx.store.beat(self.member_id(), ttl)).await {
+        match catch_panic("heartbeat", self.ctx.store.heartbeat(self.member_id(), ttl)).await {
             Ok(true) => {
-                self.ctx.health.store_works("beat");
+                self.ctx.health.store_works("heartbeat");
                 self.set_alive_until(began.saturating_add(ttl));
             }
             Ok(false) => {
@@ -124,7 +124,7 @@ impl<S: Store> Membership<S> {
             }
             Err(error) => {
                 self.take_nothing_over_until(self.ctx.env.now().saturating_add(ttl));
-                self.ctx.health.store_failed("beat", &error);
+                self.ctx.health.store_failed("heartbeat", &error);
             }
         }
     }

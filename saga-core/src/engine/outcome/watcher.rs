@@ -40,7 +40,7 @@ impl<S: Store> OutcomeWatcher<S> {
 
     /// Tells those who wait for one of these sagas what became of it.
     async fn look_at(&self, sagas: &[SagaId]) -> Result<(), StoreError> {
-        let mut moved = self.ctx.store.standings(sagas).await?;
+        let mut moved = self.ctx.store.progress(sagas).await?;
         let lost = self.waiters.looked_for(sagas, &moved);
         if lost > 0 {
             log::error!(

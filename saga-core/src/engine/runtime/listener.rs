@@ -20,7 +20,7 @@ impl<S: Store> HintListener<S> {
     pub(crate) async fn listen(self: Arc<Self>) {
         let Some(mut listener) = self.committer.ctx.store.listen() else { return };
         loop {
-            match listener.heard().await {
+            match listener.next_hint().await {
                 Hint::Work => self.committer.scheduler.announce_work(Duration::ZERO),
                 Hint::Outbox => self.committer.outbox.filled.notify_one(),
                 Hint::Inbox => self.committer.inbox_filled.notify_one(),

@@ -36,7 +36,7 @@ impl<S: Store> Engine<S> {
         lifecycle.run_lane("starts", &self.starter, Starter::serve_starts);
         lifecycle.run_lane("recorder", &self.committer.recorder, Recorder::serve);
         lifecycle.run_lane("poll", &self.poller, Poller::poll);
-        lifecycle.run_lane("beat", &self.membership, Membership::run_heartbeat);
+        lifecycle.run_lane("heartbeat", &self.membership, Membership::run_heartbeat);
         lifecycle.run_lane("relay", &self.relay, Relay::relay);
         lifecycle.run_lane("direct", &self.committer.outbox, Outbox::serve_send_queue);
         lifecycle.run_lane("hints", &self.hints, HintListener::listen);

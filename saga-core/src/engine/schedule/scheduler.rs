@@ -128,7 +128,8 @@ impl<S: Store> Scheduler<S> {
         if rows.is_empty() {
             return;
         }
-        if self.store_calls.retry_store_to_the_end("give_back", || self.ctx.store.release_work(rows)).await.is_some() {
+        if self.store_calls.retry_store_to_the_end("release_work", || self.ctx.store.release_work(rows)).await.is_some()
+        {
             self.announce_unclaimed(Duration::ZERO);
         }
     }

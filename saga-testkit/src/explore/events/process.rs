@@ -140,7 +140,7 @@ impl<E: ExploreEvents> Process<E> {
     pub(super) async fn nothing_left(&self) -> Result<(), String> {
         let (store, name) = (self.store(), self.service.name());
         let failed = |error: saga_core::store::StoreError| error.to_string();
-        if !store.forgotten(1).await.map_err(failed)?.is_empty() {
+        if !store.orphaned(1).await.map_err(failed)?.is_empty() {
             return Err(format!("{name}: a step waits for nothing"));
         }
         if let Some(letter) = store.dead_letters(&DeadLetterFilter::default()).await.map_err(failed)?.first() {

@@ -33,11 +33,11 @@ passed_on! { Sagas:
     fn saga(tenant: &Tenant, key: &Key) -> Option<SagaRow>;
     fn saga_with_steps(tenant: &Tenant, key: &Key) -> Option<SagaWithSteps>;
     fn sagas_by_id(ids: &[SagaId]) -> Vec<SagaRow>;
-    fn standings(ids: &[SagaId]) -> Vec<SagaProgress>;
+    fn progress(ids: &[SagaId]) -> Vec<SagaProgress>;
     fn list(filter: &SagaFilter) -> Vec<SagaRow>;
     fn count(tenant: &Tenant) -> Vec<(Status, u64)>;
-    fn forgotten(limit: usize) -> Vec<SagaId>;
-    fn acts(filter: &AuditFilter) -> Vec<AuditRow>;
+    fn orphaned(limit: usize) -> Vec<SagaId>;
+    fn audit_log(filter: &AuditFilter) -> Vec<AuditRow>;
 }
 
 passed_on! { Definitions:
@@ -79,11 +79,11 @@ passed_on! { Inbox:
 }
 
 passed_on! { DeadLetters:
-    fn bury(letters: Vec<NewDeadLetter>) -> Vec<bool>;
+    fn add_dead_letters(letters: Vec<NewDeadLetter>) -> Vec<bool>;
     fn dead_letters(filter: &DeadLetterFilter) -> Vec<DeadLetter>;
     fn dead_letter(tenant: &Tenant, id: DeadLetterId) -> Option<DeadLetter>;
-    fn replay_letter(tenant: &Tenant, id: DeadLetterId, work: WorkId, note: &str) -> Option<DeadLetterState>;
-    fn discard_letter(tenant: &Tenant, id: DeadLetterId, note: &str) -> Option<DeadLetterState>;
+    fn replay_dead_letter(tenant: &Tenant, id: DeadLetterId, work: WorkId, note: &str) -> Option<DeadLetterState>;
+    fn discard_dead_letter(tenant: &Tenant, id: DeadLetterId, note: &str) -> Option<DeadLetterState>;
 }
 
 impl Hints for SimStore {

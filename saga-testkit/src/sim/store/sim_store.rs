@@ -165,11 +165,11 @@ impl Members for SimStore {
         self.data.rejoin(former, ttl).await
     }
 
-    async fn beat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
+    async fn heartbeat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
         if self.believes_blindly() && self.is_cut_off() {
             return Ok(true);
         }
-        self.data.beat(member, ttl).await
+        self.data.heartbeat(member, ttl).await
     }
 
     async fn leave(&self, member: MemberId) -> Result<(), StoreError> {

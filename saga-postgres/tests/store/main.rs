@@ -1,0 +1,16 @@
+//! The store on the server of the test run.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod admin;
+mod batch_steps;
+mod hints;
+mod interleavings;
+mod opening;
+mod read_only;
+mod shared_transaction;
+mod step_transaction;
+mod unwritable;
+mod without_savepoints;

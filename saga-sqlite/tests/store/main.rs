@@ -1,0 +1,14 @@
+//! The store on files of its own: opening, step transactions, group commit, and several processes.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod application;
+mod batch_steps;
+mod commit_count;
+mod group_commit;
+mod opening;
+mod processes;
+mod step_panics;
+mod step_transaction;
