@@ -1,4 +1,4 @@
-//! Calling sagas off from outside.
+//! Cancels sagas, for an operator or because a deadline passed.
 
 use std::time::Duration;
 
@@ -17,23 +17,23 @@ use crate::store::{
     WorkStatus,
 };
 
-/// What became of the wish to cancel a saga.
+/// The outcome of a cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelOutcome {
-    /// The saga turned round by this call.
+    /// This call made the saga start compensating.
     Begun,
-    /// It compensates already, for whatever reason, and nothing was changed.
+    /// The saga was compensating already. Nothing was changed.
     UnderWay,
-    /// It has ended already, and nothing was changed.
+    /// The saga had ended already. Nothing was changed.
     Ended(Status),
 }
 
-/// Why a saga is to turn round.
+/// Why a saga starts compensating.
 #[derive(Clone, Copy)]
 pub(crate) enum CancelCause<'a> {
-    /// Somebody wants it.
+    /// An operator cancelled it.
     Act(&'a AuditEntry),
-    /// Its deadline passed, which this row says.
+    /// Its deadline passed. The row is that of the deadline.
     Overdue(WorkRef),
 }
 
@@ -60,7 +60,7 @@ impl<S: Store> SagaAdmin<S> {
         }
     }
 
-    /// Cancels a saga that still stands as somebody saw it.
+    /// Cancels a saga that is still at the revision that the operator saw.
     pub(crate) async fn cancel_seen(&self, key: &Key, revision: u64, reason: &str) -> Result<(), RuntimeError> {
         outside_step()?;
         loop {
@@ -81,7 +81,7 @@ impl<S: Store> SagaAdmin<S> {
         self.try_to_compensate(key, seen, CancelCause::Act(&act)).await
     }
 
-    /// The saga turns round, if that is still to be.
+    /// Makes the saga start compensating, if it has not done so already.
     pub(crate) async fn try_to_compensate(
         &self,
         key: &Key,
@@ -108,7 +108,8 @@ impl<S: Store> SagaAdmin<S> {
         }
     }
 
-    /// The saga turns round. What waits to be tried again falls due now, to be given back; what nobody ever had is gone.
+    /// The changes that make the saga start compensating. A row that waits for its next attempt falls due now, so
+    /// that its worker sees the cancel. A row that was never claimed is deleted.
     fn cancel_changes(
         &self,
         stored: &SagaWithSteps,
@@ -156,9 +157,9 @@ impl<S: Store> SagaAdmin<S> {
     }
 }
 
-/// Whether somebody may have begun a command of the saga since it was started. The epochs of its rows say it: whoever
-/// pauses a saga, resumes it or sends it a signal takes none of them. A move to another version raises each by one, and
-/// so does a claim that found the saga paused and put its command off.
+/// Whether a worker may have begun a command of the saga since it was started. The epochs of the rows tell: a pause,
+/// a resume and a signal do not raise them. A migration raises each by one, and so does a claim that found the saga
+/// paused and postponed its command.
 fn has_begun(stored: &SagaWithSteps, state: &SagaState) -> bool {
     let moves = stored.history.iter().filter(|(_, entry)| entry.kind == HistoryKind::Migrated).count();
     let parked = state.paused.as_ref().map(|pause| pause.parked.as_slice()).unwrap_or_default();
@@ -170,7 +171,8 @@ fn has_begun(stored: &SagaWithSteps, state: &SagaState) -> bool {
     stored.work.is_empty() || !stored.work.iter().all(is_untouched)
 }
 
-/// Commands that nobody has, and that may be due much later. What was sent to another service waits for its answer.
+/// Makes unclaimed commands due that might otherwise wait for long. A command that was sent to another service keeps
+/// waiting for its reply.
 fn hurried<S: Store>(stored: &SagaWithSteps, definition: &Definition<S>, state: &SagaState) -> Vec<Postponed> {
     let is_remote = |id: &StepId| {
         let base = definition.shape.position(id.step());
@@ -191,13 +193,14 @@ fn hurried<S: Store>(stored: &SagaWithSteps, definition: &Definition<S>, state: 
 }
 
 impl<S: Store> SagaAdmin<S> {
-    /// Calls off a saga whose deadline passed, as the claimed row says. The row goes, also where the saga is done in time.
+    /// Cancels a saga whose deadline passed, as the claimed row says. The row is deleted even if the saga has
+    /// completed in time.
     pub(crate) async fn end_overdue(&self, key: &Key, work: WorkRef) -> Result<(), RuntimeError> {
         loop {
             match self.try_to_compensate(key, None, CancelCause::Overdue(work)).await {
                 Ok(()) => return Ok(()),
                 Err(ControlError::Moved) => {
-                    // Whoever moved it may have withdrawn the row, or somebody else has it.
+                    // Another process may have changed the saga and deleted the row, or claimed the row.
                     let stored = self.stored(key, None).await?;
                     if !stored.work.iter().any(|row| row.work == work) {
                         return Ok(());
@@ -205,7 +208,7 @@ impl<S: Store> SagaAdmin<S> {
                 }
                 Err(ControlError::Refused(..)) => {
                     let changes = Changes { finished: vec![(work, Condition::Held)], ..Changes::default() };
-                    // Where it is not there any more, it is gone already.
+                    // If the row is not there any more, it has been deleted already.
                     let _gone = self.record(changes).await?;
                     return Ok(());
                 }

@@ -1,4 +1,4 @@
-//! Trying again: at once what waits for its next attempt, and with another input what is stuck.
+//! Retries by an operator: at once instead of after the pause, and with another input for a stuck step.
 
 use std::fmt::Write as _;
 
@@ -15,10 +15,10 @@ use crate::machine::{Action, Effect};
 use crate::store::{Changes, Miss, Postponed, SagaWithSteps, Status, Store, WorkStatus};
 
 impl<S: Store> SagaAdmin<S> {
-    /// Has tried at once what waits for its next attempt, of a step or of an undo; what was asked of another service is
-    /// asked again. Answers how much that was: with nothing to hurry nothing is changed.
+    /// Retries at once every step or undo that waits for its next attempt, and sends commands to other services
+    /// again. Returns how many it made due; if there are none, nothing is changed.
     ///
-    /// What is stuck waits for no attempt: for that there is [`SagaControl::retry`].
+    /// A stuck step does not wait for an attempt: use [`SagaControl::retry`] for it.
     ///
     /// # Errors
     /// When there is no such saga, it is stuck or paused, or the store fails.
@@ -60,7 +60,7 @@ impl<S: Store> SagaAdmin<S> {
             let changes = Changes { postponed, history, ..Changes::default() };
             let applied = self.desk.store.record(vec![changes]).await?;
             match applied.into_iter().next() {
-                // Somebody has just begun it, or it is done.
+                // A worker has just claimed it, or it is done.
                 Some(Err(Miss::Work(_))) => {}
                 Some(Err(miss)) => return Err(refused(key, format!("it was not hurried: {miss:?}"))),
                 Some(Ok(())) | None => {
@@ -72,7 +72,7 @@ impl<S: Store> SagaAdmin<S> {
     }
 }
 
-/// What failed, and nobody has. What merely begins later, or waits until a call must have landed, keeps its time.
+/// Rows that failed and are not claimed. A row that begins later, or that waits out a settle time, keeps its time.
 fn waiting(stored: &SagaWithSteps) -> Vec<Postponed> {
     let waits = |work: &&WorkStatus| work.owner.is_none() && work.attempts > 0;
     let postponed = |work: &WorkStatus| Postponed {
@@ -86,7 +86,7 @@ fn waiting(stored: &SagaWithSteps) -> Vec<Postponed> {
 }
 
 impl<S: Store> SagaControl<S> {
-    /// Has tried at once what waits for its next attempt, as [`SagaAdmin::retry_now`] does.
+    /// Retries at once what waits for its next attempt, as [`SagaAdmin::retry_now`] does.
     ///
     /// # Errors
     /// When the saga moved, is stuck or paused, or is not known here, or when the store fails.
@@ -97,11 +97,11 @@ impl<S: Store> SagaControl<S> {
         self.desk.retry_seen_now(&self.key, Some(self.revision), reason).await
     }
 
-    /// Tries again a step that is stuck, with fresh attempts, the same key and this input in the place of the one that it
-    /// had. Other steps keep theirs. The history has the hashes of both; what they hold stands nowhere but in the step's
+    /// Retries a stuck step with fresh attempts, the same key and this input instead of its own. Other steps keep
+    /// their inputs. The history records the hashes of both inputs; the inputs themselves are only in the step's
     /// record.
     ///
-    /// The outside world sees the same key with another content. Where a service remembers keys, it may refuse that.
+    /// Other systems see the same key with another payload. A service that remembers keys may refuse it.
     ///
     /// # Errors
     /// Those of [`SagaControl::retry`]; and when the input is none of the step, an undo is stuck, the step may have happened
@@ -120,10 +120,10 @@ impl<S: Store> SagaControl<S> {
     ///     Ok(())
     /// }
     ///
-    /// /// It stands behind the pivot: there is no way back, so a rejection needs a person.
+    /// /// It is behind the pivot: the saga cannot compensate, so a rejection needs an operator.
     /// #[saga_step]
     /// async fn print_label(address: String) -> Result<(), StepError> {
-    ///     if address.contains('?') { Err(StepError::reject("nobody can read this address")) } else { Ok(()) }
+    ///     if address.contains('?') { Err(StepError::reject("this address is not readable")) } else { Ok(()) }
     /// }
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -147,7 +147,7 @@ impl<S: Store> SagaControl<S> {
         self.act_with(Action::Retry, None, Some(input), reason).await
     }
 
-    /// A sub-saga that was started keeps the input that it was started with.
+    /// A sub-saga keeps the input with which it was started.
     pub(crate) async fn check_not_started(&self, saga: &SagaInstance<S>) -> Result<(), RuntimeError> {
         let stuck = saga.state.stuck.as_ref().map(|stuck| stuck.step);
         let Some(step) = stuck.filter(|&step| saga.definition.shape.is_child(step)) else { return Ok(()) };
@@ -162,7 +162,7 @@ impl<S: Store> SagaControl<S> {
         }
     }
 
-    /// Puts the input in the place of the one that the stuck step has.
+    /// Replaces the input of the stuck step.
     pub(crate) fn replace_input(
         &self,
         saga: &mut SagaInstance<S>,

@@ -126,8 +126,8 @@ impl<S: Store> SagaAdmin<S> {
     }
 }
 
-/// Whoever sends it may have another version of its type. Once it is received it decides, and the step behind it would
-/// have to do with what it cannot read.
+/// Checks the type of a signal before it is received: the sender may have another version of the type. A received
+/// signal decides the wait, so the next step would have to read it.
 fn check_form<S: Store>(key: &Key, step: &StepDefinition<S>, payload: &[u8]) -> Result<(), RuntimeError> {
     check_value(step.check_output, payload).map_err(|problem| {
         let (key, step) = (key.to_string(), step.name.to_owned());
@@ -135,7 +135,7 @@ fn check_form<S: Store>(key: &Key, step: &StepDefinition<S>, payload: &[u8]) -> 
     })
 }
 
-/// The message has a record of its own, so that whoever claims the step's command next finds it.
+/// The message gets a record of its own, so that the worker that claims the step's command next finds it.
 fn received(stored: &SagaWithSteps, state: &SagaState, name: &str, id: &str, payload: &[u8], position: u32) -> Changes {
     let saga = &stored.saga;
     let record = NewRecord {
@@ -172,7 +172,7 @@ fn waiting<'a>(stored: &'a SagaWithSteps, name: &str) -> Option<&'a WorkStatus> 
     stored.work.iter().find(|row| row.kind == WorkKind::Do && row.step.as_str() == name)
 }
 
-/// A row that falls due so soon. Whoever has one already finds out when it records.
+/// Makes the row due after this time. A worker that holds the row finds the signal when it records.
 fn due(row: &WorkStatus, due_in: Duration) -> Postponed {
     let (work, attempts, maybe) = (row.work, row.attempts, row.in_doubt);
     Postponed { work, due_in, attempts, in_doubt: maybe, error: None }

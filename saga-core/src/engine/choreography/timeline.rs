@@ -59,7 +59,7 @@ impl<S: Store> Choreography<S> {
                 return Ok(());
             }
             let recorded = self.committer.recorder.record(arrived.handled(changes)).await?;
-            // Unless it moved meanwhile. Another miss says that somebody else has the message.
+            // Unless the timeline was changed meanwhile. Any other miss means that another process has the message.
             if !matches!(recorded, Err(Miss::Saga(_))) {
                 return Ok(());
             }

@@ -21,7 +21,7 @@ pub struct Settings {
     pub lease_ttl: Duration,
     /// After which silence a process counts as dead: 10 s.
     pub member_ttl: Duration,
-    /// How often the store is asked for work that nobody announced: 100 ms.
+    /// How often the store is polled for work that was not announced: 100 ms.
     pub poll_interval: Duration,
     /// How many sagas this process holds in memory at a time whose next step runs in a transaction: 1,024. Those whose
     /// next step is a call are counted apart, up to the same number: so many of each definition as it can call within a

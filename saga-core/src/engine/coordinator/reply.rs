@@ -50,7 +50,7 @@ impl<S: Store> Coordinator<S> {
         Ok(())
     }
 
-    /// Brings a reply to the saga that waits for it. One that nobody waits for changes nothing.
+    /// Passes a reply to the saga that waits for it. A reply that no saga waits for changes nothing.
     pub(crate) async fn handle_reply(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
         let message = &arrived.message;
         let key = Key::from_message(message.headers.saga_key.as_deref().unwrap_or_default());
@@ -70,7 +70,7 @@ impl<S: Store> Coordinator<S> {
                     // It may have moved since.
                     continue;
                 }
-                return self.drop_reply(arrived, "nobody waits for it").await;
+                return self.drop_reply(arrived, "no step waits for it").await;
             };
             // As of every item, its record says what it was done with.
             if let Err(problem) = saga.pick_item(step) {
