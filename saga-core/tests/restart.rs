@@ -163,7 +163,7 @@ async fn g5_what_may_have_been_undone_is_not_taken_over() {
     assert_eq!(desk.restart("known", "ship", "known-again", WHY).await.unwrap(), RestartOutcome::Begun);
     assert!(matches!(ended(&runtime, "known-again").await, Outcome::Completed { .. }));
     let problem = desk.restart("unknown", "ship", "unknown-again", WHY).await.unwrap_err().to_string();
-    assert!(problem.contains("nobody knows whether the undo of its step `charge` happened"), "{problem}");
+    assert!(problem.contains("it is unknown whether the undo of its step `charge` happened"), "{problem}");
     runtime.shutdown().await;
 }
 

@@ -235,7 +235,7 @@ async fn g5_what_is_restarted_leaves_what_its_two_sagas_say() {
         ("restarted from charge, after take-out had rejected", "its step `take-out` did not take effect"),
         (
             "restarted from confirm, after an error each time behind charge:undo, after confirm had rejected",
-            "nobody knows whether the undo of its step `charge` happened",
+            "it is unknown whether the undo of its step `charge` happened",
         ),
     ] {
         assert!(refused(point).is_some_and(|refused| refused.reason.contains(reason)), "{point}: {restarts:#?}");

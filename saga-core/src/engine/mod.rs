@@ -1,8 +1,8 @@
 //! The engine: the components that start, schedule, execute, decide, commit, relay and recover.
 //!
 //! Each folder is a component, and knows only those below it. From the lowest to the highest:
-//! lifecycle, health, context, store_calls, bulkhead, queue, membership, outcome, instance, statistics, message, schedule,
-//! outbox, decide, commit, start, admin, execute, dead_letter, host, coordinator, choreography, inbox, claim, runtime.
+//! lifecycle, health, context, `store_calls`, bulkhead, queue, membership, outcome, instance, statistics, message, schedule,
+//! outbox, decide, commit, start, admin, execute, `dead_letter`, host, coordinator, choreography, inbox, claim, runtime.
 //! `cargo xtask tidy` checks it; ARCHITECTURE.md has four ways through them.
 
 mod admin;

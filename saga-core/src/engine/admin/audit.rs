@@ -13,7 +13,7 @@ const BY_BYTES_MAX: usize = 120;
 /// How long a reason may be.
 const REASON_BYTES_MAX: usize = 4_000;
 
-/// What somebody did with a saga.
+/// An operator's action on a saga.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AuditEntry {
@@ -89,9 +89,9 @@ impl AuditEntry {
         }
         let by = self.actor.as_deref()?;
         if by.trim().is_empty() || by.chars().any(char::is_control) {
-            return Some("whoever acts needs a name that can be read; it is kept with the action".to_owned());
+            return Some("an actor needs a name that can be read; it is kept with the action".to_owned());
         }
-        is_long(by, BY_BYTES_MAX).map(|limit| format!("whoever acts needs a name {limit}"))
+        is_long(by, BY_BYTES_MAX).map(|limit| format!("an actor needs a name {limit}"))
     }
 
     pub(crate) fn entry(&self, saga: SagaId) -> HistoryEntry {

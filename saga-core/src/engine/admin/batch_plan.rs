@@ -59,7 +59,7 @@ pub enum BatchAction {
     Resume,
 }
 
-/// What would be done, as somebody saw it. It can be written down, looked at, shortened, and carried out later.
+/// A plan as the operator saw it. It can be serialized, reviewed, shortened, and executed later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BatchPlan {
@@ -192,9 +192,9 @@ impl<S: Store> SagaAdmin<S> {
     /// assert_eq!(plan.sagas.len(), 2);
     ///
     /// let per_second = NonZeroU32::new(10).ok_or("it is not zero")?;
-    /// let done = desk.execute(&plan, "nobody to greet", per_second, |_, _| ()).await?;
+    /// let done = desk.execute(&plan, "the guests have left", per_second, |_, _| ()).await?;
     /// assert_eq!((done.done, done.refused.len()), (2, 0));
-    /// let again = desk.execute(&plan, "nobody to greet", per_second, |_, _| ()).await?;
+    /// let again = desk.execute(&plan, "the guests have left", per_second, |_, _| ()).await?;
     /// assert_eq!((again.done, again.already), (0, 2));
     /// # runtime.shutdown().await;
     /// # Ok(())

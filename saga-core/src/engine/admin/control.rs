@@ -46,10 +46,11 @@ impl<S: Store> SagaControl<S> {
         self.act(Action::Retry, None, reason).await
     }
 
-    /// Goes past what is stuck. A step counts as done without an effect, and an undo leaves the effect as it is.
+    /// Skips what is stuck. A skipped step counts as done without an effect. A skipped undo leaves the effect as it
+    /// is.
     ///
-    /// Where nobody knows whether the step happened, as the reason then says, a call of it may still take effect, and
-    /// nothing undoes that unless somebody reports the success.
+    /// If the stuck reason says that the outcome of the step is unknown, a call of it may still take effect. The saga
+    /// undoes that effect only if the late success is reported.
     ///
     /// # Errors
     /// Those of [`SagaControl::retry`], and when a later step needs the output of the skipped one: then use
@@ -61,8 +62,8 @@ impl<S: Store> SagaControl<S> {
         self.act(Action::Skip, None, reason).await
     }
 
-    /// Goes past a stuck step, and gives the output that later steps take. Of a choice it is the name of the arm that runs;
-    /// one that is just skipped runs none.
+    /// Skips a stuck step and supplies the output that later steps take. For a choice, the output is the name of the
+    /// arm that runs; a choice that is skipped without an output runs no arm.
     ///
     /// # Errors
     /// Those of [`SagaControl::retry`], and when the output cannot be encoded.
@@ -75,7 +76,7 @@ impl<S: Store> SagaControl<S> {
         self.act(Action::Skip, Some(output), reason).await
     }
 
-    /// Ends the saga as completed, as it is.
+    /// Ends the saga as completed, in its present state.
     ///
     /// # Errors
     /// Those of [`SagaControl::retry`].
@@ -86,7 +87,7 @@ impl<S: Store> SagaControl<S> {
         self.act(Action::Force { completed: true, reason: reason.to_owned() }, None, reason).await
     }
 
-    /// Ends the saga as compensated, as it is.
+    /// Ends the saga as compensated, in its present state.
     ///
     /// # Errors
     /// Those of [`SagaControl::retry`].
@@ -97,8 +98,8 @@ impl<S: Store> SagaControl<S> {
         self.act(Action::Force { completed: false, reason: reason.to_owned() }, None, reason).await
     }
 
-    /// Cancels the saga, stuck or not: it turns round, as [`Runtime::cancel`](super::Runtime::cancel) has it. One that is
-    /// stuck turns round and stays stuck until somebody decided about what is stuck.
+    /// Cancels the saga, stuck or not, as [`Runtime::cancel`](super::Runtime::cancel) does: it starts compensating. A
+    /// stuck saga stays stuck until an operator has decided about its stuck steps.
     ///
     /// # Errors
     /// When the saga moved, compensates or has ended already, is past its pivot, belongs to a saga of another service, or
@@ -110,7 +111,7 @@ impl<S: Store> SagaControl<S> {
         self.desk.cancel_seen(&self.key, self.revision, reason).await
     }
 
-    /// Pauses the saga, as [`Runtime::pause`](super::Runtime::pause) has it.
+    /// Pauses the saga, as [`Runtime::pause`](super::Runtime::pause) does.
     ///
     /// # Errors
     /// When the saga moved, is paused or has ended already, or is not known here, or when the store fails.
@@ -121,7 +122,7 @@ impl<S: Store> SagaControl<S> {
         self.desk.pause_seen(&self.key, self.revision, reason).await
     }
 
-    /// Resumes the saga, as [`Runtime::resume`](super::Runtime::resume) has it.
+    /// Resumes the saga, as [`Runtime::resume`](super::Runtime::resume) does.
     ///
     /// # Errors
     /// When the saga moved, is not paused, or is not known here, or when the store fails.
@@ -162,7 +163,7 @@ impl<S: Store> SagaControl<S> {
         let prepared = self.desk.decider()?.decide(&mut saga, Event::Operator(action), &findings, hand_on);
         let mut prepared = prepared.map_err(|refused| self.refused(refused.to_string()))?;
         if !parked.is_empty() && !saga.state.is_paused() {
-            // Whoever ends it by force leaves nothing behind that waits for a resumption.
+            // A saga that an operator ended by force leaves no row behind that waits for a resume.
             prepared.changes.postponed.extend(due_now(&stored, &parked));
             prepared.leave_free(Duration::ZERO);
         }
@@ -269,7 +270,7 @@ impl<S: Store> fmt::Debug for SagaControl<S> {
 }
 
 impl<S: Store> SagaAdmin<S> {
-    /// What can be done with the saga of that key by somebody who saw it at this revision
+    /// The control of one saga, for an operator who saw it at this revision
     /// ([`SagaStatus::revision`](super::SagaStatus::revision)).
     ///
     /// # Errors

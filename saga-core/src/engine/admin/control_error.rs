@@ -1,4 +1,4 @@
-//! Why a wish of somebody outside was not done.
+//! Why an operator's action was refused.
 
 use std::ops::ControlFlow;
 
@@ -7,13 +7,13 @@ use crate::engine::context::RuntimeError;
 use crate::machine::Refused;
 use crate::store::Status;
 
-/// Why nothing was done to a saga.
+/// Why a saga was left unchanged.
 pub(crate) enum ControlError {
-    /// It moved, or a command of it did: it is to be looked at again.
+    /// The saga or one of its rows has changed: read it again.
     Moved,
-    /// The machine refuses.
+    /// The machine does not allow the action.
     Refused(Refused, Status),
-    /// It cannot be.
+    /// The action is not possible for this saga.
     Error(RuntimeError),
 }
 

@@ -73,13 +73,13 @@ impl<S: Store> SagaAdmin<S> {
         }
     }
 
-    /// Pauses a saga that still stands as somebody saw it.
+    /// Pauses a saga that is still at the revision that the operator saw.
     pub(crate) async fn pause_seen(&self, key: &Key, revision: u64, reason: &str) -> Result<(), RuntimeError> {
         let granted = self.pause_or_resume(PauseAction::Pause, key, Some(revision), reason).await?;
         granted.map_err(|(refusal, _)| refused(key, refusal.to_string()))
     }
 
-    /// Resumes a saga that still stands as somebody saw it.
+    /// Resumes a saga that is still at the revision that the operator saw.
     pub(crate) async fn resume_seen(&self, key: &Key, revision: u64, reason: &str) -> Result<(), RuntimeError> {
         let granted = self.pause_or_resume(PauseAction::Resume, key, Some(revision), reason).await?;
         granted.map_err(|(refusal, _)| refused(key, refusal.to_string()))

@@ -150,8 +150,8 @@ impl<S: Store> SagaQuery<S> {
         }
     }
 
-    /// Definitions that are not known here, and of which commands wait, of any tenant: they go on where somebody registers
-    /// them, or when their sagas are moved to another version.
+    /// Definitions that are not registered in this process and for which commands wait, of any tenant. The commands
+    /// run once a process registers the definition, or once their sagas are migrated to another version.
     ///
     /// # Errors
     /// When the store fails.

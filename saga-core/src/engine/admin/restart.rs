@@ -1,4 +1,4 @@
-//! A new saga that begins behind what another one did.
+//! Restarts: a new saga that begins at a step of a saga that ended.
 
 use std::time::Duration;
 
@@ -15,27 +15,27 @@ use crate::store::{
     HistoryKind, Miss, NewSaga, RecordedOutcome, SagaId, SagaRow, SagaWithSteps, Status, StepRecord, Store, WorkId,
 };
 
-/// What the history of the new saga calls it.
+/// The event name in the history of the new saga.
 const TAKEN_OVER: &str = "taken over";
 
-/// What became of the wish to start a saga instead of another one.
+/// The outcome of a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestartOutcome {
-    /// The new saga begins by this call.
+    /// This call started the new saga.
     Begun,
-    /// It was started instead of that saga before, and nothing was changed.
+    /// An earlier call had started it. Nothing was changed.
     Already,
 }
 
 impl<S: Store> SagaAdmin<S> {
-    /// Starts a saga instead of one that has ended, under a key of its own and with the same input. It begins with the step
-    /// `from`; what the old saga did before that step is taken over with its outputs.
+    /// Restarts a saga that has ended, as a new saga with its own key and the same input. The new saga begins at the
+    /// step `from` and takes over the outputs of the steps before it.
     ///
-    /// What is taken over belongs to the saga that did it. When the new one turns round it undoes what it did itself, and
-    /// leaves that as it is; so it can be restarted at the same step in its turn. The history of each names the other.
+    /// The effects that are taken over belong to the old saga. When the new saga compensates, it undoes only its own
+    /// effects; so it can be restarted at the same step in turn. The history of each saga names the other one.
     ///
-    /// The new saga has as much time until its deadline as the old one had, counted from the restart: what
-    /// [`start_within`](crate::Runtime::start_within) gave that one, or what the definition says.
+    /// The new saga has as much time until its deadline as the old one had, counted from the restart: the time given
+    /// to [`start_within`](crate::Runtime::start_within), or the one in the definition.
     ///
     /// # Errors
     /// When the old saga has not ended; when a step before `from` was undone, has no effect that stands, or may have happened
@@ -247,19 +247,19 @@ fn standing<'a, S: Store>(
     let phases: Vec<StepPhase> = items.iter().map(|item| state.steps[*item].phase).collect();
     let undone = [StepPhase::Undone, StepPhase::Undoing, StepPhase::UndoSkipped];
     let phase = undone.into_iter().find(|undone| phases.contains(undone)).unwrap_or(state.steps[index].phase);
-    // Of an undo outside nobody knows what became of it when a person went past it. One in a transaction left nothing, nor
-    // did one that never began before the saga was ended by force.
+    // The outcome of an external undo is unknown if an operator skipped it. A transactional undo that was skipped
+    // left no effect, and neither did an undo that had not begun when the saga was ended by force.
     let has_begun = items.iter().chain([&index]).any(|step| state.steps[*step].undo_round > 0);
     let is_undo_definite = !has_begun || matches!(step.undo, Some((StepUndo::Transaction(_), _)));
     let record = match (phase, outcome) {
         (StepPhase::Skipped, Some(RecordedOutcome::Skipped)) if is_anothers => record,
         (StepPhase::UndoSkipped, _) if !is_undo_definite => {
             return Err(format!(
-                "nobody knows whether the undo of its step `{name}` happened, so that it cannot be taken over; {again}"
+                "it is unknown whether the undo of its step `{name}` happened, so that it cannot be taken over; {again}"
             ));
         }
         (StepPhase::Done | StepPhase::UndoSkipped, Some(RecordedOutcome::Done)) => record,
-        // Who ended it as compensated did not say that what was stuck counts as done.
+        // An operator who ends a saga as compensated does not say that its stuck steps are done.
         (StepPhase::Skipped, Some(RecordedOutcome::Skipped | RecordedOutcome::Done))
             if old.saga.status == Status::Completed =>
         {
@@ -270,7 +270,7 @@ fn standing<'a, S: Store>(
         }
         (_, Some(RecordedOutcome::Unknown)) | (StepPhase::Unknown | StepPhase::Started, _) => {
             return Err(format!(
-                "nobody knows whether its step `{name}` happened, so that it cannot be taken over; {again}"
+                "it is unknown whether its step `{name}` happened, so that it cannot be taken over; {again}"
             ));
         }
         _ => return Err(format!("its step `{name}` did not take effect, so that it cannot be taken over; {earlier}")),

@@ -98,7 +98,7 @@ impl<S: Store> SagaAdmin<S> {
         AuditEntry { plan: self.plan.clone(), ..AuditEntry::new(what, self.actor.as_deref(), reason) }
     }
 
-    /// The saga of that key; where somebody saw it at a revision, as it was seen.
+    /// The saga with that key. If `seen` is given, the saga must still be at that revision.
     pub(crate) async fn stored(&self, key: &Key, seen: Option<u64>) -> Result<SagaWithSteps, RuntimeError> {
         let stored = self.desk.store.saga_with_steps(&self.desk.tenant, key).await?;
         let stored = stored.ok_or_else(|| RuntimeError::NoSaga(key.to_string()))?;

@@ -41,7 +41,7 @@ pub struct SagaSummary {
     pub advanced_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// Why it waits although nothing of it is under way: here, nobody knows its definition.
+    /// Why the saga waits although nothing of it is running: its definition is not registered here.
     pub waits_for: Option<String>,
     /// The saga in the same store that it is a step of, if it is one.
     pub step_of: Option<Key>,
@@ -70,7 +70,7 @@ pub struct SagaStatus {
     /// The steps in the order of the definition. Behind one that is done for each item of a list stand those of its items
     /// of which there is something to see: which are under way, or did not simply take effect.
     pub steps: Vec<StepStatus>,
-    /// When it turns round if it has not come to its pivot; nothing where no deadline waits.
+    /// When the saga starts compensating if it has not reached its pivot; `None` if it has no deadline.
     pub deadline: Option<Timestamp>,
     /// What else happened, oldest first.
     pub history: Vec<HistoryEvent>,
@@ -169,7 +169,7 @@ pub struct HistoryEvent {
     pub attempt: u32,
     /// In words.
     pub detail: String,
-    /// What somebody did, where it is that.
+    /// The operator's action, if the event is one.
     pub audit: Option<AuditEntry>,
 }
 

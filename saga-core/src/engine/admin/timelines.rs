@@ -1,4 +1,4 @@
-//! The joined status of sagas that are wired by events, as a person sees it.
+//! Timelines: the joined status of choreographed sagas.
 
 use super::query::SagaQuery;
 use crate::engine::context::{RuntimeError, outside_step};
@@ -7,10 +7,10 @@ use crate::key::Key;
 use crate::machine::{Timeline, TimelineEntry};
 use crate::store::{SagaFilter, SagaId, SagaRow, Status, Store, Timestamp};
 
-/// The joined status of a saga that is wired by events, where a service [follows](crate::choreography) it: what its
-/// services reported of their steps, and which events marked it.
+/// The joined status of a choreographed saga, in a service that [follows](crate::choreography) it: the steps that its
+/// services reported, and the events that marked it.
 ///
-/// It is a view: a step that nobody has reported yet is not in it.
+/// It is a view: a step that has not been reported yet is not in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimelineStatus {

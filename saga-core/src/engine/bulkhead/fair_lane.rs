@@ -57,7 +57,8 @@ impl<T> FairLane<T> {
         self.forget_turns();
     }
 
-    /// Takes those that `takes` says so of, beginning with the last one. Nobody's turn comes sooner or later by that.
+    /// Removes the items for which `takes` returns true, beginning with the last one. The turns of the other items do
+    /// not change.
     pub(crate) fn take_last(&mut self, mut takes: impl FnMut(&T) -> bool) -> Vec<T> {
         let mut last_ones = Vec::new();
         for at in (0..self.queued.len()).rev() {
@@ -92,7 +93,7 @@ impl<T> FairLane<T> {
         self.queued.drain(..).map(|queued| queued.command)
     }
 
-    /// Nobody is owed a turn while nobody waits.
+    /// No flow is owed a turn while the lane is empty.
     fn forget_turns(&mut self) {
         if self.queued.is_empty() {
             self.turns.clear();

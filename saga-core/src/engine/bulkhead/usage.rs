@@ -50,7 +50,7 @@ impl Usage {
         let own = self.of_definition(seat);
         let allowed = SHARES * free;
         let more = allowed.saturating_sub(own) / (SHARES + 1);
-        // The last one is for whoever has the fewest.
+        // The last one goes to the user with the fewest.
         more.max(usize::from(own < allowed)).min(free)
     }
 

@@ -1,7 +1,7 @@
-//! The deadline of a saga that is wired by events. It is decided where its pivot is done.
+//! The deadline of a choreographed saga. The service of its pivot decides it.
 //!
-//! The event that sets it stays in its row until it is due: nothing else is kept. The pivot's tombstone and the event that
-//! tells of it are one commit, so that nobody undoes a saga whose pivot can still be done.
+//! The event that sets the deadline stays in its row until it is due; nothing else is stored. The pivot's tombstone
+//! and the event that reports it are one commit, so that no service undoes a saga whose pivot can still run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +58,7 @@ impl<S: Store> Choreography<S> {
         decided.await?.ok_or_else(later)
     }
 
-    /// Bars a step that has not begun, at once, and tells nobody.
+    /// Leaves a tombstone for a step that has not begun, at once, and publishes no event.
     pub(crate) async fn handle_bar(
         self: &Arc<Self>,
         definition: &Arc<Definition<S>>,

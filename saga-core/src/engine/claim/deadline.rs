@@ -19,7 +19,8 @@ impl<S: Store> Poller<S> {
             .await
         {
             log::warn!(%error, key = %row.key, "a deadline passed, and its saga could not be called off; trying again");
-            // What cannot be read today may be readable tomorrow, and nobody is to be busy with it until then.
+            // A saga that cannot be read now may be readable later, and no worker must be kept busy with it until
+            // then.
             let error = Some(error.to_string());
             let postponed = Postponed { work, due_in: LOOK_AGAIN_IN, attempts: 0, in_doubt: false, error };
             let applied =

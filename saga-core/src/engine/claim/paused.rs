@@ -32,7 +32,7 @@ impl<S: Store> Poller<S> {
         });
         match self.committer.commit_decision(prepared).await {
             Ok(Ok(())) => {}
-            // The saga was resumed, or moved otherwise: whoever claims it next sees it as it is.
+            // The saga was resumed or changed otherwise: the next claim reads it again.
             Ok(Err(_)) | Err(_) => self.committer.scheduler.release(&[command.work]).await,
         }
     }

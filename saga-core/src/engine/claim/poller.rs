@@ -1,4 +1,4 @@
-//! Claiming work that nobody has: retries that fell due, starts inside callers' transactions, and what dead or stopped
+//! Claims unleased work: retries that fell due, starts in callers' transactions, and rows that dead or stopped
 //! processes left behind.
 
 use std::pin::pin;
@@ -21,7 +21,7 @@ use crate::store::{
 /// How long a step waits at least where another branch of its saga waits for a person, before it is looked at again.
 const WHILE_STUCK: Duration = Duration::from_secs(1);
 
-/// How long it waits at most. Longer than that, nobody who has decided waits for it.
+/// The longest pause. Operators who decided about a stuck saga do not wait longer than this.
 const WHILE_STUCK_MAX: Duration = Duration::from_secs(30);
 
 /// Claims work that no process has.
@@ -164,7 +164,7 @@ impl<S: Store> Poller<S> {
                     self.postpone_while_stuck(&command, row.advanced_at).await;
                 }
                 None => self.committer.scheduler.enqueue_claimed(command),
-                // Its saga is to be turned round, which is something new.
+                // Its saga is to start compensating, which is a new decision.
                 Some(_) if turns_round && command.saga.state.is_paused() => self.park(command).await,
                 Some(_) if turns_round => self.committer.scheduler.enqueue_claimed(command),
                 Some(event) => self.cancel(command, event).await,
@@ -198,7 +198,7 @@ impl<S: Store> Poller<S> {
         }
     }
 
-    /// The saga turned round, or was ended by an operator, before the command began: it never begins.
+    /// The saga started compensating, or an operator ended it, before the command began: the command never begins.
     pub(crate) async fn cancel(self: &Arc<Self>, command: WorkItem<S>, event: Event) {
         let Some(ids) = self.committer.store_calls.take_ids(command.saga.definition.width).await else { return };
         let step = command.step_index();
@@ -215,7 +215,7 @@ impl<S: Store> Poller<S> {
             prepared.changes.finished.push((command.work, condition));
             match self.committer.commit_decision(prepared).await {
                 Ok(Ok(())) => {}
-                // It moved meanwhile: whoever claims it next sees it as it is.
+                // The saga was changed meanwhile: the next claim reads it again.
                 Ok(Err(_)) | Err(_) => self.committer.scheduler.release(&[command.work]).await,
             }
         }

@@ -18,7 +18,7 @@ impl<S: Store> Committer<S> {
         prepared.changes = arrived.handled(std::mem::take(&mut prepared.changes));
         match self.commit_decision(prepared).await? {
             Ok(()) => Ok(true),
-            // Somebody else has the message.
+            // Another process has the message.
             Err(Miss::Work(work)) if arrived.work.is_some_and(|own| own.id == work) => Ok(true),
             Err(_) => Ok(false),
         }

@@ -24,7 +24,7 @@ impl<S: Store> Committer<S> {
         }
     }
 
-    /// Puts commands back that nobody works on any more. What was recorded before is recorded, and has no row by now.
+    /// Releases commands that no worker runs any more. A command that was recorded before has no row by now.
     pub(crate) async fn put_back(&self, taken: &[TakenWork], panic: &str) {
         for taken in taken {
             let put_back = caught_while(self.put_back_one(*taken, panic));

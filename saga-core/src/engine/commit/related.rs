@@ -1,7 +1,8 @@
-//! What sagas that are steps of others, and those that they are steps of, have to do with each other's moves.
+//! Notifications between sub-sagas and their outer sagas.
 //!
-//! When a sub-saga ends, the command that waits for it falls due; when the outer saga turns round, so do those that wait. It
-//! is found in the store, whichever process it is of. Nothing rests on it: such a row falls due by itself as well.
+//! When a sub-saga ends, the command that waits for it falls due; when the outer saga starts compensating, the
+//! commands that wait for its sub-sagas do. The store finds the rows, whichever process owns them. Correctness does
+//! not depend on it: such a row falls due by itself as well.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +27,7 @@ struct Waiting {
     or_undo: bool,
 }
 
-/// Whoever waits for this saga, which has ended, looks at it now. For those who have no runtime.
+/// Makes the command due that waits for this saga, which has ended. For callers without a runtime.
 pub(crate) async fn notify_parent<S: Store>(
     store: &S,
     tenant: &Tenant,
@@ -48,7 +49,7 @@ fn parent_of<S: Store>(key: &Key, definition: &Definition<S>, tenant: &Tenant) -
 
 fn children_of<S: Store>(saga: &SagaInstance<S>) -> Option<Waiting> {
     if saga.state.is_paused() {
-        // Nothing turns round before it is resumed, which makes due what waits.
+        // A paused saga does not compensate before it is resumed, and the resume makes the waiting rows due.
         return None;
     }
     let steps = saga.definition.shape.steps.iter().zip(&saga.state.steps);
@@ -60,7 +61,7 @@ fn children_of<S: Store>(saga: &SagaInstance<S>) -> Option<Waiting> {
     Some(Waiting { tenant: saga.tenant.clone(), key: saga.key.clone(), steps, or_undo: false })
 }
 
-/// Makes commands due that nobody has; answers whether there were any.
+/// Makes unclaimed commands due. Returns whether there were any.
 async fn hurry<S: Store>(store: &S, waiting: &Waiting) -> Result<bool, StoreError> {
     let Some(stored) = store.saga_with_steps(&waiting.tenant, &waiting.key).await? else { return Ok(false) };
     let free = stored.work.iter().filter(|work| work.owner.is_none());
@@ -78,7 +79,7 @@ async fn hurry<S: Store>(store: &S, waiting: &Waiting) -> Result<bool, StoreErro
     if due.is_empty() {
         return Ok(false);
     }
-    // Whoever has claimed one meanwhile looks for himself.
+    // A worker that has claimed one meanwhile reads the saga itself.
     let each = due.into_iter().map(|due| Changes { postponed: vec![due], ..Changes::default() });
     Ok(store.record(each.collect()).await?.iter().any(Result::is_ok))
 }

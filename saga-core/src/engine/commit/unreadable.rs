@@ -8,7 +8,8 @@ use crate::log;
 use crate::store::{Advance, Changes, Condition, HistoryEntry, HistoryKind, Miss, SagaRow, Status, Store, WorkRef};
 
 impl<S: Store> Committer<S> {
-    /// What is stored of a saga cannot be read: that is nobody's rejection, so the saga needs a person.
+    /// Blocks a saga whose stored state cannot be read: this is no rejection by a step, so the saga needs an
+    /// operator.
     pub(crate) async fn block_unreadable(self: &Arc<Self>, row: &SagaRow, problem: &str, work: Option<WorkRef>) {
         log::error!(key = %row.key, definition = %row.definition, problem, "a saga cannot be read; it is stuck");
         let changes = Changes {

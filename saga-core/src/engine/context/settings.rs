@@ -21,7 +21,7 @@ pub struct Settings {
     pub lease_ttl: Duration,
     /// After which silence a process counts as dead: 10 s.
     pub member_ttl: Duration,
-    /// How often the store is asked for work that nobody announced: 100 ms.
+    /// How often the store is polled for work that was not announced: 100 ms.
     pub poll_interval: Duration,
     /// How many sagas this process holds in memory at a time whose next step runs in a transaction: 1,024. Those whose
     /// next step is a call are counted apart, up to the same number: so many of each definition as it can call within a
@@ -126,10 +126,10 @@ impl Settings {
             "member_ttl is shorter than three times poll_interval",
         );
         demand(self.lease_ttl >= self.member_ttl, "lease_ttl is shorter than member_ttl");
-        demand(self.sagas_in_memory_max > 0, "places is 0; at least 1 is needed");
-        demand(self.transactions_max > 0, "transactions is 0; at least 1 is needed");
-        demand(self.external_calls_max > 0, "calls is 0; at least 1 is needed");
-        demand(self.recoveries_max > 0, "recoveries is 0; at least 1 is needed");
+        demand(self.sagas_in_memory_max > 0, "sagas_in_memory_max is 0; at least 1 is needed");
+        demand(self.transactions_max > 0, "transactions_max is 0; at least 1 is needed");
+        demand(self.external_calls_max > 0, "external_calls_max is 0; at least 1 is needed");
+        demand(self.recoveries_max > 0, "recoveries_max is 0; at least 1 is needed");
         demand((1..64).contains(&self.batch_max), "batch_max must lie between 1 and 63");
         demand(self.batch_inputs_max > 0, "batch_inputs_max is 0; at least 1 is needed");
         demand(

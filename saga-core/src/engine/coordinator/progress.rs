@@ -29,7 +29,7 @@ impl<S: Store> Coordinator<S> {
         let saga = definition.and_then(|known| SagaInstance::of_row(&stored.saga, Vec::new(), known).ok());
         let waiting = saga.and_then(|saga| told(&saga, message)).map(|(_, told)| WorkId(told.sent.work));
         let Some(row) = stored.work.iter().find(|row| Some(row.work.id) == waiting) else {
-            return self.drop_reply(arrived, "nobody waits for its reply").await;
+            return self.drop_reply(arrived, "no step waits for its reply").await;
         };
         // One that a later report outran, or whose row was sent again at this moment, is passed over too.
         let is_kept = self.ctx.store.report(row.work, content.number, content.report.get().as_bytes(), None).await?;

@@ -25,7 +25,7 @@ impl<S: Store> Coordinator<S> {
                             this.committer.outbox.wake_relay();
                             this.committer.scheduler.announce_work(due_in.unwrap_or_default());
                         }
-                        // It was answered meanwhile, or somebody else has it.
+                        // The reply arrived meanwhile, or another process has the command.
                         Ok(Err(_)) => {}
                         Err(_) => this.committer.scheduler.release(&[command.work]).await,
                     }

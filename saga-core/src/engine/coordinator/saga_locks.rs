@@ -12,7 +12,7 @@ use crate::key::{Key, Tenant};
 #[derive(Debug, Default)]
 pub(crate) struct KeyedMutex(Mutex<Lines>);
 
-/// For each saga that somebody decides about, what all of them wait for.
+/// One mutex for each saga that a task of this process decides about.
 type Lines = HashMap<(Tenant, Key), Arc<tokio::sync::Mutex<()>>>;
 
 /// The turn of one who decides about a saga. It ends when this is dropped.
@@ -23,7 +23,7 @@ pub(crate) struct KeyedMutexGuard<'a> {
 }
 
 impl KeyedMutex {
-    /// Waits until nobody else of this process decides about the saga.
+    /// Waits until no other task of this process decides about the saga.
     ///
     /// # Cancel safety
     /// When dropped, the turn is the next one's.
@@ -45,7 +45,7 @@ impl Drop for KeyedMutexGuard<'_> {
     fn drop(&mut self) {
         self.own = None;
         let mut lines = self.turns.lines();
-        // Whoever waits has the line as well, and nobody gets it but from here.
+        // Every waiting task holds the mutex as well, and tasks get it only from this map.
         if lines.get(&self.name).is_some_and(|line| Arc::strong_count(line) == 1) {
             lines.remove(&self.name);
         }

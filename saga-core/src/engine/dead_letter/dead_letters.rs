@@ -107,7 +107,7 @@ impl<S: Store> DeadLetters<S> {
         }
     }
 
-    /// Buries what came together, in as few commits as it fits into; nothing when the runtime stops first.
+    /// Stores dead letters that arrived together, in as few commits as possible; `None` if the runtime stops first.
     pub(crate) async fn store_dead_letters(&self, burials: Vec<Changes>) -> Option<()> {
         let mut open = burials;
         for failures in 0.. {

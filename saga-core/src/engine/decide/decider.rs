@@ -47,8 +47,8 @@ pub(crate) fn finished_by<S: Store>(command: &WorkItem<S>, next: &Next) -> Optio
     }
 }
 
-/// Has an undo find what its step was given; false where that cannot be found, which needs a person. In a saga with
-/// branches what is missing is read by whoever claims its row.
+/// Finds the input that the undo of this step needs; false if it cannot be found, so that the saga needs an operator.
+/// In a saga with branches, the worker that claims the undo's row reads what is missing.
 fn find_undo_input<S: Store>(saga: &mut SagaInstance<S>, step: usize, blocked: &mut Vec<usize>) -> bool {
     let Err(reason) = saga.find_input(step) else { return true };
     if saga.definition.width > 1 {

@@ -9,9 +9,9 @@ use crate::machine::Ending;
 use crate::step::Emitted;
 use crate::store::Store;
 
-/// What an owner that lost its command leaves on the row: all that a success brings with it. A store sees bytes.
+/// What an owner that lost its command leaves on the row: everything that belongs to a success. The store sees bytes.
 ///
-/// The events are part of it: a step that is recorded as done tells what it has to tell, whoever records it.
+/// The events are part of it: a step that is recorded as done emits its events, whichever process records it.
 #[derive(Debug, Serialize, Deserialize)]
 struct LateSuccess {
     /// The encoded output, which is JSON and so is text.
@@ -52,7 +52,7 @@ pub(crate) fn findings(noted: &[u8]) -> AttemptDetails {
                 ..AttemptDetails::default()
             }
         }
-        // Nobody but `encode` writes it. Should it be damaged, whoever decodes the output finds that out.
+        // Only `encode` writes it. If it is damaged, decoding the output reports that.
         Err(_) => AttemptDetails { output: Some(noted.to_vec()), ..AttemptDetails::default() },
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn note_row<S: Store>(definition: &Definition<S>, saga: &mut NewSaga)
         .iter()
         .filter_map(|command| {
             let step = definition.shape.position(command.step.step())?;
-            // A step that is done for each item of a list is nobody else's; its items are, and none is there yet.
+            // A for-each step belongs to this service. Its items may be remote, and they do not exist yet.
             let StepShape { effect, each, .. } = &definition.shape.steps[step];
             let is_remote = each.is_none() && matches!(effect, Effect::Remote { .. });
             is_remote.then_some((step, command.id.0))
@@ -75,8 +75,8 @@ impl<S: Store> Decider<S> {
                 saga.state.steps[step].undo_sent = Some(Sent { message: fresh, work: hand_on.ids, given: 0 });
             }
         }
-        // Where what it brings is not here, whoever claims its row reads that, and sends it: what an item gave is not read
-        // by those who decide about its saga.
+        // If the input is not in memory, the worker that claims the row reads it and sends the command. The outputs
+        // of items are not read while the saga is decided about.
         let is_sent = due_in.is_zero() && saga.knows_all_for(order) && saga.pick_item(step).is_ok();
         if is_sent {
             prepared.changes.messages.extend(self.messages.command_message(saga, order));

@@ -82,7 +82,7 @@ impl<S: Store> Host<S> {
             Ok(Ok(())) if first.slot.is_some() => self.committer.scheduler.enqueue(first),
             Ok(Ok(())) => self.committer.scheduler.announce_unclaimed(Duration::ZERO),
             Ok(Err(Miss::Saga(row))) => return self.answer_again(asked, &row, arrived).await,
-            // Somebody else has the message.
+            // Another process has the message.
             Ok(Err(_)) => {}
             Err(error) => {
                 if error.class == RetryClass::Unknown {

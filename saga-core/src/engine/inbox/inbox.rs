@@ -241,14 +241,14 @@ impl<S: Store> Inbox<S> {
                     Ok(()) if delivery.redelivered => readable.push(message),
                     Ok(()) => fresh.push(message),
                     Err(problem) => {
-                        burials.push(self.dead_letters.dead_letter_changes(&message, service, &problem).await?)
+                        burials.push(self.dead_letters.dead_letter_changes(&message, service, &problem).await?);
                     }
                 }
             }
         }
         readable.extend(self.handle_fast_path(fresh, service).await);
         let stored = self.store_all(readable, service).await?;
-        // Behind the good ones: what somebody sends in error holds up nobody else.
+        // After the good ones: an invalid message must not hold up valid ones.
         self.dead_letters.store_dead_letters(burials).await?;
         Some(stored)
     }
@@ -275,8 +275,8 @@ impl<S: Store> Inbox<S> {
         self.ctx.store.receive(received).await
     }
 
-    /// Claims messages that nobody has, until the runtime stops: those that are tried again or were replayed, and what
-    /// dead processes left behind.
+    /// Claims unleased messages until the runtime stops: those that are retried or were replayed, and those that dead
+    /// processes left behind.
     pub(crate) async fn poll_inbox(self: Arc<Self>) {
         let mut failures = 0;
         let mut forget_at = self.ctx.env.now().saturating_add(self.ctx.settings.retention / RETENTION_SHARE);

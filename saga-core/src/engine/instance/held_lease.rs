@@ -25,7 +25,7 @@ impl HeldLease {
         Duration::from_nanos(self.until.load(Ordering::Acquire))
     }
 
-    /// Somebody else has it.
+    /// Another process has it.
     pub(crate) fn lose(&self) {
         self.until.store(0, Ordering::Release);
     }

@@ -10,10 +10,10 @@ use super::saga_instance::SagaInstance;
 use crate::store::{Store, WorkKind, WorkStatus};
 
 impl<S: Store> SagaInstance<S> {
-    /// The step's encoded input: what its mapping gave, or the saga's.
+    /// The step's encoded input: the output of its mapping, or the saga's input.
     ///
-    /// Where a mapping gave it and it is not here, there are no bytes: nobody is given the whole input of the saga in the
-    /// place of what a mapping took from it.
+    /// If a mapping made it and it is not in memory, this is empty: no step is given the whole input of the saga in
+    /// place of what its mapping took from it.
     pub(crate) fn input_of(&self, step: usize) -> &[u8] {
         match self.mapped_input_of(step) {
             Some(input) => input,
@@ -80,7 +80,7 @@ impl<S: Store> SagaInstance<S> {
         self.mapped_input_of(step).cloned()
     }
 
-    /// What whoever did the step knows of its input, where its record does not say it.
+    /// Remembers the input that the caller knows for a step whose record does not have it.
     pub(crate) fn recall_given(&mut self, step: usize, given: Option<Arc<[u8]>>) {
         let is_item = self.state.item_number(step).is_some();
         if let Some(given) = given.filter(|_| !is_item && !self.knows_input_of(step)) {

@@ -7,7 +7,7 @@ use crate::store::Store;
 /// Which place a next command may have in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextSlot {
-    /// None: it is left to whoever claims it.
+    /// None: the work is left to the process that claims it.
     Nowhere,
     /// One that is free.
     Free,

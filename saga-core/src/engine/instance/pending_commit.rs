@@ -16,7 +16,7 @@ pub(crate) struct PendingCommit<S: Store> {
     pub(crate) saga: Option<SagaInstance<S>>,
     /// The next command, leased to this process. It is large, and goes through many hands.
     pub(crate) successor: Option<Box<WorkItem<S>>>,
-    /// After how long a command falls due that nobody has yet.
+    /// After how long an unclaimed command falls due.
     pub(crate) unclaimed_due_in: Option<Duration>,
     /// A command is due for which this process has no room.
     pub(crate) has_no_room: bool,
@@ -33,7 +33,7 @@ pub(crate) struct PendingCommit<S: Store> {
 }
 
 impl<S: Store> PendingCommit<S> {
-    /// A command falls due after so long that nobody has yet.
+    /// An unclaimed command falls due after this time.
     pub(crate) fn leave_free(&mut self, due_in: Duration) {
         self.unclaimed_due_in = Some(self.unclaimed_due_in.map_or(due_in, |earlier| earlier.min(due_in)));
     }

@@ -22,7 +22,7 @@ impl<S: Store> SagaInstance<S> {
 }
 
 impl<S: Store> SagaInstance<S> {
-    /// Tells whoever reads outputs which steps never run.
+    /// Records, for later readers of outputs, which steps never run.
     pub(crate) fn note_passed_by(&mut self) {
         for (step, state) in self.definition.steps.iter().zip(&self.state.steps) {
             if state.phase == StepPhase::NotTaken {
@@ -101,7 +101,7 @@ impl<S: Store> SagaInstance<S> {
         Ok(saga)
     }
 
-    /// What the machine decides on after somebody else moved the saga, and what the other branches of a group left since.
+    /// Reloads the machine's state after another process changed the saga, and the records of other branches.
     pub(crate) fn refresh(&mut self, row: &SagaRow, records: Vec<StepRecord>) -> Result<(), String> {
         if row.digest != self.definition.digest {
             return Err(format!("it moved to {}", row.definition));
@@ -120,14 +120,14 @@ impl<S: Store> SagaInstance<S> {
         Self { version: 0, ..self }
     }
 
-    /// Whether all is here that the command will need of earlier steps. Whoever claims its row reads all of it.
+    /// Whether the outputs that the command needs are in memory. A worker that claims its row reads all of them.
     pub(crate) fn knows_all_for(&self, order: machine::Command) -> bool {
         if self.definition.width == 1 {
             return true;
         }
         let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
         let of = self.step(step);
-        // What items gave is read by whoever joins it.
+        // The outputs of items are read when they are joined.
         let is_listed = self.state.items_of(step).is_some();
         let has_input = of.input.is_none()
             || is_listed
@@ -223,7 +223,7 @@ impl<S: Store> SagaInstance<S> {
         let items = items_of(list)?;
         let item = items.get(number as usize - 1).ok_or("its list has fewer items than were counted")?;
         let item = Arc::from(item.get().as_bytes());
-        // Of the items before it nobody needs the input any more.
+        // The inputs of the items before it are not needed any more.
         let state = &self.state;
         self.inputs.retain(|(index, _)| state.item_number(*index).is_none());
         self.set_input(step, item);

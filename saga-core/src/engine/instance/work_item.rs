@@ -110,8 +110,8 @@ impl<S: Store> WorkItem<S> {
         saga.find_input(step)?;
         let effect = saga.effect_of(order);
         let is_call = effect == Effect::External;
-        // What only waited in a queue when its owner vanished has done nothing. A handler in a transaction may have ended its
-        // process without a word, since nobody writes down that it begins.
+        // A call that only waited in a queue when its owner died has had no effect. A handler in a transaction may
+        // have killed its process unnoticed, since its beginning is not recorded.
         let suspect = claimed.recovered && (claimed.began || !is_call);
         let row = machine::ClaimedRow {
             command: order,

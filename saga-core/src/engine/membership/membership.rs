@@ -52,7 +52,7 @@ impl<S: Store> Membership<S> {
         self.member.store(member.0, Ordering::Release);
     }
 
-    /// Until when nobody takes this process for dead.
+    /// Until when no process takes this one for dead.
     pub(crate) fn alive_until(&self) -> Duration {
         Duration::from_nanos(self.alive_until.load(Ordering::Acquire))
     }
@@ -61,7 +61,7 @@ impl<S: Store> Membership<S> {
         self.alive_until.store(u64::try_from(moment.as_nanos()).unwrap_or(u64::MAX), Ordering::Release);
     }
 
-    /// Whether this process is certainly known to live: nobody else has what it leased.
+    /// Whether this process is certainly known to live: no other process has its leases.
     pub(crate) fn is_alive(&self) -> bool {
         self.ctx.env.now() < self.alive_until()
     }
@@ -84,11 +84,11 @@ impl<S: Store> Membership<S> {
         }
     }
 
-    /// Beats once. A process that was taken for dead comes back as another member, and takes along what nobody took of its
-    /// rows meanwhile; whether a row is among them its epoch says.
+    /// Sends one heartbeat. A process that was taken for dead comes back as another member, and keeps those of its
+    /// rows that no other process took meanwhile. The epoch of a row says whether it is one of them.
     ///
-    /// While the store cannot be reached by one process, it often cannot be by any: all of them look dead when it is back.
-    /// So whoever could not beat takes nothing over for as long as others need to come back.
+    /// When one process cannot reach the store, often none can: all of them look dead when it is back. So a process
+    /// that could not send its heartbeat recovers nothing for as long as others need to come back.
     pub(crate) async fn heartbeat_now(&self) {
         let known_until = self.alive_until();
         let _one_at_a_time = self.heartbeat.lock().await;
@@ -129,8 +129,8 @@ impl<S: Store> Membership<S> {
         }
     }
 
-    /// Waits until this process is known to live; false where it stops first. Whoever may be dead claims nothing: what is
-    /// free then may be its own.
+    /// Waits until this process is known to live; false if it stops first. A process that may be dead claims nothing:
+    /// the unleased work may be its own.
     pub(crate) async fn wait_until_alive(&self) -> bool {
         while !self.is_alive() {
             if self.ctx.lifecycle.is_stopping() {

@@ -11,7 +11,7 @@ pub(crate) struct HostRequest<S: Store> {
     pub(crate) definition: Arc<Definition<S>>,
     /// The key of the hosted step.
     pub(crate) key: Key,
-    /// Who waits for a reply; empty where nobody does, since an event asked.
+    /// The service that waits for a reply; empty if an event asked for the step.
     pub(crate) reply_to: String,
     /// The id of what asked.
     pub(crate) by: u128,

@@ -28,7 +28,7 @@ impl InboundMessage {
     }
 }
 
-/// A fault of the store is nobody's: the message waits, and no attempt is counted.
+/// A failing store is not the message's fault: the message waits, and no attempt is counted.
 impl From<StoreError> for HandleError {
     fn from(error: StoreError) -> Self {
         Self::Later { why: error.to_string(), is_counted: false }

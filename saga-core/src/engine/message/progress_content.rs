@@ -16,7 +16,7 @@ const FENCE_MAX: u64 = (1 << 31) - 1;
 /// A report as it travels.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Content<'a> {
-    /// Higher than that of every report before it, whoever made it.
+    /// Higher than that of every report before it, from any process.
     pub(crate) number: u64,
     #[serde(borrow)]
     pub(crate) report: &'a RawValue,

@@ -45,7 +45,7 @@ impl Messages {
 
     fn reply<S: Store>(&self, saga: &SagaInstance<S>, caller: &Caller, answer: Answer) -> Option<NewMessage> {
         if caller.reply_to.is_empty() {
-            // An event asked: whoever listens is told by events.
+            // An event asked for the step: subscribers learn the outcome from events.
             return None;
         }
         let step = saga.step(0).name;
@@ -61,7 +61,7 @@ impl Messages {
         Some(NewMessage { payload, headers: Headers { answer: Some(answer), ..message.headers }, ..message })
     }
 
-    /// How far a hosted step or its undo is, where somebody waits for a reply.
+    /// The progress of a hosted step or its undo, if a coordinator waits for a reply.
     pub(crate) fn report_message<S: Store>(
         &self,
         saga: &SagaInstance<S>,

@@ -2,8 +2,8 @@
 
 use crate::key::{StepId, check_step_name};
 
-/// The step's name, and which item of its list is meant; or what is wrong with the text. One number has one text: `step#03`
-/// is nobody's, and neither is `step#0`, since the list itself stays where its saga is.
+/// The step's name and the number of its item; or why the text is invalid. A number has exactly one text: `step#03`
+/// is invalid, and so is `step#0`, since the list itself stays with its saga.
 pub(crate) fn step_or_item(text: &str) -> Result<(&str, Option<u32>), String> {
     let (step, item) = match text.split_once('#') {
         None => (text, None),

@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::log;
 use crate::transport::TransportErrorKind;
 
-/// How many topics are remembered. Beyond them nothing is news: replies to names that somebody made up are no reason to warn
-/// for ever.
+/// How many topics are remembered. Further ones are not logged: replies to invented names must not cause warnings for
+/// ever.
 const TOPICS_MAX: usize = 1_000;
 
 /// The topics whose messages could not be sent lately, so that each is warned of once and not for each of its messages.

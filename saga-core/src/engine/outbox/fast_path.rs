@@ -1,8 +1,8 @@
-//! Sending what this process has just committed, from memory.
+//! Publishes, from memory, the messages that this process has just committed.
 //!
-//! Commands, undos and replies are in no order with other messages, so that nobody need read them back from the outbox to
-//! send them. Their rows are there all the same, due a little later: whatever did not get through by then is found by the
-//! relays, and what got through twice is known to its receiver.
+//! Commands, undos and replies have no order with other messages, so they can be published without reading them from
+//! the outbox. Their rows exist all the same and fall due a little later: the relays publish what did not get through
+//! by then, and the receiver recognises what got through twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -133,7 +133,8 @@ impl<S: Store> Outbox<S> {
             && self.store_calls.clock.now(self.ctx.env.now()).is_some()
     }
 
-    /// A commit of this process left messages in the outbox. They are sent from here, or by whoever has their lane.
+    /// A commit of this process left messages in the outbox. Its relay publishes them, or the process that has their
+    /// lane does.
     pub(crate) fn wake_relay(&self) {
         self.filled.notify_one();
         self.ctx.store.hint(Hint::Outbox);

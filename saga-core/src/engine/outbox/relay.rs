@@ -101,7 +101,7 @@ impl<S: Store> Relay<S> {
                 }
                 Pass::Outage => {
                     failures += 1;
-                    // Somebody else may get through to where this process cannot.
+                    // Another process may reach the transport when this one cannot.
                     self.ctx.store.hint(Hint::Outbox);
                     // What is committed meanwhile makes nothing better.
                     self.ctx.env.sleep(backoff_after(failures)).await;
@@ -110,7 +110,7 @@ impl<S: Store> Relay<S> {
                 Pass::Idle { retries } => {
                     failures = 0;
                     let is_alone = !retries && !self.ctx.store.capabilities().shared;
-                    // Nobody else writes to it: this only finds what a process that died had left.
+                    // No other process writes to it: this only finds what a dead process left behind.
                     self.ctx.settings.poll_interval.saturating_mul(if is_alone { 10 } else { 1 })
                 }
             };
@@ -122,9 +122,10 @@ impl<S: Store> Relay<S> {
         }
     }
 
-    /// Sends what can be sent now. Where nobody said that there is something it looks first, since leasing is dearer.
-    /// What an error left leased comes first, or nobody sent it before the leases end. A process that is cut off from the
-    /// transport leases nothing: another one may get through, and needs the lanes.
+    /// Publishes the due messages. Unless a message was announced, it first looks for one, since leasing is more
+    /// expensive. Messages that an error left leased come first; otherwise they would wait for the end of their
+    /// leases. A process that is cut off from the transport leases nothing: another one may reach it, and needs the
+    /// lanes.
     async fn relay_once(&self, is_filled: bool, turn: &mut Turn) -> Result<Pass, StoreError> {
         let Some(owner) = self.membership.member() else { return Ok(Pass::Idle { retries: false }) };
         self.free_lanes(&mut turn.lanes).await?;
@@ -237,7 +238,7 @@ impl<S: Store> Relay<S> {
         let (keys, rows): (Vec<OrderingKey>, Vec<OutboxRow>) = round.into_iter().unzip();
         let results = self.publisher.publish(&rows).await;
         if met_outage(&results) {
-            // It is nobody's fault: nothing is counted, and everything stays as it is.
+            // No message is at fault: no attempt is counted, and everything stays as it is.
             if let Some(Err(error)) = results.first() {
                 self.ctx.health.transport_failed("publish", error);
             }

@@ -20,7 +20,7 @@ pub enum Outcome {
     Compensated {
         /// The step that failed; where none did, the one that the saga had come to.
         failed_step: String,
-        /// Why it failed, or why the saga turned round without that.
+        /// Why the saga failed or was compensated.
         reason: Rejection,
         /// Whether no step failed: it was cancelled.
         cancelled: bool,

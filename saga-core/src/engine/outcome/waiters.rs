@@ -13,7 +13,7 @@ use crate::store::{SagaId, SagaProgress, Status};
 /// How many sagas are asked for at a time.
 pub(crate) const CHUNK: usize = 500;
 
-/// The store is asked again after this part of the time for which somebody has waited.
+/// The store is polled again after this fraction of the time that a caller has waited.
 const PATIENCE: u32 = 100;
 
 /// The longest pause between two questions about one saga.
@@ -34,13 +34,13 @@ pub(crate) struct OutcomeSlot {
     outcome: Mutex<Option<Outcome>>,
     changed: Notify,
     watched: Mutex<Watched>,
-    /// Whether somebody waits who was told that the saga is durable.
+    /// Whether a caller waits that knows the saga to be durable.
     is_awaited: AtomicBool,
     /// How many reads in turn did not find its row.
     absent: AtomicU32,
 }
 
-/// What was seen of a saga that somebody waits for.
+/// What is known of a saga that a caller waits for.
 #[derive(Debug, Default)]
 struct Watched {
     /// Since when the store is asked for it.
@@ -60,7 +60,7 @@ impl Waiters {
         Self { slots: Mutex::default() }
     }
 
-    /// The slot of a saga; it is kept as long as somebody holds it.
+    /// The slot of a saga. It exists as long as a caller holds it.
     pub(crate) fn slot(&self, saga: SagaId) -> Arc<OutcomeSlot> {
         let mut slots = self.lock();
         if let Some(slot) = slots.get(&saga).and_then(Weak::upgrade) {
@@ -170,7 +170,7 @@ impl OutcomeSlot {
         self.lock().as_ref().is_some_and(|outcome| !matches!(outcome, Outcome::Stuck { .. }))
     }
 
-    /// Whether the store is to be asked now. The longer somebody has waited, the less it matters to him how soon he is told.
+    /// Whether the store is to be polled now. The longer a caller has waited, the less a short delay matters.
     fn is_due(&self, now: Duration) -> bool {
         let mut watched = self.watched();
         let since = *watched.since.get_or_insert(now);

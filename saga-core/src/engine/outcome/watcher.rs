@@ -22,7 +22,7 @@ impl<S: Store> OutcomeWatcher<S> {
 }
 
 impl<S: Store> OutcomeWatcher<S> {
-    /// Asks the store what became of sagas that somebody waits for and that others may have ended.
+    /// Polls the store for the outcomes of sagas that callers wait for and that other processes may have ended.
     pub(crate) async fn watch(self: Arc<Self>) {
         // What ends in this process is told at once; the store is asked for the rest.
         let pause = if self.ctx.store.capabilities().shared { 1 } else { 10 };

@@ -13,10 +13,10 @@ const CALM_AFTER: u32 = 5_000;
 /// A handler that took longer than this lately is not grouped with others: they would wait for it.
 pub(crate) const SLOW: Duration = Duration::from_millis(20);
 
-/// How many commands of each step one transaction may carry, and which steps run beside others. A step that met a lock
-/// runs in one transaction at a time, together with all others that did: two of them would wait for each other, and a
-/// wait costs more than what it lets run beside it. If it meets a lock even so, somebody else's, its limit is halved; it
-/// grows by one with each success.
+/// How many commands of each step one transaction may carry, and which steps run in other transactions. A step that
+/// met a lock runs in one transaction at a time, together with all others that did: two such transactions would wait
+/// for each other, and a wait costs more than running in parallel gains. If the step meets another process's lock
+/// even so, its limit is halved; it grows by one with each success.
 #[derive(Debug)]
 pub(crate) struct BatchLimits {
     batch_max: usize,
@@ -117,7 +117,7 @@ impl BatchLimits {
         self.lock().get(step).is_some_and(|step| !step.is_slow && step.limit == max)
     }
 
-    /// A transaction with this step met a lock that somebody else held.
+    /// A transaction with this step met another transaction's lock.
     pub(crate) fn met_lock(&self, step: &'static str) {
         let batch_max = self.max_of(step);
         let mut steps = self.lock();

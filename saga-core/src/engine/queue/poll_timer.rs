@@ -11,7 +11,7 @@ use crate::env::Environment;
 /// the transaction of a lone retry: those that fall due at about the same time are taken together.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// When to look for work next: the earliest moment that somebody announced.
+/// When to poll for work next: the earliest time that was announced.
 #[derive(Debug)]
 pub(crate) struct PollTimer {
     planned: Mutex<Planned>,

@@ -196,7 +196,7 @@ impl<T> Queue<T> {
         lanes.under_way -= commands;
         let is_empty = lanes.waiting() == 0;
         drop(lanes);
-        // The share of whoever waits for his has become smaller.
+        // The share of the tasks that wait for theirs has become smaller.
         if !is_empty {
             self.filled.notify_one();
         }
@@ -228,7 +228,7 @@ impl<T> Queue<T> {
         }
         let more = !first.is_empty() || !second.is_empty();
         drop(lanes);
-        // What nobody may take now is taken when something is done.
+        // Items that no worker may take now are taken when a running one is done.
         if more && !taken.is_empty() {
             self.filled.notify_one();
         }
@@ -252,7 +252,8 @@ impl<T> Queue<T> {
             return Some(command);
         }
         lane(&mut lanes).push(flow, command);
-        // Whoever waits for his share is woken when it is there, and takes what is there when he has waited long enough.
+        // A worker that waits for its share is woken when the share is there, and takes what there is when it has
+        // waited long enough.
         let is_share = lanes.gathering == 0 || lanes.waiting() >= lanes.share(lanes.workers);
         drop(lanes);
         if is_share {

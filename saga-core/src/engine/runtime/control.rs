@@ -9,14 +9,14 @@ use crate::step::Signal;
 use crate::store::Store;
 
 impl<S: Store> Runtime<S> {
-    /// Pauses a saga: nothing new of it begins, no step, no undo and no further attempt, until it is [resumed](Self::resume).
-    /// What a worker has taken comes to its end and is recorded. It can be asked as often as wanted: a saga that is paused
-    /// or has ended already is left as it is, which the answer says.
+    /// Pauses a saga: no step, no undo and no further attempt of it begins until it is [resumed](Self::resume).
+    /// Attempts that are running finish and are recorded. It can be called any number of times: a saga that is paused
+    /// or has ended already is left as it is, and the returned value says so.
     ///
-    /// A paused saga can be cancelled: it turns round, and is undone when it is resumed. One that needs a person needs one
-    /// when it is resumed. A saga that has nothing left to do ends, and its pause with it.
+    /// A paused saga can be cancelled: it starts compensating, and is undone once it is resumed. A stuck saga is
+    /// still stuck when it is resumed. A saga that has nothing left to do ends, and its pause with it.
     ///
-    /// To say who paused it, use [`Runtime::admin`].
+    /// To record who paused it, use [`Runtime::admin`].
     ///
     /// # Errors
     /// When there is no such saga, or its definition is not known here; or when the store fails.
@@ -85,12 +85,12 @@ impl<S: Store> Runtime<S> {
         self.admin().operator(key, revision)
     }
 
-    /// Cancels a saga: it turns round, nothing new of it begins, what is in flight comes to its end, and what took effect is
-    /// undone. It can be asked as often as wanted: a saga that compensates or has ended already is left as it is, which
-    /// the answer says. When it returns, the saga has turned round for good; wait for its end with
+    /// Cancels a saga: it starts compensating. No new step of it begins, running attempts finish, and its effects are
+    /// undone. It can be called any number of times: a saga that compensates or has ended already is left as it is,
+    /// and the returned value says so. When it returns, the cancel is durable; wait for the end of the saga with
     /// [`Runtime::attach`].
     ///
-    /// What waits for its next attempt does not wait for it any longer. A step in another service is waited for, and
+    /// A step that waits for its next attempt does not wait any longer. A step in another service is waited for, and
     /// undone there.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl<S: Store> Runtime<S> {
     ///
     /// #[saga_step(no_compensation)]
     /// async fn ask_for_price(_item: String) -> Result<(), StepError> {
-    ///     Err(StepError::retry("nobody answers"))
+    ///     Err(StepError::retry("the supplier does not answer"))
     /// }
     ///
     /// # #[tokio::main(flavor = "current_thread")]

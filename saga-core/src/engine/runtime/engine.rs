@@ -69,21 +69,21 @@ impl<S: Store> Engine<S> {
             Arc::new(Scheduler::new(Arc::clone(&ctx), Arc::clone(&store_calls), Arc::clone(&membership), poll_timer));
         let publisher = Arc::new(Publisher::new(Arc::clone(&ctx)));
         let outbox = Arc::new(Outbox::new(store_calls, Arc::clone(&publisher)));
-        let ports = RuntimePorts { scheduler: Arc::clone(&scheduler), outbox: Arc::clone(&outbox) };
-        let decider = Arc::new(Decider::new(Arc::clone(&messages), ports));
+        let decider_ports = RuntimePorts { scheduler: Arc::clone(&scheduler), outbox: Arc::clone(&outbox) };
+        let decider = Arc::new(Decider::new(Arc::clone(&messages), decider_ports));
         let relay = Arc::new(Relay::new(Arc::clone(&membership), Arc::clone(&outbox), publisher));
         let recorder = Arc::new(Recorder::new(Arc::clone(&ctx)));
         let committer = Arc::new(Committer::new(Arc::clone(&scheduler), outbox, recorder, Arc::clone(&waiters)));
         let limits = Arc::new(batch_limits(&ctx));
-        let statistics = Arc::new(Counters::default());
+        let counters = Arc::new(Counters::default());
         let starter = Arc::new(Starter::new(
             Arc::clone(&scheduler),
             Arc::clone(&decider),
             waiters,
             Arc::clone(&limits),
-            Arc::clone(&statistics),
+            Arc::clone(&counters),
         ));
-        let attempts = Arc::new(Attempts::new(Arc::clone(&ctx), Arc::clone(&decider), limits, Arc::clone(&statistics)));
+        let attempts = Arc::new(Attempts::new(Arc::clone(&ctx), Arc::clone(&decider), limits, Arc::clone(&counters)));
         let leases = Arc::new(LeaseKeeper::new(Arc::clone(&scheduler)));
         let records = Arc::new(AttemptRecorder::new(Arc::clone(&committer), Arc::clone(&decider)));
         let progress = Arc::new(ProgressWriter::new(Arc::clone(&committer), Arc::clone(&messages)));
@@ -119,7 +119,7 @@ impl<S: Store> Engine<S> {
             recovery,
             inbox,
             poller,
-            statistics,
+            statistics: counters,
             hints,
             _executors: executors,
         }

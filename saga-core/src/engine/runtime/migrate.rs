@@ -191,7 +191,7 @@ impl<S: Store> Runtime<S> {
         SagaFilter { tenant: self.tenant.clone(), status: Some(status), definition, after, limit: PAGE }
     }
 
-    /// Nobody would go on with a saga whose new version is not registered.
+    /// No process would continue a saga whose new version is not registered.
     fn check_target(&self, migration: &Migration<S>, key: &Key, reason: &str) -> Result<(), RuntimeError> {
         let refused = |problem| Err(RuntimeError::Refused { key: key.to_string(), problem });
         if let Some(problem) = reason_problem(reason, "the move") {

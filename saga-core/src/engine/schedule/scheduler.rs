@@ -192,7 +192,7 @@ impl<S: Store> Scheduler<S> {
         self.return_refused(refused);
     }
 
-    /// A queue that is closed takes nothing: the runtime shuts down, and the command is somebody else's.
+    /// A closed queue takes nothing: the runtime is shutting down, and the command is left to another process.
     fn return_refused(self: &Arc<Self>, refused: Option<WorkItem<S>>) {
         let Some(command) = refused else { return };
         let (this, under_way) = (Arc::clone(self), self.ctx.lifecycle.enter());
@@ -205,7 +205,7 @@ impl<S: Store> Scheduler<S> {
         );
     }
 
-    /// A commit of this process left work that nobody has, due after so long: whoever has a place for it may take it.
+    /// A commit of this process left unclaimed work, due after this time. Any process with a free slot may claim it.
     pub(crate) fn announce_unclaimed(&self, due_in: Duration) {
         self.announce_work(due_in);
         // What falls due later is found by who looks then.
@@ -214,7 +214,7 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// Says that there is work in the store that nobody has, due after so long.
+    /// Announces that the store has unclaimed work, due after this time.
     pub(crate) fn announce_work(&self, due_in: Duration) {
         let now = self.ctx.env.now();
         if due_in.is_zero() {

@@ -146,7 +146,7 @@ impl<S: Store> Starter<S> {
         let count = u32::try_from(1 + saga.commands.len()).unwrap_or(u32::MAX);
         let mut ids = self.store_calls.ids.take(&*self.ctx.store, count).await?;
         let mut place = self.assign_ids(definition, &mut saga, &mut ids, owner);
-        // The saga may end before its start returns, so whoever waits for it is there first.
+        // The saga may end before its start returns, so its waiter is registered first.
         let (id, key, slot) = (saga.id, saga.key.clone(), self.waiters.slot(saga.id));
         let lease_until = self.ctx.env.now().saturating_add(self.ctx.settings.lease_ttl);
         if let Some(first) = self.first_command(&saga, place.take(), lease_until) {
@@ -178,8 +178,8 @@ impl<S: Store> Starter<S> {
         }
     }
 
-    /// Gives a new saga and its commands their ids, and its first command a place, if there is one: then this process has
-    /// it. A saga that begins later is there for whoever looks then.
+    /// Assigns ids to a new saga and its commands, and a slot to its first command if one is free: then this process
+    /// has it. A saga that begins later is left to the process that claims it.
     pub(crate) fn assign_ids(
         &self,
         definition: &Definition<S>,
@@ -226,7 +226,7 @@ impl<S: Store> Starter<S> {
         self.decider.new_saga(definition, tenant, key, input, timing)
     }
 
-    /// The saga may end before its start returns, so whoever waits for it is there first.
+    /// The saga may end before its start returns, so its waiter is registered first.
     pub(crate) fn wanted(&self, saga: &NewSaga) -> RequestedStart {
         RequestedStart {
             id: saga.id,
@@ -267,7 +267,7 @@ impl<S: Store> Starter<S> {
         self.starts.calls.serve(GROUP_MAX, |group| self.start_groups(group)).await;
     }
 
-    /// Starts what came together, in as few commits as that takes.
+    /// Starts sagas whose requests arrived together, in as few commits as possible.
     async fn start_groups(self: &Arc<Self>, requests: Vec<StartRequest>) {
         let mut group = Vec::new();
         let mut sagas = 0;

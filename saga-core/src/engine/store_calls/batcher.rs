@@ -4,8 +4,8 @@ use std::future::Future;
 
 use tokio::sync::{Mutex, mpsc, oneshot};
 
-/// Calls that are made together: what arrives while one group is under way goes with the next, so that under load one
-/// commit carries many, and an idle system waits for nobody.
+/// Batches calls: those that arrive while one batch runs are made in the next one. So under load one commit carries
+/// many calls, and in an idle system no call waits.
 #[derive(Debug)]
 pub(crate) struct Batcher<T, R> {
     sender: mpsc::UnboundedSender<Request<T, R>>,
@@ -20,7 +20,7 @@ pub(crate) struct Request<T, R> {
 }
 
 impl<T, R> Request<T, R> {
-    /// Answers the call. Whoever made it may be gone by now.
+    /// Answers the call. The caller may have gone by now.
     pub(crate) fn answer(self, answer: R) -> T {
         drop(self.answer.send(answer));
         self.call
@@ -33,7 +33,7 @@ impl<T, R> Batcher<T, R> {
         Self { sender, receiver: Mutex::new(receiver) }
     }
 
-    /// Makes a call; nothing when nobody answers any more.
+    /// Makes a call; `None` if the task that answers has stopped.
     ///
     /// # Cancel safety
     /// A call that was handed over is made, whether or not its caller waits.
@@ -43,7 +43,7 @@ impl<T, R> Batcher<T, R> {
         answered.await.ok()
     }
 
-    /// Makes calls that are handed over together, and waits for all of them; nothing in place of each that nobody answers.
+    /// Makes calls together and waits for all of them; `None` in place of each that is not answered.
     ///
     /// # Cancel safety
     /// That of [`call`](Self::call).

@@ -20,7 +20,7 @@ impl IdBlocks {
         Self { block: Mutex::new(0..0) }
     }
 
-    /// `count` ids in a row that nobody else has.
+    /// `count` consecutive ids that no other process has.
     pub(crate) async fn take(&self, ids: &dyn Ids, count: u32) -> Result<Range<i64>, StoreError> {
         if let Some(taken) = self.take_from_block(count) {
             return Ok(taken);

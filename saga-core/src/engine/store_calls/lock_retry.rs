@@ -1,5 +1,5 @@
-//! What becomes of calls that share a commit when one of them waits for a lock: it is taken out of the group and made again
-//! by itself, so that nobody else waits with it.
+//! Retries calls that met a lock in a shared commit: such a call is taken out of the batch and made alone, so that no
+//! other call waits with it.
 
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@ pub(crate) struct RecordError {
 }
 
 impl RecordError {
-    /// Nobody answered, so what was to be written may be there.
+    /// No answer arrived, so the write may have happened.
     pub(crate) fn unanswered(operation: &'static str, detail: &str) -> Self {
         let (kind, class) = (StoreErrorKind::UnknownCommit, RetryClass::Unknown);
         Self { kind, class, operation, detail: detail.to_owned() }

@@ -7,7 +7,7 @@ use crate::machine::{Ending, Event, Next};
 use crate::step::{items_of, list_of};
 use crate::store::{RecordedOutcome, StepRecord, Store};
 
-/// What stands for a list of outputs that is too long to be stored, where nobody takes it.
+/// Replaces a list of outputs that is too long to be stored, if no step takes it.
 const NO_LIST: &[u8] = b"null";
 
 /// Whether a step, a mapping or a compensation of the saga takes the list of what the items gave. Of a saga that is a step
@@ -43,7 +43,7 @@ impl<S: Store> BuiltinSteps<S> {
             Some(items) => {
                 let records = self.records_of_items(command).await?;
                 let joined = match self.records.decider.check_length(joined(command, records, items.len())) {
-                    // Nobody reads it, and its items have taken effect.
+                    // No step reads it, and its items have taken effect.
                     Err(_) if !is_taken(command) => Ok(NO_LIST.to_vec()),
                     Err(problem) => Err(format!("the list of what its items gave cannot be stored: {problem}")),
                     Ok(joined) => Ok(joined),

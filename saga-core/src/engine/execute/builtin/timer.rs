@@ -40,7 +40,7 @@ impl<S: Store> BuiltinSteps<S> {
         match self.records.committer.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await
         {
             Ok(Ok(())) => self.records.committer.scheduler.announce_work(due_in),
-            // Somebody else has it.
+            // Another process has it.
             Ok(Err(_)) => {}
             Err(_) => self.records.committer.scheduler.release(&[command.work]).await,
         }

@@ -1,4 +1,4 @@
-//! Workers for the steps that call the outside world, and the recording of what came of them.
+//! Workers that run external steps and record their results.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ impl<S: Store> ExternalCalls<S> {
         );
     }
 
-    /// Makes one call and records what came of it.
+    /// Makes one call and records its result.
     pub(crate) async fn run_call(self: &Arc<Self>, command: WorkItem<S>) {
         // Nothing is waited for between the look at the claim and the call.
         let Some(next_ids) = self.committer.store_calls.take_ids(command.saga.definition.width).await else { return };

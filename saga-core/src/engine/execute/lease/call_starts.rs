@@ -11,7 +11,7 @@ pub(crate) struct CallStarts {
     pub(super) calls: Batcher<(WorkRef, Duration), Result<Begun, RecordError>>,
 }
 
-/// Until when a row that begins is leased, and to whom; nothing where somebody else has it.
+/// For how long a row that begins is leased, and to which member; `None` if another process has it.
 pub(super) type Begun = Option<(Duration, crate::store::MemberId)>;
 
 impl CallStarts {

@@ -1,9 +1,9 @@
-//! A call begins on a line, under a claim that nobody else can have by then.
+//! Holds the leases of external calls: a call begins with a permit, under a lease that no other process can have.
 //!
-//! A call that is handed on has a line from the moment that its row is written, which is leased to this process then: it
-//! begins at once. What has no line is left in the store. From there each process claims no more than it has places for; a
-//! row that was claimed counts as begun only when the store was told so, in the statement that also says whether the claim
-//! still stands. So what merely waited when its owner vanished is known to have done nothing.
+//! A call that a commit passes on has a permit from the moment its row is written. The row is leased to this process
+//! then, so the call begins at once. A call without a permit stays in the store, and each process claims no more rows
+//! than it has slots for. A claimed row counts as begun only once the store was told so, in the statement that also
+//! checks the lease. So a call that only waited when its owner died is known to have had no effect.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,14 +19,14 @@ use crate::store::{Lease, Store, WorkRef};
 const GROUP_MAX: usize = 256;
 
 impl<S: Store> LeaseKeeper<S> {
-    /// Whether nobody else can have the command now, nor while an attempt takes its time. A transaction looks at the row
-    /// itself; before a call, this process must not have been taken for dead since it got the row.
+    /// Whether no other process can have the command now or during an attempt. A transaction checks the row itself;
+    /// before a call, this process must not have been taken for dead since it leased the row.
     pub(crate) fn surely_has(&self, command: &WorkItem<S>) -> bool {
         let lasts = self.ctx.env.now().saturating_add(command.lease_needed()) <= command.lease_until;
         lasts && !command.is_claimed_only && (!command.is_call() || self.is_still_owner(command))
     }
 
-    /// Whether no time has passed in which somebody else could take the command.
+    /// Whether no other process could have claimed the command so far.
     pub(crate) fn may_call(&self, command: &WorkItem<S>) -> bool {
         !command.is_call() || (self.ctx.env.now() < command.lease_until && self.is_still_owner(command))
     }
@@ -35,8 +35,8 @@ impl<S: Store> LeaseKeeper<S> {
         command.owner == self.scheduler.membership.member_id() && self.scheduler.membership.is_alive()
     }
 
-    /// Keeps the commands that are surely this process' own, renewing their leases where that is needed; what does not come
-    /// back belongs to somebody else.
+    /// Keeps the commands whose leases this process surely holds, and renews leases as needed. A command that is not
+    /// returned belongs to another process.
     pub(crate) async fn hold_leases(&self, commands: Vec<WorkItem<S>>) -> Vec<WorkItem<S>> {
         let is_held = |command: &WorkItem<S>| command.inline_start.is_some() || self.surely_has(command);
         let (held, short): (Vec<_>, Vec<_>) = commands.into_iter().partition(is_held);
@@ -77,7 +77,7 @@ impl<S: Store> LeaseKeeper<S> {
         held
     }
 
-    /// Tells the store that a claimed call begins. Nothing where somebody else has it by now.
+    /// Records in the store that a claimed call begins; `None` if another process has it by now.
     async fn begin_claimed(&self, mut command: WorkItem<S>, ttl: Duration) -> Option<WorkItem<S>> {
         match self.call_starts.calls.call((command.work, ttl)).await? {
             Ok(Some((until, owner))) => {

@@ -57,8 +57,8 @@ impl<S: Store> LeaseKeeper<S> {
         .await
     }
 
-    /// Makes the claim of an exclusive step last for a whole lease, and this process be known to live; false where that
-    /// cannot be had now, so that the step is better begun by somebody else, or later.
+    /// Renews the lease of an exclusive step for its whole length and checks that this process is known to live;
+    /// false if that is not possible now, so that another process begins the step, or this one does later.
     pub(crate) async fn take_lease(&self, command: &mut WorkItem<S>) -> bool {
         let kept = HeldLease::default();
         if self.scheduler.membership.alive_until() < self.ctx.env.now().saturating_add(self.ctx.settings.member_ttl / 2)
@@ -79,7 +79,7 @@ impl<S: Store> LeaseKeeper<S> {
         kept.until().min(self.scheduler.membership.alive_until()).saturating_sub(self.ctx.env.now())
     }
 
-    /// Wakes whoever polls it when the claim may be somebody else's.
+    /// Wakes the task that polls the call when the lease may belong to another process.
     async fn wake_at_the_end_of(&self, kept: Option<&HeldLease>) {
         while let Some(left) = kept.map(|kept| self.time_left(kept)).filter(|left| !left.is_zero()) {
             self.ctx.env.sleep(left).await;

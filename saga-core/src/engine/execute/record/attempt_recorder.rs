@@ -25,7 +25,7 @@ impl<S: Store> AttemptRecorder<S> {
 }
 
 impl<S: Store> AttemptRecorder<S> {
-    /// Records what came of an attempt. It is recorded again as often as that takes; the call is not made again.
+    /// Records the result of an attempt. The record is retried as often as needed; the call is not made again.
     pub(crate) async fn record_attempt(
         self: &Arc<Self>,
         mut command: WorkItem<S>,
@@ -57,8 +57,8 @@ impl<S: Store> AttemptRecorder<S> {
                     next = self.decider.after(&command, &attempted);
                 }
                 Ok(Err(Miss::Work(_) | Miss::Record(_))) => {
-                    // Either it was this very change that was recorded, in a commit that did not answer, or somebody
-                    // else has the command.
+                    // Either this very change was recorded, in a commit whose answer was lost, or another process has
+                    // the command.
                     self.committer.scheduler.release(&in_doubt).await;
                     return self.lost_lease(command, attempted).await;
                 }

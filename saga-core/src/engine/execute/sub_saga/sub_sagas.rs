@@ -1,8 +1,9 @@
 //! Sub-sagas: steps that are sagas of their own, on the same store, under the key of the saga and the step's name.
 //!
-//! Nothing is sent between the two. The command of the step looks at its saga: it starts it, waits for its end, or turns it
-//! round, and each of these may be done again. While it waits, its row is not leased. Whoever commits the end of the saga
-//! makes that row due (see [`family`](super::family)); nothing rests on it, since the row falls due by itself as well.
+//! No message passes between the two. The command of the step reads its saga: it starts it, waits for its end, or
+//! cancels it, and each of these can be repeated. While it waits, its row is not leased. The process that commits the
+//! end of the saga makes that row due (see [`family`](super::family)); correctness does not depend on it, since the
+//! row falls due by itself as well.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,8 +101,8 @@ impl<S: Store> SubSagas<S> {
         let waiting = Postponed {
             work: command.work,
             due_in,
-            // Whoever cancels the outer saga must not take it for a command that nobody has had. How often those vanished who
-            // looked before counts no more: this look was survived.
+            // A cancel of the outer saga must not take it for a command that was never claimed. Earlier owners that
+            // died no longer count: this check was survived.
             attempts: 1,
             in_doubt: command.in_doubt,
             error: problem,
@@ -109,7 +110,7 @@ impl<S: Store> SubSagas<S> {
         let changes = Changes { postponed: vec![waiting.clone()], ..Changes::default() };
         match self.records.committer.recorder.record(changes).await {
             Ok(Ok(())) => self.records.committer.scheduler.announce_work(due_in),
-            // Somebody else has it.
+            // Another process has it.
             Ok(Err(_)) => return,
             Err(_) => return self.records.committer.scheduler.release(&[command.work]).await,
         }
@@ -125,7 +126,7 @@ impl<S: Store> SubSagas<S> {
             .flatten();
         if row.is_some_and(|row| row.status.is_ended()) {
             let due = Postponed { due_in: Duration::ZERO, ..waiting };
-            // Whoever has claimed it meanwhile looks for himself.
+            // A worker that has claimed it meanwhile reads the saga itself.
             if let Ok(Ok(())) =
                 self.records.committer.recorder.record(Changes { postponed: vec![due], ..Changes::default() }).await
             {
@@ -234,9 +235,9 @@ impl<S: Store> SubSagas<S> {
                 if is_taken_back && !command.is_undo() && state.phase == Phase::Running {
                     let desk =
                         SagaAdmin::of(AdminRuntime::new(&self.records.committer, &self.records.decider), &row.tenant);
-                    // What cannot be turned round any more comes to its end, and is undone then.
+                    // A saga that cannot be cancelled any more runs to its end and is undone then.
                     if let Err(error) = desk.cancel(key.as_str(), TAKEN_BACK).await {
-                        log::debug!(%key, %error, "a sub-saga is not turned round");
+                        log::debug!(%key, %error, "sub-saga not cancelled");
                     }
                 }
                 ChildLook::Waits

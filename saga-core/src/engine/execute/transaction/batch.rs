@@ -41,7 +41,7 @@ pub(crate) struct Body<S: Store> {
 impl<S: Store> Batch<S> {
     /// `is_careful`: each handler has a savepoint of its own.
     pub(crate) fn new(mut commands: Vec<WorkItem<S>>, mut ids: Range<i64>, is_careful: bool) -> Arc<Self> {
-        // Those that failed before need a savepoint each. Behind the others they part nobody.
+        // A command that failed before needs its own savepoint. At the end of the batch it splits no group.
         commands.sort_by_key(|command| command.attempts > 0);
         let member = |mut command: WorkItem<S>| {
             let next_ids = ids.start;
@@ -82,7 +82,7 @@ impl<S: Store> Batch<S> {
         self.lock().trial.takes_care(error)
     }
 
-    /// Who is to blame where the store blames one: all whose handler was called with his.
+    /// The entries to blame if the store blames one: all members of its batch call.
     pub(crate) fn blamed(&self, culprit: Option<usize>) -> Vec<usize> {
         let held = self.lock();
         match (culprit, held.plan.latest()) {

@@ -127,7 +127,7 @@ impl<S: Store> BatchEntry<S> {
         let has_row = self.has_row();
         let (Some(command), Some((attempted, next))) = (&mut self.command, &self.attempted) else { return false };
         let hand_on = NextWork { ids: self.next_ids, slot: NextSlot::after(command) };
-        // Whatever happens, only what was claimed runs again; of what ran behind it nobody needs the saga any more.
+        // Whatever happens, only the claimed steps run again; the sagas of the chained ones are not needed any more.
         let saga = if self.chained_changes.is_some() { command.saga.take() } else { command.saga.clone() };
         let mut prepared = attempts.decider.decide_attempt_on(command, saga, next, &attempted.findings, hand_on);
         prepared.changes.finished.extend(finished_by(command, next).filter(|_| has_row));

@@ -6,7 +6,7 @@ pub(crate) const DOING: &str = "transact";
 /// How commands have failed so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Failures {
-    /// How often in a row, before this time, for what is nobody's fault.
+    /// How many commits in a row failed before, through no fault of their steps.
     pub(crate) so_far: u32,
     /// Whether the store was asked in front of this transaction, and wrote for the same rows.
     pub(crate) works_before: bool,

@@ -77,7 +77,7 @@ impl BatchOrder {
         next.unwrap_or(index)
     }
 
-    /// One of the members of the call that comes next, whoever has his turn then.
+    /// One of the members of the next batch call, if one is next.
     pub(crate) fn follows<S: Store>(&self, members: &[BatchEntry<S>]) -> Option<usize> {
         let turn = if self.fresh > 0 { self.begun.iter().position(|begun| !begun) } else { None };
         match (self.next.front(), turn) {

@@ -1,8 +1,8 @@
 //! Which handlers of a step transaction share a savepoint.
 //!
-//! Handlers of one step that seldom fails run behind one savepoint, and count when the last of them was called: if one
-//! fails, what all of them wrote is taken back, and the others run again, with nobody else joining them. So one of them
-//! that left the transaction broken behind it is found out by the next savepoint, and not by an innocent handler.
+//! Handlers of a step that seldom fails run behind one savepoint, and count once the last of them was called. If one
+//! fails, the writes of all of them are rolled back, and each of the others runs again behind its own savepoint. So a
+//! handler that broke the transaction is found by the next savepoint, and not by an innocent handler.
 
 use crate::engine::instance::AttemptResult;
 use crate::engine::queue::Protection;
@@ -59,7 +59,7 @@ impl Savepoints {
         }
     }
 
-    /// An attempt whose writes are kept; it is given back, with those that waited, where nobody else joins them.
+    /// Keeps the writes of an attempt. Returns it, with those that waited, if no other handler joins them.
     pub(crate) fn keep(&mut self, attempt: Made) -> Option<Made> {
         match self {
             Self::Shared { made, .. } => {
@@ -70,7 +70,7 @@ impl Savepoints {
         }
     }
 
-    /// Nobody else joins those behind the savepoint.
+    /// No other handler joins those behind the savepoint.
     pub(crate) fn close(&mut self) -> Vec<Made> {
         match std::mem::replace(self, Self::Own) {
             Self::Shared { made, .. } => made,

@@ -25,7 +25,7 @@ const CONFLICTS_MAX: u32 = 8;
 /// Commands that are to share a transaction.
 struct SubBatch<S: Store> {
     commands: Vec<WorkItem<S>>,
-    /// How often in a row that failed for what is nobody's fault.
+    /// How many commits in a row failed through no fault of their steps.
     failures: u32,
     /// Whether each handler is to have a savepoint of its own.
     is_careful: bool,
@@ -53,8 +53,8 @@ fn has_run_or_never_will<S: Store>(members: &[BatchEntry<S>], error: &TransactEr
     members.iter().any(BatchEntry::has_run) || error.error.class() == RetryClass::Permanent
 }
 
-/// Whether a command that failed alone has only itself to blame. A store that is full or cannot be reached is nobody's
-/// fault: it is waited for.
+/// Whether a command that failed alone is to blame. A store that is full or unavailable is not its fault: the worker
+/// waits for it.
 fn is_own_fault(error: &TransactError, failures: u32) -> bool {
     match error.error.kind() {
         StoreErrorKind::Other | StoreErrorKind::Misuse => true,
@@ -102,9 +102,10 @@ impl<S: Store> Transactions<S> {
         }
     }
 
-    /// Takes commands that may share a transaction: of one tenant, each of another saga, none past its step's limit, and
-    /// no more than `share`. Those of steps that met locks are passed over while others of these are under way, and come
-    /// together beyond the share: nobody else may take them. What finds its limit reached is passed over too.
+    /// Takes commands that may share a transaction: of one tenant, each of another saga, none past its step's limit,
+    /// and no more than `share`. Commands of steps that met locks are passed over while others of these run, and are
+    /// taken together beyond the share: no other worker may take them. A command whose limit is reached is passed
+    /// over too.
     fn pick_batch(&self, lane: &mut FairLane<WorkItem<S>>, taken: &mut Vec<WorkItem<S>>, share: usize) {
         let is_contended = |command: &WorkItem<S>| self.attempts.limits.is_contended(command.step().name);
         let mut holds = taken.iter().any(is_contended);
@@ -223,7 +224,7 @@ impl<S: Store> Transactions<S> {
             self.committer.after_commit(prepared, member.command.and_then(|command| command.slot));
         }
         if !lost.is_empty() {
-            // Somebody else has it, or the saga turned round: whoever claims the row next sees it as it is.
+            // Another process has it, or the saga started compensating: the next claim reads it again.
             self.committer.scheduler.release(&lost).await;
         }
         apart
@@ -263,7 +264,7 @@ impl<S: Store> Transactions<S> {
         let alone = (members.len() == 1 && is_own).then_some(0);
         let culprit = blamed.first().copied().or(alone);
         if error.error.kind() == StoreErrorKind::Conflict {
-            // What only waited for the key of its saga met nobody's rows.
+            // A member that only waited for the key of its saga met no locked rows.
             let met = members.iter().filter(|member| member.inline_start.is_none() || member.has_run());
             let steps: BTreeSet<_> = met.filter_map(BatchEntry::step).collect();
             for step in steps {
