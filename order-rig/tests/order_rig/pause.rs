@@ -1,4 +1,4 @@
-//! PauseOutcome an order, and letting it go on, while others go on beside it.
+//! Pausing an order, and letting it go on, while others go on beside it.
 
 use crate::support::{OutsideProcess, REAL, Shop};
 

@@ -8,9 +8,9 @@
 //! | after `.on::<Event>()` | what is done |
 //! |---|---|
 //! | [`run::<step>()`](OnEvent::run), [`run_with`](OnEvent::run_with) | the step, once a saga |
-//! | [`run_each::<step>()`](OnEvent::run_each), [`run_each_with`](OnEvent::run_each_with) | the step, once an event |
+//! | [`run_per_event::<step>()`](OnEvent::run_per_event), [`run_per_event_with`](OnEvent::run_per_event_with) | the step, once an event |
 //! | [`undo::<step>()`](OnEvent::undo) | the step is undone, once; one that was not done yet is barred |
-//! | [`bar::<step>()`](OnEvent::bar) | the step is barred if it was not done yet; nothing is undone |
+//! | [`tombstone::<step>()`](OnEvent::tombstone) | the step is barred if it was not done yet; nothing is undone |
 //! | [`deadline::<pivot, Passed>(..)`](OnEvent::deadline) | after a time a pivot that was not done is barred, and `Passed` is told |
 //! | [`mark_begun()`](OnEvent::mark_begun), [`mark_completed()`](OnEvent::mark_completed), [`mark_compensated()`](OnEvent::mark_compensated) | it is noted in the timeline of the saga |
 //!

@@ -238,8 +238,9 @@ impl<S: Store> MigrationBuilder<S> {
 
     /// Says that a saga which is past this choice of the new version, and never made it, counts as one that took that arm.
     /// What stands in the other arms is passed by. What stands in this one is as on any other way: what has begun goes on,
-    /// and what would have to be done before it needs a [`pass`](Self::pass). The move records it as a choice that was
-    /// skipped. A saga that has not come to the choice makes it itself, and one that has made it keeps to that.
+    /// and what would have to be done before it needs an [`assume_done`](Self::assume_done). The move
+    /// records it as a choice that was skipped. A saga that has not come to the choice makes it itself, and one that has made
+    /// it keeps to that.
     ///
     /// ```
     /// # use saga_core::{Migration, Saga, StepError, memory::MemoryStore, saga::Branch, saga_step};

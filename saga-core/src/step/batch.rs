@@ -7,7 +7,7 @@ use super::{Emitted, IntoStepError, StepContext, StepError};
 ///
 /// A step function that takes a `Batch<T>` is called once for all commands of that step that run in one transaction, so
 /// that one statement can write for all of them. It returns one answer for each input, which only
-/// [`answer`](Self::answer) can make: none is missing, and none stands in the place of another.
+/// [`map_each`](Self::map_each) can make: none is missing, and none stands in the place of another.
 ///
 /// To its saga such a step is the same as one that takes a `T` and returns an `R`: it is added, undone, retried and
 /// recorded like any other, each saga under its own step key.
@@ -51,7 +51,7 @@ pub struct Batch<T> {
     contexts: Arc<Contexts>,
 }
 
-/// The answers to a [`Batch`], one for each of its inputs. Only [`Batch::answer`] makes them.
+/// The answers to a [`Batch`], one for each of its inputs. Only [`Batch::map_each`] and [`Batch::map_each_with`] make them.
 pub struct BatchResults<R> {
     answers: Vec<Result<R, StepError>>,
     /// Of which batch they are.

@@ -44,7 +44,7 @@ impl<S: Store, I: Payload> Golden<S, I> {
     }
 
     /// Says what a step returns, or every item of one that is done for each of a list. Steps that return `()` need not be
-    /// named. A signal is named as [`Signaled<T>`](saga_core::Received); where it is not, none arrives.
+    /// named. A signal is named as [`Signaled<T>`](saga_core::Signaled); where it is not, none arrives.
     ///
     /// It is said of each step of that name, in the saga and in its sub-sagas. Where two of them that have one name return
     /// different things, [`returns_in`](Golden::returns_in) says what the one of a sub-saga returns.

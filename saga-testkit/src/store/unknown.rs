@@ -61,7 +61,7 @@ pub(crate) async fn a_repeated_start_finds_out<H: StoreHarness>(bench: Bench<H>)
         let again = bench.start_new(saga.clone()).await?;
         match &again {
             Started::AlreadyExists(row) => {
-                ensure!(commits && row.id == saga.id, "the repeated start answered {again:?}")
+                ensure!(commits && row.id == saga.id, "the repeated start answered {again:?}");
             }
             Started::New => ensure!(!commits, "a saga that was started is new again"),
         }

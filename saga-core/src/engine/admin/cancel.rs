@@ -37,10 +37,10 @@ pub(crate) enum CancelCause<'a> {
 }
 
 impl<S: Store> SagaAdmin<S> {
-    /// Cancels a saga, as [`Runtime::cancel`](super::Runtime::cancel) does.
+    /// Cancels a saga, as [`Runtime::cancel`](crate::Runtime::cancel) does.
     ///
     /// # Errors
-    /// Those of [`Runtime::cancel`](super::Runtime::cancel).
+    /// Those of [`Runtime::cancel`](crate::Runtime::cancel).
     ///
     /// # Cancel safety
     /// When dropped, the saga was cancelled or not; the same call again says which.

@@ -98,7 +98,7 @@ impl<S: Store> SagaControl<S> {
         self.act(Action::Force { completed: false, reason: reason.to_owned() }, None, reason).await
     }
 
-    /// Cancels the saga, stuck or not, as [`Runtime::cancel`](super::Runtime::cancel) does: it starts compensating. A
+    /// Cancels the saga, stuck or not, as [`Runtime::cancel`](crate::Runtime::cancel) does: it starts compensating. A
     /// stuck saga stays stuck until an operator has decided about its stuck steps.
     ///
     /// # Errors
@@ -111,7 +111,7 @@ impl<S: Store> SagaControl<S> {
         self.desk.cancel_seen(&self.key, self.revision, reason).await
     }
 
-    /// Pauses the saga, as [`Runtime::pause`](super::Runtime::pause) does.
+    /// Pauses the saga, as [`Runtime::pause`](crate::Runtime::pause) does.
     ///
     /// # Errors
     /// When the saga moved, is paused or has ended already, or is not known here, or when the store fails.
@@ -122,7 +122,7 @@ impl<S: Store> SagaControl<S> {
         self.desk.pause_seen(&self.key, self.revision, reason).await
     }
 
-    /// Resumes the saga, as [`Runtime::resume`](super::Runtime::resume) does.
+    /// Resumes the saga, as [`Runtime::resume`](crate::Runtime::resume) does.
     ///
     /// # Errors
     /// When the saga moved, is not paused, or is not known here, or when the store fails.

@@ -40,10 +40,10 @@ enum PauseAction {
 }
 
 impl<S: Store> SagaAdmin<S> {
-    /// Pauses a saga, as [`Runtime::pause`] does.
+    /// Pauses a saga, as [`Runtime::pause`](crate::Runtime::pause) does.
     ///
     /// # Errors
-    /// Those of [`Runtime::pause`].
+    /// Those of [`Runtime::pause`](crate::Runtime::pause).
     ///
     /// # Cancel safety
     /// When dropped, the saga was paused or not; the same call again says which.
@@ -57,10 +57,10 @@ impl<S: Store> SagaAdmin<S> {
         }
     }
 
-    /// Resumes a saga, as [`Runtime::resume`] does.
+    /// Resumes a saga, as [`Runtime::resume`](crate::Runtime::resume) does.
     ///
     /// # Errors
-    /// Those of [`Runtime::resume`].
+    /// Those of [`Runtime::resume`](crate::Runtime::resume).
     ///
     /// # Cancel safety
     /// When dropped, the saga was resumed or not; the same call again says which.

@@ -30,10 +30,10 @@ pub enum SignalOutcome {
 }
 
 impl<S: Store> SagaAdmin<S> {
-    /// Sends a signal, as [`Runtime::signal`](super::Runtime::signal) does.
+    /// Sends a signal, as [`Runtime::signal`](crate::Runtime::signal) does.
     ///
     /// # Errors
-    /// Those of [`Runtime::signal`](super::Runtime::signal).
+    /// Those of [`Runtime::signal`](crate::Runtime::signal).
     ///
     /// # Cancel safety
     /// When dropped, the signal was received or not; the same call again says which.
