@@ -48,7 +48,8 @@ async fn a_place_that_cannot_be_written_is_named() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_folder_that_may_only_be_read_is_named() {
-    check_refused(Path::new("/proc/orders.db"), StoreErrorKind::NotWritable, &["check the permissions of the folder"]).await;
+    check_refused(Path::new("/proc/orders.db"), StoreErrorKind::NotWritable, &["check the permissions of the folder"])
+        .await;
 }
 
 #[cfg(unix)]
