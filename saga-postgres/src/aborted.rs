@@ -3,15 +3,15 @@
 use saga_core::store::{RetryClass, StoreError, StoreErrorKind, TransactError, TransactionBody};
 use sqlx::PgConnection;
 
-/// The operation that errors of a step transaction name.
+/// The operation in the errors of a step transaction.
 pub(crate) const OPERATION: &str = "transact";
 
 pub(crate) type Body = Box<dyn TransactionBody<PgConnection>>;
 
-/// Why a step transaction did not come to its end.
+/// Why a step transaction was aborted.
 pub(crate) struct Aborted {
     pub(crate) error: TransactError,
-    /// Whether the connection may be in a state that nobody knows.
+    /// Whether the state of the connection is unknown, so that it must be closed.
     pub(crate) breaks_connection: bool,
 }
 
@@ -34,18 +34,18 @@ impl Aborted {
         stopped
     }
 
-    /// The handler kept quiet about a statement that failed.
+    /// The handler ignored that a statement failed.
     pub(crate) fn failed(index: usize) -> Self {
-        let detail = "a statement of the handler failed, and it went on as if nothing had happened";
+        let detail = "a statement of the handler failed, and the handler ignored the error";
         let error = StoreError::new(StoreErrorKind::Other, OPERATION, detail);
         Self::blame(index, error.with_class(RetryClass::Transient))
     }
 
-    /// A handler left the transaction so that the store cannot record in it.
+    /// A handler left the transaction in a state in which the store cannot record.
     pub(crate) fn unwritable(error: &StoreError, culprit: Option<usize>) -> Self {
         let detail = format!(
-            "a step left its transaction unwritable ({}); what it sets, such as its role or READ ONLY, it must set back \
-             before it returns",
+            "a step left its transaction unwritable ({}); it must reset what it sets, such as its role or READ ONLY, before it \
+             returns",
             error.detail()
         );
         let error = StoreError::new(StoreErrorKind::Other, OPERATION, detail);
@@ -58,7 +58,7 @@ impl Aborted {
     }
 }
 
-/// An error that the store met itself: what was written is taken back.
+/// An error of the store itself: the writes are undone.
 impl From<StoreError> for Aborted {
     fn from(error: StoreError) -> Self {
         Self { error: error.into(), breaks_connection: false }

@@ -1,4 +1,4 @@
-//! Rows as the arrays that the functions of the schema take.
+//! Rows as arrays, the arguments of the schema's functions.
 
 use saga_core::store::{NewSaga, NewWork, StoreError};
 use sqlx::Postgres;
@@ -13,7 +13,7 @@ use crate::store::PostgresStore;
 /// A query of the store.
 pub(crate) type Statement<'q> = Query<'q, Postgres, PgArguments>;
 
-/// One column of some rows. Of none it is NULL, which the server neither reads nor copies as it does an empty array.
+/// One column of some rows. Without rows it is NULL, which the server neither reads nor copies, unlike an empty array.
 pub(crate) fn column<'a, R, T>(rows: &'a [R], of: impl Fn(&'a R) -> T) -> Option<Vec<T>> {
     (!rows.is_empty()).then(|| rows.iter().map(of).collect())
 }
@@ -23,14 +23,14 @@ pub(crate) fn placeholders(count: usize) -> String {
     (1..=count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ")
 }
 
-/// A command with the number of its definition and of what it belongs to.
+/// A command, the number of its definition, and the index of its change.
 pub(crate) struct Command<'a> {
     pub(crate) change: i32,
     pub(crate) definition: i32,
     pub(crate) new: &'a NewWork,
 }
 
-/// Binds the columns of commands, in the order in which both functions take them.
+/// Binds the columns of commands, in the argument order of both functions.
 pub(crate) fn bind_commands<'q>(query: Statement<'q>, commands: &[Command<'_>]) -> Statement<'q> {
     query
         .bind(column(commands, |command| command.new.id.0))
@@ -46,7 +46,7 @@ pub(crate) fn bind_commands<'q>(query: Statement<'q>, commands: &[Command<'_>]) 
         .bind(column(commands, |command| command.new.lease.map(|lease| micros(lease.ttl))))
 }
 
-/// What `start_sagas` takes.
+/// The arguments of `start_sagas`.
 pub(crate) struct StartArrays<'a> {
     sagas: Vec<(&'a NewSaga, i32)>,
     commands: Vec<Command<'a>>,
@@ -69,10 +69,10 @@ impl<'a> StartArrays<'a> {
         Ok(arrays)
     }
 
-    /// `waits`: how long it waits for keys that others are about to take.
-    pub(crate) fn query(&self, store: &PostgresStore, waits: LockWait) -> Statement<'static> {
+    /// `waits`: how long it waits for keys that other transactions are about to take.
+    pub(crate) fn query(&self, store: &PostgresStore, lock_wait: LockWait) -> Statement<'static> {
         let sagas = &self.sagas;
-        let from = match waits {
+        let from = match lock_wait {
             LockWait::Short => format!(" FROM {}", store.short_wait()),
             LockWait::AsInTransaction => String::new(),
         };

@@ -1,4 +1,4 @@
-//! Writing changes: what they hold as arrays, and what was in the way as answers.
+//! Writes changes: their rows as arrays, and what they met as answers.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -21,10 +21,10 @@ use crate::rows::{self, clean, signed};
 use crate::sagas::definitions_of;
 use crate::store::PostgresStore;
 
-/// How many arguments `record_changes` takes.
+/// The number of arguments of `record_changes`.
 const ARGUMENTS: usize = 92;
 
-/// What was in the way of a change, as `record_changes` answers it.
+/// Why a change misses, as `record_changes` answers it.
 #[derive(Debug)]
 pub(crate) struct Obstacle {
     pub(crate) change: usize,
@@ -41,24 +41,24 @@ pub(crate) enum ObstacleKind {
     NoSaga(i64),
 }
 
-/// What `record_changes` answers.
+/// The answer of `record_changes`.
 pub(crate) enum WriteOutcome {
-    /// Nothing was in the way of all others.
+    /// The misses. All other changes are written.
     Obstacles(Vec<Obstacle>),
-    /// It did not run in the transaction that the claims were made in.
+    /// It did not run in the transaction in which the claims were granted.
     OutsideTransaction,
 }
 
-/// Refuses what no store accepts.
+/// Refuses two changes of one saga in one call.
 pub(crate) fn refuse_duplicate_changes(operation: &'static str, changes: &[Changes]) -> Result<(), StoreError> {
     let mut advanced = HashSet::with_capacity(changes.len());
     match changes.iter().filter_map(|change| change.saga.as_ref()).find(|advance| !advanced.insert(advance.id)) {
         None => Ok(()),
-        Some(twin) => Err(misuse(operation, format!("two changes of saga {} in one call", twin.id.0))),
+        Some(duplicate) => Err(misuse(operation, format!("two changes of saga {} in one call", duplicate.id.0))),
     }
 }
 
-/// Where to cut the changes so that no two of one part touch the same row: such are written one after the other.
+/// Splits the changes so that no two changes of one part write the same row: the parts are written one after another.
 pub(crate) fn split_by_rows(changes: &[Changes]) -> Vec<std::ops::Range<usize>> {
     let (mut rows, mut records, mut sagas, mut starts) =
         (HashSet::new(), HashSet::new(), HashSet::new(), HashSet::new());
@@ -94,8 +94,7 @@ pub(crate) fn definitions(changes: &[Changes]) -> impl Iterator<Item = Definitio
 }
 
 impl PostgresStore {
-    /// Writes changes by one statement. In a transaction of handlers, with what it was granted, all of
-    /// them or none.
+    /// Writes changes by one statement. In a transaction of handlers, with their grants, it writes all of them or none.
     pub(crate) async fn write_changes(
         &self,
         conn: &mut PgConnection,
@@ -112,13 +111,13 @@ impl PostgresStore {
             .fetch_all(conn)
             .await
             .map_err(|error| failed(operation, error))?;
-        let met = rows.iter().map(obstacle).collect::<Result<Option<Vec<_>>, _>>();
-        let met = met.map_err(|error| crate::error::store_error(operation, error))?;
-        Ok(met.map_or(WriteOutcome::OutsideTransaction, WriteOutcome::Obstacles))
+        let obstacles = rows.iter().map(obstacle).collect::<Result<Option<Vec<_>>, _>>();
+        let obstacles = obstacles.map_err(|error| crate::error::store_error(operation, error))?;
+        Ok(obstacles.map_or(WriteOutcome::OutsideTransaction, WriteOutcome::Obstacles))
     }
 }
 
-/// Nothing when the transaction is another one.
+/// `None` when the transaction is another one.
 fn obstacle(row: &PgRow) -> Result<Option<Obstacle>, sqlx::Error> {
     let what = match rows::text(row, 0)? {
         "ended" => return Ok(None),
@@ -138,7 +137,7 @@ fn touched(change: &Changes) -> impl Iterator<Item = WorkId> {
     held(change).map(|(work, ..)| work).chain(commands(change).map(|command| command.id))
 }
 
-/// The work rows that a change holds: with the epoch that each must have, but those that are withdrawn.
+/// The work rows that a change requires, each with its epoch; withdrawn rows have none.
 fn held(change: &Changes) -> impl Iterator<Item = (WorkId, Option<u64>, Condition)> {
     let finished = change.finished.iter().map(|(work, condition)| (work.id, Some(work.epoch), *condition));
     let postponed = change.postponed.iter().map(|row| (row.work.id, Some(row.work.epoch), Condition::Held));
@@ -155,7 +154,7 @@ fn keys(change: &Changes) -> impl Iterator<Item = (&str, &str, &str)> {
     new.chain(change.revised.iter().map(|old| (old.tenant.as_str(), old.key.as_str(), old.step.as_str())))
 }
 
-/// A row that is tried again later: one that is there, or one that is inserted with an attempt behind it.
+/// A row that is tried again later: an existing row, or one that is inserted after an attempt.
 struct Postponement<'a> {
     id: WorkId,
     due_in: Duration,
@@ -177,7 +176,7 @@ impl<'a> Postponement<'a> {
     }
 }
 
-/// Rows of all changes, each with the number of its change.
+/// The rows of all changes, each with the index of its change.
 struct ChangeRows<'a> {
     held: Vec<(i32, WorkId, Option<u64>, Condition)>,
     finished: Vec<(i32, WorkId)>,
@@ -227,7 +226,7 @@ impl<'a> ChangeRows<'a> {
             flat.letters.extend(change.dead_letters.iter().map(|letter| (number, letter)));
             flat.history.extend(change.history.iter().map(|entry| (number, entry)));
         }
-        // Everybody takes locks in one order, so that nobody waits in a circle.
+        // All transactions take locks in one order, so that none waits in a circle.
         flat.held.sort_unstable_by_key(|(_, work, ..)| *work);
         flat.records.sort_by_key(|(_, new)| (new.tenant.as_str(), new.key.as_str(), new.step.as_str()));
         flat.revised.sort_by_key(|(_, old)| (old.tenant.as_str(), old.key.as_str(), old.step.as_str()));
@@ -240,7 +239,7 @@ impl<'a> ChangeRows<'a> {
     fn query(&self, store: &PostgresStore, granted: Option<&Granted>) -> crate::arrays::Statement<'static> {
         let sql = match granted {
             Some(_) => format!("SELECT * FROM {{schema}}.record_changes({})", placeholders(ARGUMENTS)),
-            // The first argument is NULL, and says that the limit is set before the function is called.
+            // The first argument is NULL; the expression sets the lock timeout before the function is called.
             None => format!(
                 "SELECT r.* FROM {} CROSS JOIN LATERAL {{schema}}.record_changes(coalesce($1, nullif(short.waits, short.waits)){}) r",
                 store.short_wait(),

@@ -1,4 +1,4 @@
-//! The database's times as values of the contract. No clock of this process decides anything here.
+//! The database's times as values of the contract. No clock of this process decides anything.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgTypeInfo, PgValueFormat, PgValueRef};
 use sqlx::{Decode, Postgres, Type, TypeInfo as _};
 
-/// What PostgreSQL counts its microseconds from: 2000-01-01, in microseconds since 1970.
+/// The start of PostgreSQL's microseconds: 2000-01-01, in microseconds since 1970.
 const EPOCH_MICROS: i64 = 946_684_800_000_000;
-/// The longest time that is asked for. PostgreSQL's calendar ends, and nobody waits for so long.
+/// The longest duration: PostgreSQL's calendar ends.
 const MICROS_MAX: i64 = 1_000 * 365 * 24 * 3_600 * 1_000_000;
 
 /// A `timestamptz` column.
@@ -29,19 +29,19 @@ impl Type<Postgres> for Moment {
 impl<'r> Decode<'r, Postgres> for Moment {
     fn decode(value: PgValueRef<'r>) -> Result<Self, BoxDynError> {
         if value.format() != PgValueFormat::Binary {
-            return Err("a time came as text; it is read in binary form only".into());
+            return Err("a time arrived as text; only the binary format is supported".into());
         }
         let micros = i64::from_be_bytes(value.as_bytes()?.try_into()?);
         Ok(Self(Timestamp(micros.saturating_add(EPOCH_MICROS))))
     }
 }
 
-/// A duration as the statements take it.
+/// A duration as an argument of statements.
 pub(crate) fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(MICROS_MAX).min(MICROS_MAX)
 }
 
-/// A duration that a statement answered.
+/// A duration from a row.
 pub(crate) fn duration(micros: i64) -> Duration {
     Duration::from_micros(u64::try_from(micros).unwrap_or(0))
 }

@@ -1,4 +1,4 @@
-//! Lending connections, and making sure that none comes back from the middle of something.
+//! Borrowed connections. None is reused in the middle of a transaction.
 
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
@@ -14,25 +14,25 @@ use crate::error::{begin_error, commit_error, is_answer_of_server, store_error, 
 use crate::fault_injection::Mutant;
 use crate::store::PostgresStore;
 
-/// A connection of the pool. One that is dropped before its call came to its end is closed: it may be in the middle of a
-/// transaction that nobody knows of, and the next borrower would write into that.
+/// A borrowed connection. If it is dropped before its call has ended, it is closed: it may be inside a transaction, and
+/// the next call would write into that.
 pub(crate) struct PooledConn {
-    /// It is there until this is dropped.
+    /// Set until this is dropped.
     conn: Option<PoolConnection<Postgres>>,
     slot: Option<CacheSlot>,
     is_reusable: bool,
-    /// Only a mutant does not look whether a transaction is still open.
+    /// Only a mutant does not check whether a transaction is still open.
     skips_nesting_check: bool,
 }
 
 impl PooledConn {
-    /// The call came to its end, and the connection is outside any transaction. One that is inside all the same, since a
-    /// step leaked a nested transaction, is closed: what its next borrower writes would be rolled back one day.
+    /// The call has ended, and the connection is outside any transaction. If a step leaked a nested transaction, the
+    /// connection is closed: later writes on it would be rolled back.
     pub(crate) fn release(mut self) {
         self.is_reusable = self.skips_nesting_check || !self.is_in_transaction();
     }
 
-    /// The statement came to its end, well or not. A connection that failed in another way is closed.
+    /// The statement has ended, with success or an error of the server. After any other error the connection is closed.
     pub(crate) fn release_if_usable<T>(self, answer: &Result<T, StoreError>) {
         let is_sound = answer.as_ref().map_or_else(is_answer_of_server, |_| true);
         if is_sound {
@@ -61,46 +61,46 @@ impl Drop for PooledConn {
     fn drop(&mut self) {
         match (self.conn.take(), self.slot.take()) {
             (Some(mut conn), _) if !self.is_reusable => conn.close_on_drop(),
-            (Some(conn), Some(place)) => place.put_back(conn),
+            (Some(conn), Some(slot)) => slot.put_back(conn),
             _ => {}
         }
     }
 }
 
 impl PostgresStore {
-    /// A connection of the pool. Nobody asks for one who holds one.
+    /// Borrows a connection. A caller never borrows a second one.
     pub(crate) async fn acquire(&self, operation: &'static str) -> Result<PooledConn, StoreError> {
         let shared = self.shared();
-        let lent = match &shared.cache {
-            Some(kept) => {
-                let lent = tokio::time::timeout(shared.options.acquire_timeout, self.acquire_cached(kept)).await;
-                lent.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+        let borrowed = match &shared.cache {
+            Some(cache) => {
+                let borrowed = tokio::time::timeout(shared.options.acquire_timeout, self.acquire_cached(cache)).await;
+                borrowed.unwrap_or(Err(sqlx::Error::PoolTimedOut))
             }
-            // How long is said by the application's pool.
+            // The application's pool has its own timeout.
             None => shared.pool.acquire().await.map(|conn| self.pooled(conn, None)),
         };
-        lent.map_err(|error| store_error(operation, error))
+        borrowed.map_err(|error| store_error(operation, error))
     }
 
-    async fn acquire_cached(&self, kept: &Arc<ConnectionCache>) -> Result<PooledConn, sqlx::Error> {
-        let (place, conn) = kept.take().await?;
+    async fn acquire_cached(&self, cache: &Arc<ConnectionCache>) -> Result<PooledConn, sqlx::Error> {
+        let (slot, conn) = cache.take().await?;
         let conn = match conn {
             Some(conn) => conn,
             None => self.shared().pool.acquire().await?,
         };
-        Ok(self.pooled(conn, Some(place)))
+        Ok(self.pooled(conn, Some(slot)))
     }
 
-    fn pooled(&self, conn: PoolConnection<Postgres>, place: Option<CacheSlot>) -> PooledConn {
+    fn pooled(&self, conn: PoolConnection<Postgres>, slot: Option<CacheSlot>) -> PooledConn {
         PooledConn {
             conn: Some(conn),
-            slot: place,
+            slot,
             is_reusable: false,
             skips_nesting_check: self.is_mutant(Mutant::SkipsNestingCheck),
         }
     }
 
-    /// Runs a call in a task of its own, which ends whatever becomes of the caller.
+    /// Runs a call in its own task, which ends even if the caller is dropped.
     pub(crate) async fn spawn_detached<T, F>(operation: &'static str, call: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -109,7 +109,7 @@ impl PostgresStore {
         tokio::spawn(call).await.unwrap_or_else(|_| Err(task_ended(operation)))
     }
 
-    /// Runs statements in a transaction of their own, in a task of their own.
+    /// Runs statements in their own transaction and task.
     pub(crate) async fn in_transaction<T, F>(&self, operation: &'static str, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -149,8 +149,8 @@ impl PostgresStore {
         .await
     }
 
-    /// Whether what a step writes outside of its transaction can be refused. A session of the application's is left as it
-    /// is, and behind PgBouncer the next transaction may be somebody else's.
+    /// Whether writes of a step outside of its transaction can be refused. A session of the application's pool is left
+    /// as it is, and behind PgBouncer the next transaction may belong to another client.
     pub(crate) fn blocks_writes_outside(&self) -> bool {
         let shared = self.shared();
         let is_own = shared.owns_pool && !shared.options.pgbouncer && !shared.options.read_only;
@@ -168,7 +168,7 @@ impl PostgresStore {
     }
 }
 
-/// A statement whose only foreign part is the schema's name, which was validated.
+/// A statement whose only variable part is the schema's name, which was validated.
 #[derive(Clone)]
 pub(crate) struct Sql(Arc<str>);
 

@@ -1,4 +1,4 @@
-//! Messages that could not be handled.
+//! Dead letters.
 
 use async_trait::async_trait;
 use saga_core::key::Tenant;
@@ -14,20 +14,20 @@ use crate::error::store_error;
 use crate::rows::{self, FromRow, clean};
 use crate::store::PostgresStore;
 
-/// How many arguments `bury_letters` takes.
+/// The number of arguments of `bury_letters`.
 const ARGUMENTS: usize = 12;
 
-/// The columns that a [`DeadLetter`] is read from.
+/// The columns of a [`DeadLetter`].
 const SELECT_LETTERS: &str = "SELECT l.id, l.fingerprint, l.tenant, l.reason, l.detail, l.source, l.headers, l.payload, \
      l.message, l.attempts, l.seen, l.buried_at, l.state, l.decided_at, l.note FROM {schema}.dead_letters l ";
 
 #[async_trait]
 impl DeadLetters for PostgresStore {
     async fn add_dead_letters(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
-        // Everybody buries in one order, so that nobody waits in a circle.
+        // All calls insert in one order, so that none waits in a circle.
         let mut order: Vec<usize> = (0..letters.len()).collect();
-        order.sort_by_key(|place| letters[*place].fingerprint);
-        let sorted: Vec<&NewDeadLetter> = order.iter().map(|place| &letters[*place]).collect();
+        order.sort_by_key(|index| letters[*index].fingerprint);
+        let sorted: Vec<&NewDeadLetter> = order.iter().map(|index| &letters[*index]).collect();
         let sql = self.sql(&format!("SELECT {{schema}}.bury_letters({})", placeholders(ARGUMENTS)));
         let query = sqlx::query(sql).bind(Vec::<i32>::new()).bind(vec![0; letters.len()]);
         let query = bind_dead_letters(query, &sorted);
@@ -38,8 +38,8 @@ impl DeadLetters for PostgresStore {
             .transpose()
             .map_err(|error| store_error("add_dead_letters", error))?;
         let mut new = vec![false; letters.len()];
-        for (place, is_new) in order.into_iter().zip(answers.unwrap_or_default()) {
-            new[place] = is_new;
+        for (index, is_new) in order.into_iter().zip(answers.unwrap_or_default()) {
+            new[index] = is_new;
         }
         Ok(new)
     }
@@ -134,7 +134,7 @@ impl PostgresStore {
         Ok(Some(state))
     }
 
-    /// Holds a letter, so that of two decisions the second finds the first.
+    /// Locks a letter, so that the second of two decisions sees the first.
     async fn lock_dead_letter(
         &self,
         conn: &mut PgConnection,
@@ -161,7 +161,7 @@ impl PostgresStore {
     }
 }
 
-/// Binds the columns of letters, in the order in which both functions take them.
+/// Binds the columns of letters, in the argument order of both functions.
 pub(crate) fn bind_dead_letters<'q>(query: Statement<'q>, letters: &[&NewDeadLetter]) -> Statement<'q> {
     query
         .bind(column(letters, |letter| letter.id.0))

@@ -8,11 +8,11 @@ use saga_core::store::{DefinitionId, StoreError};
 
 use crate::error::misuse;
 
-/// The numbers that are committed, as far as this process met them.
+/// The committed numbers that this process has seen.
 #[derive(Debug, Default)]
 pub(crate) struct DefinitionNumbers {
     numbers: Mutex<HashMap<DefinitionId, i32>>,
-    /// The timeline on which they were; 0 before any was seen.
+    /// The timeline of the numbers; 0 before the first one.
     timeline: AtomicI64,
 }
 
@@ -21,7 +21,8 @@ impl DefinitionNumbers {
         self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The server is on this timeline. Numbers of an earlier one may be lost there, and given to other definitions.
+    /// The server is on this timeline. Numbers of an earlier timeline may be lost there, and given to other
+    /// definitions.
     pub(crate) fn on_timeline(&self, timeline: i64) {
         let before = self.timeline.swap(timeline, Ordering::AcqRel);
         if before != 0 && before != timeline {
@@ -29,8 +30,8 @@ impl DefinitionNumbers {
             tracing::warn!(
                 before,
                 timeline,
-                "the database was failed over; if its standby lagged behind, what was committed last is lost: compare \
-                 it with what is outside"
+                "database failover detected: commits that the standby had not received are lost; compare the database with \
+                 outside systems"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Definitions: as numbers, and as what they were when a process first knew them.
+//! Definitions, as they were when a process first registered them, and their numbers.
 
 use async_trait::async_trait;
 use saga_core::store::{
@@ -21,7 +21,7 @@ impl saga_core::store::Definitions for PostgresStore {
         let known = self.definitions().await?;
         let find =
             |new: &NewDefinition| known.iter().find(|known| known.id == new.id && known.digest == new.digest).cloned();
-        // Nearly always they are as they were, and then nothing is locked.
+        // Nearly always nothing has changed, and then nothing is locked.
         if let Some(known) = definitions.iter().map(find).collect() {
             return Ok(known);
         }
@@ -30,23 +30,23 @@ impl saga_core::store::Definitions for PostgresStore {
             Box::pin(async move {
                 // In one order, so that two processes that start at once do not wait for each other.
                 let mut order: Vec<usize> = (0..definitions.len()).collect();
-                order.sort_by_key(|place| &definitions[*place].id);
-                let wanted = order.iter().map(|place| definitions[*place].id.clone());
+                order.sort_by_key(|index| &definitions[*index].id);
+                let wanted = order.iter().map(|index| definitions[*index].id.clone());
                 let numbers =
                     store.number_definitions(conn, REGISTER, wanted, LockWait::AsInTransaction, false).await?;
-                let mut kept = vec![None; definitions.len()];
-                for place in order {
-                    let number = numbers.of(REGISTER, &definitions[place].id)?;
-                    kept[place] = Some(store.register_one(conn, number, &definitions[place]).await?);
+                let mut stored = vec![None; definitions.len()];
+                for index in order {
+                    let number = numbers.of(REGISTER, &definitions[index].id)?;
+                    stored[index] = Some(store.register_one(conn, number, &definitions[index]).await?);
                 }
-                Ok((kept, numbers))
+                Ok((stored, numbers))
             })
         });
-        let (kept, numbers) = registered.await?;
+        let (stored, numbers) = registered.await?;
         self.remember_definitions(&numbers);
-        let lost =
-            || StoreError::new(StoreErrorKind::Corrupt, REGISTER, "a definition is gone that was just registered");
-        kept.into_iter().map(|kept| kept.ok_or_else(lost)).collect()
+        let missing_definition =
+            || StoreError::new(StoreErrorKind::Corrupt, REGISTER, "a definition that was just registered is gone");
+        stored.into_iter().map(|stored| stored.ok_or_else(missing_definition)).collect()
     }
 
     async fn definitions(&self) -> Result<Vec<StoredDefinition>, StoreError> {
@@ -77,12 +77,12 @@ fn digest(row: &PgRow, index: usize) -> Result<[u8; 32], sqlx::Error> {
 }
 
 impl PostgresStore {
-    /// What a transaction numbered is committed.
+    /// The transaction that gave these numbers is committed.
     pub(crate) fn remember_definitions(&self, numbers: &Numbers) {
         self.shared().definitions.remember(numbers);
     }
 
-    /// The numbers of those definitions that any row ever referred to.
+    /// The numbers of definitions. Definitions to which no row ever referred are left out.
     pub(crate) async fn known_definitions(
         &self,
         conn: &mut PgConnection,
@@ -93,20 +93,20 @@ impl PostgresStore {
         let (mut numbers, missing) = definitions.known(wanted);
         if !missing.is_empty() {
             self.look_up(conn, operation, missing, &mut numbers).await?;
-            // What another transaction committed stays.
+            // Numbers that another transaction committed stay valid.
             self.remember_definitions(&numbers);
         }
         Ok(numbers)
     }
 
-    /// The numbers of definitions, which are given one if they have none. `is_committed` says that the connection is
-    /// outside a transaction, so that they can be relied on from now on.
+    /// The numbers of definitions. Definitions without a number are given one. `is_committed` says that the connection
+    /// is outside a transaction, so that the numbers are valid from now on.
     pub(crate) async fn number_definitions(
         &self,
         conn: &mut PgConnection,
         operation: &'static str,
         wanted: impl Iterator<Item = DefinitionId>,
-        waits: LockWait,
+        lock_wait: LockWait,
         is_committed: bool,
     ) -> Result<Numbers, StoreError> {
         let definitions = &self.shared().definitions;
@@ -115,7 +115,7 @@ impl PostgresStore {
             return Ok(numbers);
         }
         let (names, versions) = columns(&missing);
-        let limit = match waits {
+        let limit = match lock_wait {
             LockWait::Short => format!("{} CROSS JOIN ", self.short_wait()),
             LockWait::AsInTransaction => String::new(),
         };
@@ -127,7 +127,7 @@ impl PostgresStore {
         ));
         let inserted = sqlx::query(insert).bind(names).bind(versions).persistent(false).execute(&mut *conn).await;
         inserted.map_err(|error| store_error(operation, error))?;
-        // A second statement: it sees what another transaction inserted meanwhile.
+        // A second statement sees the rows that another transaction inserted meanwhile.
         self.look_up(conn, operation, missing, &mut numbers).await?;
         if is_committed {
             self.remember_definitions(&numbers);
@@ -184,8 +184,8 @@ impl PostgresStore {
         let rows = sqlx::query(select).bind(names).bind(versions).persistent(false).fetch_all(&mut *conn).await;
         for row in rows.map_err(|error| store_error(operation, error))? {
             let read = |row: &PgRow| Ok::<_, sqlx::Error>((row.try_get::<i64, _>(0)?, row.try_get(1)?));
-            let (place, number) = read(&row).map_err(|error| store_error(operation, error))?;
-            if let Some(definition) = usize::try_from(place - 1).ok().and_then(|place| missing.get(place)) {
+            let (index, number) = read(&row).map_err(|error| store_error(operation, error))?;
+            if let Some(definition) = usize::try_from(index - 1).ok().and_then(|index| missing.get(index)) {
                 numbers.insert(definition.clone(), number);
             }
         }

@@ -1,4 +1,4 @@
-//! What PostgreSQL and sqlx say, in the words of the contract.
+//! Maps errors of PostgreSQL and sqlx to those of the contract.
 
 use std::borrow::Cow;
 
@@ -6,13 +6,13 @@ use saga_core::store::{RetryClass, StoreError, StoreErrorKind};
 use sqlx::Error;
 use sqlx::postgres::{PgConnectOptions, PgDatabaseError, PgSeverity};
 
-/// The state of a transaction that refuses every statement because one failed.
+/// The transaction refuses every statement because one failed.
 pub(crate) const FAILED_TRANSACTION: &str = "25P02";
 /// There is no transaction.
 pub(crate) const NO_TRANSACTION: &str = "25P01";
 /// There is no such savepoint.
 pub(crate) const NO_SAVEPOINT: &str = "3B001";
-/// A step sent `COMMIT`: this store's own trigger refused it.
+/// A step sent `COMMIT`, and the store's own trigger refused it.
 pub(crate) const REFUSED_COMMIT: &str = "SG001";
 
 /// The error of a statement whose transaction has not committed.
@@ -21,7 +21,7 @@ pub(crate) fn store_error(operation: &'static str, error: Error) -> StoreError {
     StoreError::new(kind, operation, sentence(&error)).with_class(class).with_source(error)
 }
 
-/// The error of a commit, or of a statement that commits by itself: whether it took place may not be known.
+/// The error of a commit, or of an autocommitted statement: it may be unknown whether it took place.
 pub(crate) fn commit_error(operation: &'static str, error: Error) -> StoreError {
     if was_refused(&error) {
         return store_error(operation, error);
@@ -30,7 +30,7 @@ pub(crate) fn commit_error(operation: &'static str, error: Error) -> StoreError 
     StoreError::new(StoreErrorKind::UnknownCommit, operation, detail).with_source(error)
 }
 
-/// The error of a `BEGIN`. No step has run, so that none is to blame; behind a switchover the server may be a standby.
+/// The error of a `BEGIN`. No step has run, so none is to blame; after a switchover the server may be a standby.
 pub(crate) fn begin_error(operation: &'static str, error: Error) -> StoreError {
     if sql_state(&error).is_some_and(|state| matches!(&*state, "0A000" | "25006")) {
         let detail =
@@ -47,8 +47,8 @@ pub(crate) fn begin_error(operation: &'static str, error: Error) -> StoreError {
     StoreError::new(kind, operation, sentence(&error)).with_class(class).with_source(error)
 }
 
-/// The error of a commit of what handlers wrote. What the server refuses there because of a right or a relation that is
-/// missing, a deferred trigger of theirs ran into: the runtime's own triggers raise nothing of that kind.
+/// The error of a commit of handlers' writes. If the server reports a missing right or relation here, a deferred
+/// trigger of the application failed: the runtime's own triggers raise no such error.
 pub(crate) fn handlers_commit_error(operation: &'static str, error: Error) -> StoreError {
     let is_of_trigger = sql_state(&error).is_some_and(|state| is_unwritable(&state) || state.starts_with("XX"));
     if is_of_trigger && was_refused(&error) {
@@ -57,42 +57,39 @@ pub(crate) fn handlers_commit_error(operation: &'static str, error: Error) -> St
     commit_error(operation, error)
 }
 
-/// The state of a statement of the store that failed where an earlier one of the same transaction worked: a step changed
-/// its role, or made the transaction read-only.
+/// The state of a statement of the store that failed where an earlier one of the same transaction worked: a step
+/// changed its role, or made the transaction read-only.
 pub(crate) fn is_unwritable(state: &str) -> bool {
     matches!(state, "25006" | "42501" | "42P01" | "42883" | "3F000")
 }
 
-/// What went wrong when the store was opened: one sentence that names the server, and never a password.
+/// An error when the store is opened: one sentence that names the server, and never a password.
 pub(crate) fn open_error(options: &PgConnectOptions, error: Error) -> StoreError {
-    let place = place(options);
+    let server = server_name(options);
     let database = options.get_database().unwrap_or_else(|| options.get_username());
     let user = options.get_username();
     let (kind, class, detail) = match sql_state(&error).as_deref() {
         Some("28P01" | "28000") => (
             StoreErrorKind::Unavailable,
             RetryClass::Permanent,
-            format!(
-                "{place} did not let user {user:?} in ({}); check the user name and the password",
-                sentence(&error)
-            ),
+            format!("{server} refused user {user:?} ({}); check the user name and the password", sentence(&error)),
         ),
         Some("3D000") => (
             StoreErrorKind::NotAStore,
             RetryClass::Permanent,
-            format!("{place} has no database {database:?}; create it, or name another one"),
+            format!("{server} has no database {database:?}; create it, or name another one"),
         ),
         Some("42501") => (
             StoreErrorKind::NotWritable,
             RetryClass::Permanent,
             format!(
-                "user {user:?} lacks a right on database {database:?} of {place} ({}); grant it, or let an owner open the store once",
+                "user {user:?} lacks a right on database {database:?} of {server} ({}); grant it, or let an owner open the store once",
                 sentence(&error)
             ),
         ),
         _ => {
             let (kind, class) = classify(&error);
-            (kind, class, format!("database {database:?} of {place} cannot be opened: {}", sentence(&error)))
+            (kind, class, format!("database {database:?} of {server} cannot be opened: {}", sentence(&error)))
         }
     };
     StoreError::new(kind, "open", detail).with_class(class).with_source(error)
@@ -106,7 +103,7 @@ pub(crate) fn conflict(operation: &'static str, detail: impl Into<String>) -> St
     StoreError::new(StoreErrorKind::Conflict, operation, detail)
 }
 
-/// A task of the store's own ended without an answer.
+/// A task of the store ended without an answer.
 pub(crate) fn task_ended(operation: &'static str) -> StoreError {
     let detail = "the task of the call ended before it answered: it panicked, or the runtime stopped";
     StoreError::new(StoreErrorKind::UnknownCommit, operation, detail)
@@ -116,18 +113,18 @@ pub(crate) fn sql_state(error: &Error) -> Option<Cow<'_, str>> {
     error.as_database_error().and_then(sqlx::error::DatabaseError::code)
 }
 
-/// Whether the server answered with an error, so that the connection goes on.
+/// Whether the server answered with an error, so that the connection is still usable.
 pub(crate) fn is_answer_of_server(error: &StoreError) -> bool {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Error>());
     matches!(source, Some(Error::Database(_)))
 }
 
-/// Whether the server gave up in favour of another transaction.
+/// Whether the server aborted the statement in favour of another transaction.
 pub(crate) fn is_conflict(error: &Error) -> bool {
     sql_state(error).is_some_and(|state| matches!(&*state, "40001" | "40P01" | "55P03"))
 }
 
-fn place(options: &PgConnectOptions) -> String {
+fn server_name(options: &PgConnectOptions) -> String {
     match options.get_socket() {
         Some(socket) => format!("the server at {}", socket.display()),
         None => format!("the server at {}:{}", options.get_host(), options.get_port()),
@@ -148,8 +145,8 @@ pub(crate) fn sentence(error: &Error) -> String {
 /// Whether the server certainly answered that it did not commit.
 fn was_refused(error: &Error) -> bool {
     match error {
-        // A server that ends a connection may have committed before it did. An internal error that leaves the session alive
-        // ended the transaction: the server cannot raise one behind a commit without going down.
+        // A server that ends a connection may have committed before it did. An internal error that leaves the session
+        // alive ended the transaction: the server cannot raise one after a commit without restarting.
         Error::Database(answer) => sql_state(error).is_some_and(|state| {
             let leaves_session = || {
                 let answer = answer.try_downcast_ref::<PgDatabaseError>();
@@ -172,7 +169,7 @@ fn classify(error: &Error) -> (StoreErrorKind, RetryClass) {
         | Error::WorkerCrashed
         | Error::Protocol(_)
         | Error::BeginFailed
-        // A connection of the application's came out of its pool inside a transaction.
+        // The application's pool handed out a connection inside a transaction.
         | Error::InvalidSavePointStatement => (StoreErrorKind::Unavailable, RetryClass::Transient),
         Error::PoolClosed | Error::Tls(_) | Error::Configuration(_) => {
             (StoreErrorKind::Unavailable, RetryClass::Permanent)
@@ -190,12 +187,12 @@ fn classify(error: &Error) -> (StoreErrorKind, RetryClass) {
 fn classify_state(state: &str) -> (StoreErrorKind, RetryClass) {
     match state {
         "40001" | "40P01" | "55P03" => (StoreErrorKind::Conflict, RetryClass::Transient),
-        // A disk that is full may be given room while the program runs.
+        // An operator may make room on a full disk while the program runs.
         "53100" => (StoreErrorKind::Full, RetryClass::Transient),
         "25006" | "42501" => (StoreErrorKind::NotWritable, RetryClass::Permanent),
         "3D000" | "3F000" | "42P01" | "42883" | "42703" => (StoreErrorKind::NotAStore, RetryClass::Permanent),
         "28P01" | "28000" => (StoreErrorKind::Unavailable, RetryClass::Permanent),
-        // Of the store's own statements: an id that is used, for example.
+        // An error of the store's own statements: an id that is used, for example.
         "23505" => (StoreErrorKind::Misuse, RetryClass::Permanent),
         _ if ["08", "53", "57", "25P03"].iter().any(|class| state.starts_with(class)) => {
             (StoreErrorKind::Unavailable, RetryClass::Transient)

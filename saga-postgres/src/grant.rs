@@ -1,4 +1,4 @@
-//! Granting: the rows of a batch are held, and the sagas that begin with it are started, by one statement.
+//! Grants claims: one statement locks the rows of a batch and starts the sagas that begin with it.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,30 +13,30 @@ use crate::lock_wait::{LockWait, millis};
 use crate::rows::signed;
 use crate::store::PostgresStore;
 
-/// How many arguments `grant_claims` takes.
+/// The number of arguments of `grant_claims`.
 const ARGUMENTS: usize = 14;
 
-/// What a step transaction holds.
+/// The grants of a step transaction.
 #[derive(Debug)]
 pub(crate) struct Granted {
-    /// The transaction that it is held in.
+    /// The id of its transaction.
     pub(crate) xact: String,
     /// Which of the claims were granted.
     pub(crate) claims: Vec<bool>,
-    /// The sagas that it started, without their progress.
+    /// The sagas that it started, still without their progress.
     pub(crate) started: Vec<SagaId>,
 }
 
-/// Holds the rows of the claims, and starts the sagas of those that have none. The handler of a lone claim waits for locks
-/// as long as it may take, while its saga's key is waited for shortly: what was begun with for the transaction holds for
-/// the function, and is changed behind it.
+/// Locks the rows of the claims, and starts the sagas of claims without a row. The handler of a lone claim may wait for
+/// locks up to its time limit, but the key of its saga is waited for only shortly: the lock timeout of the begin holds
+/// for the function, and is changed after it.
 pub(crate) async fn grant(
     store: &PostgresStore,
     conn: &mut PgConnection,
     claims: &[Claim],
     limit: Duration,
 ) -> Result<Granted, StoreError> {
-    // In the order of what is locked, so that two batches never wait for each other in a circle.
+    // In lock order, so that two batches never wait for each other in a circle.
     let mut rows: Vec<usize> = (0..claims.len()).filter(|index| claims[*index].start.is_none()).collect();
     rows.sort_unstable_by_key(|index| claims[*index].work.id);
     let mut starts: Vec<&NewSaga> = claims.iter().filter_map(|claim| claim.start.as_deref()).collect();
@@ -46,8 +46,8 @@ pub(crate) async fn grant(
     let numbers = starts.iter().map(|saga| numbers.of(OPERATION, &saga.definition)).collect::<Result<Vec<_>, _>>()?;
 
     let is_lone_start = claims.len() == 1 && !starts.is_empty();
-    let behind = if is_lone_start { ", set_config('lock_timeout', $15, true)" } else { "" };
-    let sql = format!("SELECT g.*{behind} FROM {{schema}}.grant_claims({}) g", placeholders(ARGUMENTS));
+    let after_grant = if is_lone_start { ", set_config('lock_timeout', $15, true)" } else { "" };
+    let sql = format!("SELECT g.*{after_grant} FROM {{schema}}.grant_claims({}) g", placeholders(ARGUMENTS));
     let query = sqlx::query(store.sql(&sql))
         .bind(column(&rows, |index| claims[*index].work.id.0))
         .bind(column(&rows, |index| signed(claims[*index].work.epoch)))
@@ -70,25 +70,25 @@ pub(crate) async fn grant(
         .await
         .map_err(|error| store_error(OPERATION, error))?;
     let read = || Ok::<_, sqlx::Error>((row.try_get(0)?, row.try_get::<Vec<i32>, _>(1)?, row.try_get(2)?));
-    let (xact, places, fresh): (_, _, Vec<i64>) = read().map_err(|error| store_error(OPERATION, error))?;
+    let (xact, positions, started): (_, _, Vec<i64>) = read().map_err(|error| store_error(OPERATION, error))?;
 
-    let fresh: Vec<SagaId> = fresh.into_iter().map(SagaId).collect();
-    let is_fresh = |claim: &Claim| claim.start.as_ref().is_some_and(|saga| fresh.contains(&saga.id));
+    let started: Vec<SagaId> = started.into_iter().map(SagaId).collect();
+    let is_fresh = |claim: &Claim| claim.start.as_ref().is_some_and(|saga| started.contains(&saga.id));
     let mut granted: Vec<bool> = claims.iter().map(is_fresh).collect();
-    for place in places {
-        if let Some(index) = usize::try_from(place - 1).ok().and_then(|place| rows.get(place)) {
+    for position in positions {
+        if let Some(index) = usize::try_from(position - 1).ok().and_then(|position| rows.get(position)) {
             granted[*index] = true;
         }
     }
-    Ok(Granted { xact, claims: granted, started: fresh })
+    Ok(Granted { xact, claims: granted, started })
 }
 
-/// Lets the sagas that were started and did not move stand at their first step.
-pub(crate) fn keep_unmoved_sagas(claims: &[Claim], fresh: &[SagaId], changes: &mut Vec<Changes>) {
+/// Writes the progress of sagas that were started and did not move.
+pub(crate) fn keep_unmoved_sagas(claims: &[Claim], started: &[SagaId], changes: &mut Vec<Changes>) {
     let mut unmoved: HashMap<SagaId, &NewSaga> = claims
         .iter()
         .filter_map(|claim| claim.start.as_deref())
-        .filter(|saga| fresh.contains(&saga.id))
+        .filter(|saga| started.contains(&saga.id))
         .map(|saga| (saga.id, saga))
         .collect();
     for advance in changes.iter().filter_map(|change| change.saga.as_ref()) {

@@ -25,32 +25,32 @@ const DECISIONS_MAX: usize = 4;
 /// By how much the server waits longer than a handler may take, before it takes its process for stopped.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What is written outside of the transaction is refused: a handler that sent `ROLLBACK` would write there. The session is
-/// told in a transaction of its own, since it would forget it with that rollback; the record statement takes it back.
-const GUARDED_BEGIN: &str = "BEGIN; SET default_transaction_read_only = on; COMMIT; \
+/// Writes outside of the transaction are refused: a handler that sent `ROLLBACK` would write there. The session is set
+/// read-only in a transaction of its own, since that rollback would undo the setting; the record statement resets it.
+const READ_ONLY_OUTSIDE_BEGIN: &str = "BEGIN; SET default_transaction_read_only = on; COMMIT; \
      BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL saga.guarded = 'on'";
 
 /// Which handlers get a savepoint in front of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Savepoints {
-    /// Each.
+    /// All.
     All,
-    /// Those of which the body says that they need one.
+    /// Those for which the body asks for one.
     Needed,
 }
 
-/// Where the last savepoint stands.
+/// The state of the last savepoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Savepoint {
     /// There is none.
     Unset,
-    /// It is set, and nothing was written behind it.
+    /// It is set, and nothing was written after it.
     Set,
-    /// Handlers' writes lie behind it.
+    /// Handlers have written after it.
     Used,
 }
 
-/// Opens the transaction, in one message. For a lone command the savepoint travels with it.
+/// Opens the transaction by one message. For a lone command it includes the savepoint.
 pub(crate) fn begin_statement(store: &PostgresStore, claims: &[Claim], body: &Body) -> String {
     let limit = longest(claims, body);
     let options = &store.shared().options;
@@ -58,16 +58,17 @@ pub(crate) fn begin_statement(store: &PostgresStore, claims: &[Claim], body: &Bo
         1 => format!("; SAVEPOINT {}", store.shared().savepoint),
         _ => String::new(),
     };
-    // A key that somebody is about to take is not waited for here, where a worker would: see `grant`.
+    // A key that another transaction is about to take is not waited for here, since a worker would be blocked: see
+    // `grant`.
     let is_start =
         claims.iter().any(|claim| claim.start.is_some()) && !store.is_mutant(Mutant::WaitsForLocksWithoutLimit);
     let lock_timeout = if claims.len() == 1 && !is_start { limit } else { options.batch_lock_timeout };
     let check = if store.shared().checks_clients { "; SET LOCAL client_connection_check_interval = 1000" } else { "" };
-    let begin = if store.blocks_writes_outside() { GUARDED_BEGIN } else { options.begin() };
+    let begin = if store.blocks_writes_outside() { READ_ONLY_OUTSIDE_BEGIN } else { options.begin() };
     format!("{begin}; SET LOCAL lock_timeout = {}; {}{check}{savepoint}", millis(lock_timeout), limits(limit))
 }
 
-/// Claims, runs and records; answers which commands were granted, and whether no handler of them needed a savepoint.
+/// Grants, runs and records; answers which commands were granted, and whether no handler of them needed a savepoint.
 pub(crate) async fn run(
     store: &PostgresStore,
     conn: &mut PgConnection,
@@ -87,9 +88,9 @@ pub(crate) async fn run(
             last = *index;
         }
     }
-    let is_spared = handlers.had_no_savepoint;
+    let had_no_savepoint = handlers.had_no_savepoint;
     record(store, conn, claims, body, &granted, last).await?;
-    Ok((indexes, is_spared))
+    Ok((indexes, had_no_savepoint))
 }
 
 struct Handlers<'a> {
@@ -97,13 +98,13 @@ struct Handlers<'a> {
     claims: &'a [Claim],
     savepoints: Savepoints,
     savepoint: Savepoint,
-    /// Whether a rollback to the savepoint takes the claim back as well.
+    /// Whether a rollback to the savepoint also releases the granted rows.
     is_before_claim: bool,
-    /// How long a statement may take, as the server was told.
+    /// The statement timeout that is set on the server.
     limit: Duration,
     /// The same after a rollback to the savepoint.
     limit_before: Duration,
-    /// Whose writes lie behind the savepoint.
+    /// The handler whose writes are after the savepoint.
     before: Option<usize>,
     /// Whether no handler needed a savepoint.
     had_no_savepoint: bool,
@@ -135,7 +136,7 @@ impl<'a> Handlers<'a> {
         Ok(())
     }
 
-    /// Runs the next handler of a claim, behind the savepoint that it needs.
+    /// Runs the next handler of a claim, behind a savepoint if it needs one.
     async fn handle(
         &mut self,
         conn: &mut PgConnection,
@@ -172,7 +173,9 @@ impl<'a> Handlers<'a> {
                 }
                 (self.savepoint, self.limit) = (Savepoint::Set, self.limit_before);
             }
-            HandlerVerdict::Conflict => return Err(conflict(OPERATION, "a handler met another transaction").into()),
+            HandlerVerdict::Conflict => {
+                return Err(conflict(OPERATION, "a handler obstacle another transaction").into());
+            }
             HandlerVerdict::Abandon => {
                 let error = StoreError::new(StoreErrorKind::Other, OPERATION, "a handler was dropped before its end");
                 return Err(Aborted::blame(index, error.with_class(RetryClass::Transient)).breaking_connection());
@@ -187,7 +190,7 @@ impl<'a> Handlers<'a> {
         }
     }
 
-    /// Sets the savepoint for a handler that may take so long, if that is still to be done.
+    /// Sets the savepoint and the statement timeout for a handler with this time limit, if needed.
     async fn set_savepoint(
         &mut self,
         conn: &mut PgConnection,
@@ -208,7 +211,7 @@ impl<'a> Handlers<'a> {
         };
         let set = conn.execute(sqlx::raw_sql(AssertSqlSafe(statement))).await;
         set.map_err(|error| match self.before {
-            // What is wrong here, the handler before left behind.
+            // The handler before caused this error.
             Some(before) => savepoint_error(error, before),
             None => store_error(OPERATION, error).into(),
         })?;
@@ -218,11 +221,14 @@ impl<'a> Handlers<'a> {
         Ok(())
     }
 
-    /// Claims once more what was given up with the savepoint. Somebody else may have it by now.
+    /// Grants again the claims that were released with the savepoint. Another transaction may have taken the row
+    /// meanwhile.
     async fn regrant(&self, conn: &mut PgConnection) -> Result<(), Aborted> {
         let granted = grant(self.store, conn, self.claims, self.limit_before).await?;
         if granted.claims.contains(&false) {
-            return Err(conflict(OPERATION, "somebody took the row of a handler that was rolled back").into());
+            return Err(
+                conflict(OPERATION, "another transaction took the row of a handler that was rolled back").into()
+            );
         }
         Ok(())
     }
@@ -238,7 +244,7 @@ async fn record(
     last: usize,
 ) -> Result<(), Aborted> {
     let mut changes = body.changes();
-    let left_behind = |error| record_error(error, last, claims.len());
+    let failed = |error| record_error(error, last, claims.len());
     for _ in 0..DECISIONS_MAX {
         keep_unmoved_sagas(claims, &granted.started, &mut changes);
         if !store.is_mutant(Mutant::AcceptsTwoChangesOfOneSaga) {
@@ -249,16 +255,16 @@ async fn record(
             let part = &changes[part];
             let numbers =
                 store.number_definitions(conn, OPERATION, definitions(part), LockWait::AsInTransaction, false).await;
-            let numbers = numbers.map_err(left_behind)?;
+            let numbers = numbers.map_err(failed)?;
             let written = store.write_changes(conn, OPERATION, Some(granted), part, &numbers, store_error).await;
-            let met = match written.map_err(left_behind)? {
-                WriteOutcome::Obstacles(met) => met,
+            let obstacles = match written.map_err(failed)? {
+                WriteOutcome::Obstacles(obstacles) => obstacles,
                 WriteOutcome::OutsideTransaction => return Err(Aborted::ended(last)),
             };
-            if let Some(other) = met.iter().find(|met| met.moved().is_none() || number > 0) {
+            if let Some(other) = obstacles.iter().find(|obstacle| obstacle.moved().is_none() || number > 0) {
                 return Err(conflict(OPERATION, describe(other)).into());
             }
-            moved.extend(met.iter().filter_map(Obstacle::moved));
+            moved.extend(obstacles.iter().filter_map(Obstacle::moved));
             if !moved.is_empty() {
                 break;
             }
@@ -267,8 +273,8 @@ async fn record(
             return Ok(());
         }
         store.shared().statistics.decided_again.add(1);
-        // They are held now, and move no further.
-        let rows = store.sagas_with_records(conn, OPERATION, &moved).await.map_err(left_behind)?;
+        // The sagas are locked now, and move no further.
+        let rows = store.sagas_with_records(conn, OPERATION, &moved).await.map_err(failed)?;
         let rows = rows.into_iter().map(|(saga, records)| MovedSaga { saga, records }).collect();
         changes = body
             .decide_again(rows)
@@ -277,9 +283,9 @@ async fn record(
     Err(conflict(OPERATION, "a saga was decided on a version that it never had").into())
 }
 
-/// Runs the next handler of a claim, and survives its panic.
+/// Runs the next handler of a claim, and catches its panic.
 async fn run_caught(body: &mut Body, index: usize, conn: &mut PgConnection) -> Result<HandlerVerdict, Aborted> {
-    // Whatever the body does, it does when it is polled.
+    // The body works only while it is polled.
     let mut running = Box::pin(async move { body.run(index, conn).await });
     let ran = poll_fn(move |context| match catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(context))) {
         Ok(Poll::Pending) => Poll::Pending,
@@ -294,13 +300,13 @@ fn longest(claims: &[Claim], body: &Body) -> Duration {
     (0..claims.len()).map(|index| body.time_limit(index)).max().unwrap_or_default()
 }
 
-/// Tells the server how long a statement, or a pause between two of them, may last.
+/// Sets the timeouts of a statement, and of a pause between two statements.
 fn limits(limit: Duration) -> String {
     let millis = millis(limit.saturating_add(GRACE));
     format!("SET LOCAL statement_timeout = {millis}; SET LOCAL idle_in_transaction_session_timeout = {millis}")
 }
 
-/// A savepoint could not be set or gone back to: what the handler did to the transaction comes out.
+/// A savepoint could not be set or rolled back to: the error shows what the handler did to the transaction.
 fn savepoint_error(error: sqlx::Error, index: usize) -> Aborted {
     match sql_state(&error).as_deref() {
         Some(NO_TRANSACTION | NO_SAVEPOINT | REFUSED_COMMIT) => Aborted::ended(index),
@@ -309,20 +315,20 @@ fn savepoint_error(error: sqlx::Error, index: usize) -> Aborted {
     }
 }
 
-/// A statement of the store failed behind the last handler. The transaction could be written when its rows were claimed,
-/// so that no server that became read-only is the reason.
+/// A statement of the store failed after the last handler. The transaction was writable when its rows were granted, so
+/// a server that became read-only is not the reason.
 fn record_error(error: StoreError, last: usize, claims: usize) -> Aborted {
     let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<sqlx::Error>());
     match source.and_then(sql_state).as_deref() {
         Some(FAILED_TRANSACTION) => Aborted::failed(last),
-        // In company nobody knows who did it: they run again in halves.
+        // In a batch the handler to blame is unknown: the claims run again in halves.
         Some(state) if is_unwritable(state) => Aborted::unwritable(&error, (claims == 1).then_some(last)),
         _ => error.into(),
     }
 }
 
-fn describe(met: &Obstacle) -> String {
-    match &met.kind {
+fn describe(obstacle: &Obstacle) -> String {
+    match &obstacle.kind {
         ObstacleKind::Work(id) => format!("work row {} is gone", id.0),
         ObstacleKind::Late(id, _) => format!("a late success was noted on work row {}", id.0),
         ObstacleKind::Record(step) => format!("there is a record of {step} already"),

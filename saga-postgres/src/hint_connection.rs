@@ -1,7 +1,7 @@
-//! Telling other processes what there is to do, by `NOTIFY`, on a connection of its own.
+//! Notifies other processes of new work, by `NOTIFY`, on a connection of its own.
 //!
-//! Nothing rests on it. A process that is not told polls, and what is told while a connection is being made again is made
-//! up for by looking once when it stands.
+//! Nothing depends on it. A process that gets no notification polls, and after a reconnect it looks once for
+//! everything.
 
 use std::convert::Infallible;
 use std::io;
@@ -18,23 +18,23 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::options::PostgresOptions;
 
-/// What is to be told within this time of the last notification goes out with the next one.
+/// Hints within this time after the last notification are sent together with the next one.
 const NOTIFY_INTERVAL: Duration = Duration::from_millis(10);
-/// How often a connection on which nothing comes is tried.
+/// How often a silent connection is tested.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
-/// How long to wait after the connection was lost.
+/// The first delay before a reconnect.
 const RECONNECT_DELAY: Duration = Duration::from_millis(100);
-/// The longest such wait.
+/// The longest such delay.
 const RECONNECT_DELAY_MAX: Duration = Duration::from_secs(10);
 
-/// The connection on which this process tells and hears, made when it is first needed.
+/// The connection for hints, made when it is first needed.
 pub(crate) struct HintConnection {
     shared: Arc<HintTask>,
     task: Mutex<TaskState>,
 }
 
 enum TaskState {
-    /// There is none, and none is made.
+    /// Hints are switched off, or the store is closed.
     Off,
     NotYet,
     Running {
@@ -43,13 +43,13 @@ enum TaskState {
     },
 }
 
-/// What the task works on.
+/// The state of the task.
 struct HintTask {
     connect: PgConnectOptions,
     channel: String,
     timeout: Duration,
     board: HintBoard,
-    /// What is to be told: a bit for each hint.
+    /// The hints to send: a bit for each.
     pending: AtomicU8,
     has_pending: Notify,
 }
@@ -73,11 +73,11 @@ impl HintConnection {
         self.runs().then(|| self.shared.board.listen())
     }
 
-    /// Whether there is a task; begins one, unless hints are switched off.
+    /// Whether there is a task; starts one, unless hints are switched off.
     fn runs(&self) -> bool {
         let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*task, TaskState::NotYet) {
-            // Outside a runtime there is nobody to tell it later, either.
+            // Without a runtime there is no task to send the hint.
             let Ok(runtime) = tokio::runtime::Handle::try_current() else { return false };
             let (close, closed) = watch::channel(false);
             *task = TaskState::Running { close, task: runtime.spawn(serve(Arc::clone(&self.shared), closed)) };
@@ -90,17 +90,17 @@ impl HintConnection {
         let ended = std::mem::replace(&mut *self.task.lock().unwrap_or_else(PoisonError::into_inner), TaskState::Off);
         if let TaskState::Running { close, task } = ended {
             close.send_replace(true);
-            // One that panicked has ended as well.
+            // A task that panicked has ended as well.
             drop(task.await);
         }
     }
 }
 
-/// Keeps a connection until it is told to end, or the store is gone.
+/// Keeps a connection until the store is closed or dropped.
 async fn serve(line: Arc<HintTask>, mut closed: watch::Receiver<bool>) {
     let mut failures = 0;
     loop {
-        // The listener wants a pool to take its connection from; it is never given back.
+        // A listener takes its connection from a pool, and never gives it back.
         let pool = PgPoolOptions::new()
             .max_connections(1)
             .max_lifetime(None)
@@ -114,7 +114,7 @@ async fn serve(line: Arc<HintTask>, mut closed: watch::Receiver<bool>) {
         };
         pool.close().await;
         let Some(error) = error else { return };
-        tracing::debug!(%error, "hints between processes are interrupted; they poll meanwhile");
+        tracing::debug!(%error, "hint connection lost; processes poll until it is restored");
         let pause = RECONNECT_DELAY.saturating_mul(1 << failures.min(10)).min(RECONNECT_DELAY_MAX);
         failures += 1;
         tokio::select! {
@@ -137,66 +137,66 @@ impl HintTask {
         }
     }
 
-    /// Tells and hears until the connection is lost.
+    /// Sends and receives hints until the connection is lost.
     async fn exchange(&self, pool: &PgPool, failures: &mut u32) -> Result<Infallible, sqlx::Error> {
         let mut listener = PgListener::connect_with(pool).await?;
         listener.ignore_pool_close_event(true);
         listener.eager_reconnect(false);
-        // Nobody waits for a hint to reach the disk.
+        // A hint does not need to be durable.
         listener.execute("SET synchronous_commit = off").await?;
         let own: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").persistent(false).fetch_one(&mut listener).await?;
         listener.listen(&self.channel).await?;
         *failures = 0;
-        // What was told before is unknown here: everybody looks once.
+        // Earlier notifications are unknown here: all listeners look once.
         for hint in Hint::ALL {
             self.board.notify(hint);
         }
-        let (mut gap, mut trial) = (interval(NOTIFY_INTERVAL), interval(PING_INTERVAL));
-        trial.reset();
-        gap.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        trial.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut notify_timer, mut ping_timer) = (interval(NOTIFY_INTERVAL), interval(PING_INTERVAL));
+        ping_timer.reset();
+        notify_timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        ping_timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 received = listener.try_recv() => match received? {
-                    // What this process told, it knows.
-                    Some(told) if told.process_id() == own.cast_unsigned() => {}
-                    Some(told) => self.receive(told.payload()),
-                    None => return Err(lost()),
+                    // This process sent it.
+                    Some(notification) if notification.process_id() == own.cast_unsigned() => {}
+                    Some(notification) => self.receive(notification.payload()),
+                    None => return Err(connection_lost()),
                 },
-                untold = self.next_pending(&mut gap) => {
-                    let told = self.notify(&mut listener, untold).await;
-                    told.inspect_err(|_| { self.pending.fetch_or(untold, Ordering::AcqRel); })?;
+                hints = self.next_pending(&mut notify_timer) => {
+                    let sent = self.notify(&mut listener, hints).await;
+                    sent.inspect_err(|_| { self.pending.fetch_or(hints, Ordering::AcqRel); })?;
                 }
-                _ = trial.tick() => {
-                    let tried = tokio::time::timeout(self.timeout, listener.execute("SELECT 1")).await;
-                    tried.map_err(|_| lost())??;
+                _ = ping_timer.tick() => {
+                    let ping = tokio::time::timeout(self.timeout, listener.execute("SELECT 1")).await;
+                    ping.map_err(|_| connection_lost())??;
                 }
             }
         }
     }
 
-    /// What is to be told, as soon as there is something and the last time is long enough ago.
-    async fn next_pending(&self, gap: &mut Interval) -> u8 {
+    /// The hints to send, as soon as there are some and the notification interval has passed.
+    async fn next_pending(&self, notify_timer: &mut Interval) -> u8 {
         while self.pending.load(Ordering::Acquire) == 0 {
             self.has_pending.notified().await;
         }
-        gap.tick().await;
+        notify_timer.tick().await;
         self.pending.swap(0, Ordering::AcqRel)
     }
 
-    async fn notify(&self, listener: &mut PgListener, untold: u8) -> Result<(), sqlx::Error> {
-        let words = Hint::ALL.into_iter().filter(|hint| untold & (1 << *hint as u8) != 0).map(Hint::as_str);
+    async fn notify(&self, listener: &mut PgListener, hints: u8) -> Result<(), sqlx::Error> {
+        let words = Hint::ALL.into_iter().filter(|hint| hints & (1 << *hint as u8) != 0).map(Hint::as_str);
         let words = words.collect::<Vec<_>>().join(" ");
         let notify = sqlx::query("SELECT pg_notify($1, $2)").bind(self.channel.as_str()).bind(words);
         notify.execute(listener).await.map(drop)
     }
 
-    /// Whatever else somebody sends on this channel is nobody's hint.
+    /// Other payloads on this channel are ignored.
     fn receive(&self, payload: &str) {
         payload.split(' ').filter_map(Hint::parse).for_each(|hint| self.board.notify(hint));
     }
 }
 
-fn lost() -> sqlx::Error {
+fn connection_lost() -> sqlx::Error {
     sqlx::Error::Io(io::Error::new(io::ErrorKind::ConnectionAborted, "the connection for hints was lost"))
 }

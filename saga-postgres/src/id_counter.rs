@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) struct IdCounter(Mutex<Range<i64>>);
 
 impl IdCounter {
-    /// The next `count` ids; nothing when too few are left.
+    /// The next `count` ids. `None` when too few are left.
     pub(crate) fn take(&self, count: u32) -> Option<Range<i64>> {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let end = left.start.checked_add(i64::from(count)).filter(|end| *end <= left.end)?;
@@ -17,7 +17,7 @@ impl IdCounter {
         Some(taken)
     }
 
-    /// Adds what was fetched. What cannot be joined to it is lost, which is allowed to ids.
+    /// Adds fetched ids. Ids that are not consecutive with the rest are lost, which is allowed.
     pub(crate) fn add(&self, fetched: Range<i64>) {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if left.end == fetched.start {

@@ -1,4 +1,4 @@
-//! Handing out ids: a counter in memory over blocks of a sequence, so that no id comes twice, whoever asks.
+//! Ids: a counter in memory over blocks of a sequence, so that no id is given twice.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use crate::error::store_error;
 use crate::store::PostgresStore;
 use crate::timeline::TIMELINE;
 
-/// How many ids one step of the sequence stands for, as the migration created it.
+/// How many ids one step of the sequence stands for, as in the migration.
 const BLOCK: i64 = 1 << 20;
-/// How many ids there are for each timeline. A failover to a standby that lagged behind takes the sequence back, while
-/// processes still hold blocks from before: those of the new timeline begin elsewhere.
+/// How many ids each timeline has. After a failover to a standby that lagged behind, the sequence repeats numbers while
+/// processes still have blocks from before: each timeline has its own range.
 const IDS_PER_TIMELINE: i64 = 1 << 46;
 
 #[async_trait]
@@ -31,7 +31,7 @@ impl Ids for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Ids that nobody else gets. A sequence gives them for good, also in a transaction that is rolled back.
+    /// Ids for this caller alone. A sequence does not give them again, also after a rollback.
     pub(crate) async fn ids_on(
         &self,
         conn: &mut PgConnection,
@@ -40,7 +40,7 @@ impl PostgresStore {
     ) -> Result<Range<i64>, StoreError> {
         let ids = &self.shared().ids;
         let sql = self.sql(&format!("SELECT nextval('{{schema}}.ids'), {TIMELINE}"));
-        // More than one block is asked for until enough of them follow each other.
+        // Blocks are fetched until enough of them are consecutive.
         let mut run = 0..0_i64;
         loop {
             if let Some(range) = ids.take(count) {
@@ -59,8 +59,8 @@ impl PostgresStore {
     }
 }
 
-/// Where the block begins that the sequence gave on this timeline. The first timeline, which most servers stay on, has the
-/// numbers of the sequence itself.
+/// The first id of a block on this timeline. The first timeline, which most servers stay on, has the numbers of the
+/// sequence itself.
 fn block_start(next: i64, timeline: i64) -> Option<i64> {
     let is_in_range = (1..=IDS_PER_TIMELINE - BLOCK).contains(&next);
     let before = timeline.checked_sub(1)?.checked_mul(IDS_PER_TIMELINE)?;

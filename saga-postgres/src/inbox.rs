@@ -1,4 +1,4 @@
-//! What arrived.
+//! Received messages.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use crate::error::store_error;
 use crate::rows;
 use crate::store::PostgresStore;
 
-/// What a row of `work` that keeps a message has in the place of a definition: no definition has this number.
+/// The definition number of a row of `work` that keeps a message. No definition has this number.
 const MESSAGES: i32 = 0;
 
 #[async_trait]
 impl Inbox for PostgresStore {
     async fn receive(&self, messages: Vec<NewReceived>) -> Result<ReceivedBatch, StoreError> {
-        // Two calls that insert the same ids in different orders would wait for each other. Of several with one id the
-        // first stays in front.
+        // Two calls that insert the same ids in different orders would wait for each other. Of several messages with
+        // one id the first is inserted.
         let mut order: Vec<&NewReceived> = messages.iter().collect();
         order.sort_by_key(|received| received.message.id);
         order.dedup_by_key(|received| received.message.id);
@@ -53,7 +53,7 @@ impl Inbox for PostgresStore {
     }
 
     async fn forget_received(&self, older_than: Duration, limit: usize) -> Result<u64, StoreError> {
-        // They are held first: an id that is received again at this moment, by a replay, is not forgotten.
+        // They are locked first: an id that a replay receives again at this moment is not deleted.
         let sql = "WITH old AS MATERIALIZED (SELECT r.id FROM {schema}.received r \
              WHERE r.received_at < clock_timestamp() - $1 * interval '1 microsecond' \
              AND NOT EXISTS (SELECT 1 FROM {schema}.work w WHERE w.id = r.work) \
@@ -65,14 +65,14 @@ impl Inbox for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Keeps a message that is handed in again, whether or not its id was received before.
+    /// Inserts a message again, whether or not its id was received before.
     pub(crate) async fn receive_again(
         &self,
         conn: &mut PgConnection,
         work: WorkId,
         message: &Message,
     ) -> Result<(), sqlx::Error> {
-        // The row of before is gone, or is another attempt at the same message, which the step key tells.
+        // The earlier row is gone, or is another attempt at the same message, which its step key shows.
         let known = "INSERT INTO {schema}.received (id, received_at, work) VALUES ($1, clock_timestamp(), $2) \
              ON CONFLICT (id) DO UPDATE SET received_at = excluded.received_at, work = excluded.work";
         let known = sqlx::query(self.sql(known)).bind(message.id.0).bind(work.0);
@@ -85,7 +85,7 @@ impl PostgresStore {
     }
 }
 
-/// The last row tells when the next message is due.
+/// The last row has the time until the next message is due.
 fn claimed(rows: &[PgRow]) -> Result<ClaimedMessages, sqlx::Error> {
     let mut claimed = ClaimedMessages::default();
     for row in rows {

@@ -1,43 +1,44 @@
 //! The PostgreSQL store of the saga runtime: many processes on one database, one statement to claim a batch of steps and
 //! one to record it.
 //!
-//! - **Many processes work on a database at once**, each with a pool of its own. Work is leased by the database's clock;
-//!   whatever a dead process held goes on elsewhere.
-//! - **A batch of steps costs five round trips** besides those of its steps: begin, claim, savepoint, record, commit. Tables
-//!   that fill and empty all the time keep their index plans, whatever their statistics say.
-//! - **A schema of its own**, `saga` if nothing else is said, with a table of its own for its migrations. Several stores
-//!   live in one database under several schemas.
+//! - **Many processes work on one database at once**, each with a pool of its own. Work is leased by the database's
+//!   clock; another process continues the work of a dead one.
+//! - **A batch of steps costs five round trips** besides those of its steps: begin, claim, savepoint, record, commit.
+//!   Tables that fill and empty all the time keep their index plans, whatever their statistics say.
+//! - **A schema of its own**, `saga` by default, with its own table of migrations. Several stores can live in one
+//!   database in several schemas.
 //! - **Your tables live beside it**: steps take a `&mut sqlx::PgConnection`.
-//! - **Polling alone is right.** Processes tell each other by `NOTIFY` what there is to do, on a connection of their own and
-//!   outside of all transactions. Nothing depends on it, and it can be
-//!   [switched off](PostgresOptions::without_hints).
+//! - **Polling alone is correct.** Processes notify each other of new work by `NOTIFY`, on a connection of their own
+//!   and outside of all transactions. Nothing depends on it, and it can be [switched
+//!   off](PostgresOptions::without_hints).
 //!
 //! # What a step may do with its connection
-//! A transactional step runs in a transaction that it may share with others, behind a savepoint of its own, at the
+//! A transactional step runs in a transaction that it may share with other steps, behind a savepoint of its own, at the
 //! isolation level `READ COMMITTED`.
-//! - It reads and writes as it likes. A nested transaction is a savepoint: `conn.begin()`.
-//! - It does not end the transaction. `COMMIT` is refused by the server, and what was tried is reported. For the same
-//!   reason `SET CONSTRAINTS ALL IMMEDIATE` is refused; name the constraints. `ROLLBACK` no server refuses: it is found out
-//!   before anything is recorded, and takes all of the batch with it. What the step tries to write behind it is refused, as
-//!   the session may only read outside of step transactions; that holds on the store's own connections, not on a pool of
-//!   the application's and not behind PgBouncer, where such writes stay although the step is reported.
-//! - It leaves the transaction as it found it. A role or `READ ONLY` that it sets, it sets back before it returns, since the
-//!   store records in the same transaction; a transaction that it nests, it ends. Otherwise its attempt has failed.
-//! - What it sets for the transaction (`SET LOCAL`) holds for the rest of the batch, and what it sets for the session for
-//!   ever: a step that sets anything is declared `group = false`. So is one that makes a temporary table, even
-//!   `ON COMMIT DROP`, since the next step of the batch finds it there; one that takes `pg_advisory_xact_lock` or
-//!   `LOCK TABLE`, since all of the batch holds it until the commit; and above all one with
-//!   `SET LOCAL synchronous_commit`, since that takes the durability of every commit of the batch, of starts that are
-//!   answered too. In a batch `now()` is one moment for all steps.
-//! - A step that fails beside others is tried once more alone before its last attempt counts, so that one that is right by
-//!   itself is slow, and not failed, where `group = false` was forgotten.
-//! - It may run several times and commits once, so it touches nothing but its connection.
-//! - In a batch it waits for a lock of somebody else only for [`batch_lock_timeout`](PostgresOptions::batch_lock_timeout);
-//!   then the batch runs again in halves.
+//! - It may read and write. A nested transaction is a savepoint: `conn.begin()`.
+//! - It must not end the transaction. The server refuses `COMMIT`, and the attempt is reported. For the same reason
+//!   `SET CONSTRAINTS ALL IMMEDIATE` is refused; name the constraints. A server cannot refuse `ROLLBACK`: it is
+//!   detected before anything is recorded, and rolls back the whole batch. Later writes of such a step are refused,
+//!   since the session is read-only outside of step transactions. That holds on the store's own connections, but not on
+//!   a pool of the application and not behind PgBouncer, where such writes are kept although the step is reported.
+//! - It must leave the transaction as it found it. A step that sets a role or `READ ONLY` must reset it before it
+//!   returns, because the store records in the same transaction; a nested transaction must be ended. Otherwise the
+//!   attempt fails.
+//! - A setting for the transaction (`SET LOCAL`) holds for the rest of the batch, and a setting for the session for
+//!   ever: declare a step that changes a setting as `group = false`. The same goes for a step that creates a temporary
+//!   table, even `ON COMMIT DROP`, because the next step of the batch finds the table; for a step that takes
+//!   `pg_advisory_xact_lock` or `LOCK TABLE`, because the whole batch holds the lock until the commit; and above all
+//!   for a step with `SET LOCAL synchronous_commit`, because that removes the durability of every commit of the batch,
+//!   also of starts that are already answered. In a batch `now()` is the same time for all steps.
+//! - A step that fails in a batch is tried again alone before its last attempt counts. So a correct step for which
+//!   `group = false` was forgotten is slow, but does not fail.
+//! - It may run several times and commits once, so it must have no effect outside its connection.
+//! - In a batch it waits for a lock of another transaction only for
+//!   [`batch_lock_timeout`](PostgresOptions::batch_lock_timeout); then the batch runs again in halves.
 //!
 //! # Change data capture
-//! With [`Relay::Cdc`] the runtime sends nothing itself: `docs/cdc.md` in the repository has the configuration of a
-//! connector, and says what is given up.
+//! With [`Relay::Cdc`] the runtime sends no messages itself: `docs/cdc.md` in the repository has the configuration of a
+//! connector, and says which guarantees change.
 //!
 //! # PgBouncer
 //! In its transaction mode, set [`pgbouncer`](PostgresOptions::pgbouncer).

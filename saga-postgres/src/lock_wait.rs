@@ -8,15 +8,15 @@ use crate::store::PostgresStore;
 /// How long a statement waits for a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockWait {
-    /// As long as a batch of steps does: others wait for the same commit.
+    /// As long as a batch of steps: other calls wait for the same commit.
     Short,
-    /// As long as was said where its transaction began.
+    /// As long as its transaction was set to wait.
     AsInTransaction,
 }
 
 impl PostgresStore {
-    /// A row for the `FROM` of a statement, which limits how long its transaction waits for locks. It needs no message of
-    /// its own, and nothing has to be set back: the setting ends with the transaction, also where that is the statement.
+    /// A row for the `FROM` of a statement, which limits how long its transaction waits for locks. It needs no message
+    /// of its own and no reset: the setting ends with the transaction, even if that is only this statement.
     pub(crate) fn short_wait(&self) -> String {
         let limit = if self.is_mutant(Mutant::WaitsForLocksWithoutLimit) {
             0
@@ -27,7 +27,7 @@ impl PostgresStore {
     }
 }
 
-/// A duration as the server's settings take it: nought would mean for ever.
+/// A duration as a server setting, at least 1: zero would be without a limit.
 pub(crate) fn millis(duration: Duration) -> i32 {
     i32::try_from(duration.as_millis()).unwrap_or(i32::MAX).max(1)
 }

@@ -1,4 +1,4 @@
-//! Who is alive.
+//! The members.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::connection::Sql;
 use crate::error::store_error;
 use crate::store::PostgresStore;
 
-/// The dead need no row: a lease of somebody who has none is free.
+/// A dead member needs no row: a lease whose owner has no row is free.
 const JOIN: &str = "WITH buried AS (DELETE FROM {schema}.members WHERE alive_until <= clock_timestamp()), \
      joined AS (INSERT INTO {schema}.members (alive_until) \
          VALUES (clock_timestamp() + $1 * interval '1 microsecond') RETURNING id) \
@@ -26,7 +26,8 @@ impl Members for PostgresStore {
 
     async fn rejoin(&self, former: MemberId, ttl: Duration) -> Result<Incarnation, StoreError> {
         let sql = self.sql(JOIN);
-        // Rows that a step's transaction holds are left: to wait for its end might take longer than this member lives.
+        // Rows that a step's transaction holds are skipped: waiting for its end might take longer than this member
+        // lives.
         let adopt = self.sql(
             "WITH buried AS (DELETE FROM {schema}.members WHERE id = $1), left_over AS MATERIALIZED ( \
                  SELECT w.id FROM {schema}.work w WHERE w.owner = $1 ORDER BY w.id FOR UPDATE SKIP LOCKED) \

@@ -1,4 +1,4 @@
-//! Sagas that move from one version of a definition to another.
+//! The migration of a saga to another version of its definition.
 
 use saga_core::key::StepId;
 use saga_core::store::{Applied, Miss, SagaMigration, StoreError, WorkId};
@@ -14,7 +14,7 @@ use crate::store::PostgresStore;
 const OPERATION: &str = "migrate";
 
 impl PostgresStore {
-    /// Moves a saga. All that could be in the way is locked and looked at before anything is written.
+    /// Migrates a saga. All its rows are locked and all conditions are checked before anything is written.
     pub(crate) async fn migrate_saga(&self, moved: SagaMigration) -> Result<Applied, StoreError> {
         let store = self.clone();
         let applied = self.in_transaction(OPERATION, move |conn| {
@@ -47,7 +47,8 @@ impl PostgresStore {
         Ok(applied)
     }
 
-    /// Locks the rows of the saga; answers one that somebody has, or that is in somebody's transaction.
+    /// Locks the work rows of the saga; answers a row that a living member has leased, or that another transaction
+    /// holds.
     async fn leased_row(&self, conn: &mut PgConnection, moved: &SagaMigration) -> Result<Option<WorkId>, sqlx::Error> {
         let all = self.sql("SELECT id FROM {schema}.work WHERE saga = $1 ORDER BY id");
         let all: Vec<i64> = sqlx::query_scalar(all).bind(moved.saga.0).persistent(false).fetch_all(&mut *conn).await?;
@@ -155,7 +156,7 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// In two passes, since a record may get the name that another one gives up.
+    /// In two passes, since a record may get the name that another record had.
     async fn rewrite_records(&self, conn: &mut PgConnection, moved: &SagaMigration) -> Result<(), sqlx::Error> {
         if moved.rewritten.is_empty() {
             return Ok(());

@@ -7,10 +7,10 @@ use sqlx::postgres::PgConnectOptions;
 
 use crate::fault_injection::BrokenRule;
 
-/// The longest name of a schema: PostgreSQL cuts longer ones.
+/// The longest name of a schema: PostgreSQL truncates longer names.
 const SCHEMA_BYTES_MAX: usize = 63;
 
-/// Who sends what leaves this service.
+/// How messages are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Relay {
@@ -47,15 +47,15 @@ pub struct PostgresOptions {
 }
 
 impl PostgresOptions {
-    /// The server, database and user that a URL names: `postgres://user:password@host:port/database`.
+    /// The server, database and user of a URL: `postgres://user:password@host:port/database`.
     ///
     /// # Errors
-    /// Says that the text is no such URL. The text itself is not repeated, since it may hold a password.
+    /// When the text is no such URL. The error does not repeat the text, since it may contain a password.
     pub fn from_url(url: &str) -> Result<Self, StoreError> {
         let is_url = ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme));
         let parsed = is_url.then(|| PgConnectOptions::from_str(url).ok()).flatten();
         parsed.map(Self::new).ok_or_else(|| {
-            let detail = "the address is no PostgreSQL URL; write postgres://user:password@host:port/database";
+            let detail = "the address is not a PostgreSQL URL; write postgres://user:password@host:port/database";
             StoreError::new(StoreErrorKind::NotAStore, "open", detail)
         })
     }
@@ -78,10 +78,10 @@ impl PostgresOptions {
         }
     }
 
-    /// The schema of the runtime's own tables: `saga` if nothing else is said. It is created if it does not exist.
+    /// The schema of the runtime's own tables. The default is `saga`. It is created if it does not exist.
     ///
     /// # Errors
-    /// Says what is wrong with a name that is not 1 to 63 ASCII letters, digits and `_`, or begins with a digit or `pg_`.
+    /// When the name is not 1 to 63 ASCII letters, digits and `_`, or begins with a digit or `pg_`.
     pub fn schema(mut self, name: &str) -> Result<Self, StoreError> {
         let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         let is_name = (1..=SCHEMA_BYTES_MAX).contains(&name.len())
@@ -99,31 +99,31 @@ impl PostgresOptions {
         Ok(self)
     }
 
-    /// How many connections the store opens at most: 10 if nothing else is said. One is enough; what steps run at once
-    /// is bounded by it. A pool that was given has a size of its own.
+    /// The most connections of the store, which also limits the steps that run at once. The default is 10; one is
+    /// enough. A pool that the application gives has its own size.
     #[must_use]
     pub fn connections_max(mut self, connections: u32) -> Self {
         self.connections_max = connections.max(1);
         self
     }
 
-    /// How long a call waits for a connection: 10 seconds if nothing else is said.
+    /// How long a call waits for a connection. The default is 10 seconds.
     #[must_use]
     pub fn acquire_timeout(mut self, timeout: Duration) -> Self {
         self.acquire_timeout = timeout;
         self
     }
 
-    /// How long a commit that several share waits for a lock: 50 ms if nothing else is said. That is a transaction of several
-    /// steps, which rather gives its locks back and runs again in halves, and a commit that starts sagas or records
-    /// outcomes: who waits there is taken out, and tried again by itself.
+    /// How long a commit that several calls share waits for a lock. The default is 50 ms. Such commits are a
+    /// transaction of several steps, which then releases its locks and runs again in halves, and a commit that starts
+    /// sagas or records outcomes, in which the call that waits is tried again by itself.
     #[must_use]
     pub fn batch_lock_timeout(mut self, timeout: Duration) -> Self {
         self.batch_lock_timeout = timeout.max(Duration::from_millis(1));
         self
     }
 
-    /// How often a migration is tried while another session, such as a dump, holds a table: 40 times if nothing else is said,
+    /// How often a migration is tried while another session, such as a dump, holds a table. The default is 40 times,
     /// half a second each and a second apart. Then opening the store fails.
     #[must_use]
     pub fn migration_tries(mut self, tries: u32) -> Self {
@@ -131,45 +131,46 @@ impl PostgresOptions {
         self
     }
 
-    /// The most steps in one transaction: 32 if nothing else is said, and 60 at most.
+    /// The most steps in one transaction, at most 60. The default is 32.
     #[must_use]
     pub fn batch_max(mut self, steps: usize) -> Self {
-        // PostgreSQL keeps 64 savepoints of a session at hand, and looks further ones up on the disk.
+        // PostgreSQL keeps 64 savepoints of a session in memory, and looks up further ones on the disk.
         self.batch_max = steps.clamp(1, 60);
         self
     }
 
-    /// The server is a PgBouncer in transaction mode: no statement is prepared under a name, and nothing is set at the
-    /// start of a session. There are no hints between processes then ([`without_hints`](Self::without_hints)): a session
-    /// that listens cannot be shared.
+    /// The server is a PgBouncer in transaction mode: statements are not prepared under a name, and nothing is set at
+    /// the start of a session. There are no hints between processes then ([`without_hints`](Self::without_hints)),
+    /// because a session that listens cannot be shared.
     ///
-    /// The same goes for what steps send: their queries say `.persistent(false)`, unless PgBouncer is set to follow
-    /// prepared statements (`max_prepared_statements`, from its version 1.21 on).
+    /// The same goes for the statements of steps: their queries need `.persistent(false)`, unless PgBouncer is set to
+    /// follow prepared statements (`max_prepared_statements`, since its version 1.21).
     #[must_use]
     pub fn pgbouncer(mut self) -> Self {
         self.pgbouncer = true;
         self
     }
 
-    /// Switches the hints between processes off: each one finds what others left for it when it polls. Otherwise a process
-    /// that runs sagas keeps one connection more than its pool has, tells others by `NOTIFY` on the channel with the
-    /// schema's name that there is something to do, and hears it from them by `LISTEN`. Behind PgBouncer there are none.
+    /// Switches the hints between processes off: each process then finds new work by polling. With hints, a process
+    /// that runs sagas has one connection more than its pool. It notifies other processes by `NOTIFY` on the channel
+    /// with the schema's name, and listens there. Behind PgBouncer there are no hints.
     #[must_use]
     pub fn without_hints(mut self) -> Self {
         self.hints = false;
         self
     }
 
-    /// Who sends what leaves this service: the runtime's relay if nothing else is said. Every process on the schema says
-    /// the same, and before [`Relay::Cdc`] is set, the relay has sent what was there: nobody else would.
+    /// How messages are sent. The default is the runtime's relay. All processes on the schema must have the same
+    /// setting. Before [`Relay::Cdc`] is set, the relay must have emptied the outbox, because no process would send
+    /// those messages later.
     #[must_use]
     pub fn relay(mut self, relay: Relay) -> Self {
         self.relay = relay;
         self
     }
 
-    /// Opens the store to look only, also on a standby: nothing is created, migrated or written, and every call that
-    /// writes fails.
+    /// Opens the store for reading only, also on a standby: nothing is created, migrated or written, and calls that
+    /// write fail.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
@@ -185,7 +186,7 @@ impl PostgresOptions {
         self
     }
 
-    /// How to connect, all things considered.
+    /// The connect options of this store.
     pub(crate) fn connection(&self) -> PgConnectOptions {
         let connect = self.connect.clone();
         if self.pgbouncer {
@@ -197,7 +198,8 @@ impl PostgresOptions {
         }
     }
 
-    /// How a transaction begins. A read-only store says it in each, since not every connection was made by it.
+    /// How a transaction begins. A read-only store sets it in each, since a pool of the application may make its
+    /// connections.
     pub(crate) fn begin(&self) -> &'static str {
         if self.read_only {
             "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
@@ -206,14 +208,14 @@ impl PostgresOptions {
         }
     }
 
-    /// The schema's name as it stands in a statement.
+    /// The schema's name, quoted.
     pub(crate) fn quoted_schema(&self) -> String {
-        // The name holds no quote: `schema` saw to it.
+        // `schema` has checked that the name has no quote.
         format!("\"{}\"", self.schema)
     }
 }
 
-/// Without the password.
+/// The password is not shown.
 impl fmt::Debug for PostgresOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresOptions")

@@ -1,4 +1,4 @@
-//! What leaves this service.
+//! The outbox.
 
 use async_trait::async_trait;
 use saga_core::store::{
@@ -14,7 +14,7 @@ use crate::error::store_error;
 use crate::rows::{self, FromRow, clean, signed};
 use crate::store::PostgresStore;
 
-/// That a row `o` is due, and its key is not parked.
+/// The condition that a row `o` is due and its key is not parked.
 const MAY_GO: &str = "(o.due_at IS NULL OR o.due_at <= clock_timestamp()) AND NOT EXISTS (SELECT 1 FROM {schema}.parked k WHERE k.tenant = o.tenant \
      AND k.aggregatetype = o.aggregatetype AND k.aggregateid = o.aggregateid \
      AND (k.retry_at IS NULL OR k.retry_at > clock_timestamp()))";
@@ -22,9 +22,9 @@ const MAY_GO: &str = "(o.due_at IS NULL OR o.due_at <= clock_timestamp()) AND NO
 #[async_trait]
 impl Outbox for PostgresStore {
     async fn lease_lanes(&self, lease: Lease, limit: usize) -> Result<Vec<LeasedLane>, StoreError> {
-        // The condition on the lane is looked at again when its row is held, so that two relays never get the same one.
-        // The first row in the index's order is asked for, not whether there is one: a bitmap, which would do for that,
-        // visits every row that was sent since the last vacuum, at each poll.
+        // The condition on the lane is checked again when its row is locked, so that two relays never get the same
+        // lane. The query asks for the first row in the index's order, not for the existence of a row: that could use a
+        // bitmap scan, which visits every row that was sent since the last vacuum, at each poll.
         let sql = format!(
             "WITH free AS MATERIALIZED (SELECT l.lane FROM {{schema}}.lanes l \
              WHERE (l.owner IS NULL OR l.owner = $1 OR l.leased_until <= clock_timestamp() OR NOT EXISTS (SELECT 1 FROM {{schema}}.members m \
@@ -63,8 +63,8 @@ impl Outbox for PostgresStore {
         self.read_lanes(&[lane], limit).await
     }
 
-    /// Each ordering key keeps the places that its rows have in the order in which they came, so that no key is starved,
-    /// and fills them by position. Only the rows of keys that have such a place are sorted by position: behind an outage
+    /// An ordering key keeps the places of its rows in the order in which they were inserted, so that no key is
+    /// starved, and fills them by position. Only rows of keys with such a place are sorted by position: after an outage
     /// of the transport hundreds of thousands wait.
     async fn read_lanes(&self, lanes: &[LeasedLane], limit: usize) -> Result<Vec<OutboxRow>, StoreError> {
         let sql = format!(

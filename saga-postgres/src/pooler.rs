@@ -1,19 +1,19 @@
-//! Finding out whether a pooler stands in front of the server and gives each transaction another session.
+//! Detects a pooler in front of the server that gives each transaction another session.
 
 use saga_core::store::{StoreError, StoreErrorKind};
 use sqlx::{Connection as _, Executor as _, PgConnection, Row as _};
 
 use crate::options::PostgresOptions;
 
-/// How often two connections are asked for their sessions. An idle pooler is found the first time; in a busy one each
-/// answer may come from another session.
+/// How often two connections are asked for their sessions. An idle pooler is detected the first time; in a busy one
+/// each answer may come from another session.
 const ROUNDS: usize = 4;
 
-/// Refuses a pooler in transaction mode, unless the options say that there is one: a statement that is prepared in one
-/// transaction is not there in the next, which looks like an answer that got lost.
+/// Refuses a pooler in transaction mode, unless the options allow it: a statement that is prepared in one transaction
+/// does not exist in the next, which looks like a lost answer.
 ///
-/// Two connections that one session serves, and one that several serve, are proof. Where no second connection can be had,
-/// nothing is found.
+/// The proof is two connections with one session, or one connection with several. Where a second connection is not
+/// available, nothing is detected.
 pub(crate) async fn refuse_unknown_pooler(
     conn: &mut PgConnection,
     options: &PostgresOptions,
@@ -25,9 +25,9 @@ pub(crate) async fn refuse_unknown_pooler(
     let second = tokio::time::timeout(options.acquire_timeout, PgConnection::connect_with(&connection)).await;
     let Ok(Ok(mut second)) = second else { return Ok(()) };
     let shares = shares_sessions(conn, &mut second).await;
-    // Whether it closes in good order changes nothing.
+    // An error of the close does not matter.
     let _ = second.close().await;
-    // What fails here fails again where it is needed, and says there what it was for.
+    // An error here occurs again where the connection is needed, and is reported there.
     if !shares.unwrap_or(false) {
         return Ok(());
     }
@@ -55,7 +55,7 @@ async fn shares_sessions(first: &mut PgConnection, second: &mut PgConnection) ->
     Ok(false)
 }
 
-/// The number of the server's process that serves a statement, which is sent without being prepared.
+/// The process id of the server's session. The statement is sent without being prepared.
 async fn session(conn: &mut PgConnection) -> sqlx::Result<i32> {
     conn.fetch_one(sqlx::raw_sql("SELECT pg_backend_pid()")).await?.try_get(0)
 }

@@ -1,4 +1,4 @@
-//! Step records, and writing what was decided outside a step transaction.
+//! Step records, and decisions outside a step transaction.
 
 use std::collections::HashMap;
 
@@ -68,7 +68,7 @@ impl Records for PostgresStore {
     }
 }
 
-/// Leaves out the records of items, and of further undos.
+/// Leaves out the records of items, and of repeated undos.
 pub(crate) const OF_STEPS: &str = "AND (r.step NOT LIKE '%#%' OR r.step LIKE '%#0')";
 
 impl PostgresStore {
@@ -93,29 +93,29 @@ impl PostgresStore {
         failed: fn(&'static str, sqlx::Error) -> StoreError,
     ) -> Result<Vec<Applied>, StoreError> {
         let written = self.write_changes(conn, OPERATION, None, changes, numbers, failed).await?;
-        let WriteOutcome::Obstacles(met) = written else {
-            return Err(misuse(OPERATION, "changes outside a step transaction were taken for a part of one"));
+        let WriteOutcome::Obstacles(obstacles) = written else {
+            return Err(misuse(OPERATION, "changes outside a step transaction were treated as part of one"));
         };
-        let moved: Vec<SagaId> = met.iter().filter_map(Obstacle::moved).collect();
+        let moved: Vec<SagaId> = obstacles.iter().filter_map(Obstacle::moved).collect();
         let mut rows = if moved.is_empty() { Vec::new() } else { self.sagas_on(conn, OPERATION, &moved).await? };
-        let mut taken = self.key_holders(conn, changes, &met).await?;
+        let mut taken = self.key_holders(conn, changes, &obstacles).await?;
         let mut applied: Vec<Applied> = changes.iter().map(|_| Ok(())).collect();
-        for Obstacle { change, kind: what } in met {
-            let miss = match what {
+        for Obstacle { change, kind } in obstacles {
+            let miss = match kind {
                 ObstacleKind::Work(id) => Miss::Work(id),
                 ObstacleKind::Late(work, output) => Miss::Late { work, output },
                 ObstacleKind::Record(step) => Miss::Record(StepId::from_stored(&step)),
                 ObstacleKind::NoSaga(saga) => return Err(misuse(OPERATION, format!("there is no saga {saga}"))),
                 ObstacleKind::KeyTaken => match taken.remove(&change) {
                     Some(known) => Miss::Saga(Box::new(known)),
-                    None => return Err(misuse(OPERATION, "a saga is gone whose key was taken")),
+                    None => return Err(misuse(OPERATION, "a key is taken, but its saga does not exist")),
                 },
                 ObstacleKind::Saga(saga) => match rows.iter().position(|row| row.id.0 == saga) {
-                    Some(place) => Miss::Saga(Box::new(rows.swap_remove(place))),
+                    Some(index) => Miss::Saga(Box::new(rows.swap_remove(index))),
                     None => return Err(misuse(OPERATION, format!("there is no saga {saga}"))),
                 },
             };
-            // A lost row is told before a late success of another.
+            // A lost row takes precedence over a late success of another row.
             match applied.get_mut(change) {
                 Some(answer @ Ok(())) => *answer = Err(miss),
                 Some(answer @ Err(Miss::Late { .. })) if matches!(miss, Miss::Work(_)) => *answer = Err(miss),
@@ -125,16 +125,17 @@ impl PostgresStore {
         Ok(applied)
     }
 
-    /// The sagas that hold the keys under which changes were to start one.
+    /// The sagas that have the keys under which changes were to start sagas.
     async fn key_holders(
         &self,
         conn: &mut PgConnection,
         changes: &[Changes],
-        met: &[Obstacle],
+        obstacles: &[Obstacle],
     ) -> Result<HashMap<usize, SagaRow>, StoreError> {
-        let taken = met.iter().filter(|met| matches!(met.kind, ObstacleKind::KeyTaken));
-        let starts: Vec<(usize, &NewSaga)> =
-            taken.filter_map(|met| Some((met.change, changes.get(met.change)?.start.as_deref()?))).collect();
+        let taken = obstacles.iter().filter(|obstacle| matches!(obstacle.kind, ObstacleKind::KeyTaken));
+        let starts: Vec<(usize, &NewSaga)> = taken
+            .filter_map(|obstacle| Some((obstacle.change, changes.get(obstacle.change)?.start.as_deref()?)))
+            .collect();
         let known = self.known_sagas(conn, OPERATION, starts.iter().map(|(_, saga)| *saga)).await?;
         let holder = |saga: &NewSaga| known.iter().find(|row| row.tenant == saga.tenant && row.key == saga.key);
         Ok(starts.iter().filter_map(|(change, saga)| Some((*change, holder(saga)?.clone()))).collect())

@@ -1,4 +1,4 @@
-//! Rows as values of the contract, and back.
+//! Rows as values of the contract.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ pub(crate) trait FromRow: Sized {
     fn from_row(row: &PgRow) -> Result<Self, Error>;
 }
 
-/// The columns that a [`SagaRow`] is read from, and where they come from.
+/// The columns of a [`SagaRow`], and their tables.
 pub(crate) const SELECT_SAGAS: &str = "SELECT s.id, s.tenant, s.key, d.name, d.version, s.digest, p.status, p.version, \
      p.state, s.input, s.input_hash, s.started_at, p.advanced_at, p.ended_at \
      FROM {schema}.sagas s JOIN {schema}.progress p ON p.id = s.id JOIN {schema}.definitions d ON d.id = s.definition ";
 
-/// The columns that a [`StepRecord`] is read from.
+/// The columns of a [`StepRecord`].
 pub(crate) const SELECT_RECORDS: &str = "SELECT r.step, r.outcome, r.output, r.error, r.input, r.position, r.attempts, \
      r.recorded_at, r.took_micros FROM {schema}.records r ";
 
@@ -81,7 +81,7 @@ impl FromRow for WorkStatus {
     }
 }
 
-/// The three columns of a report, where there is one.
+/// The three columns of a progress report, if there is one.
 pub(crate) fn reported(row: &PgRow, index: usize) -> Result<Option<Reported>, Error> {
     if row.try_get::<Option<i64>, _>(index)?.is_none() {
         return Ok(None);
@@ -112,15 +112,15 @@ pub(crate) fn message_or_none(row: &PgRow, index: usize) -> Result<Option<Messag
     bytes.map(Message::decode).transpose().map_err(|error| unreadable(index, error))
 }
 
-/// What travels beside a message's content.
+/// The headers of a message.
 pub(crate) fn headers(row: &PgRow, index: usize) -> Result<Headers, Error> {
     Headers::decode(text(row, index)?).map_err(|error| unreadable(index, error))
 }
 
-/// Reads a word that the contract knows.
+/// Parses a stored word of the contract.
 pub(crate) fn parsed<T>(row: &PgRow, index: usize, parse: impl Fn(&str) -> Option<T>) -> Result<T, Error> {
     let word = text(row, index)?;
-    parse(word).ok_or_else(|| unreadable(index, format!("{word:?} is no word of this version")))
+    parse(word).ok_or_else(|| unreadable(index, format!("{word:?} is not a value of this version")))
 }
 
 pub(crate) fn text(row: &PgRow, index: usize) -> Result<&str, Error> {
@@ -147,17 +147,17 @@ pub(crate) fn micros(row: &PgRow, index: usize) -> Result<Duration, Error> {
     row.try_get::<i64, _>(index).map(duration)
 }
 
-/// A count or an epoch, as PostgreSQL keeps it. None ever comes near the limit.
+/// A count or an epoch as PostgreSQL's integer. None comes near the limit.
 pub(crate) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// How many rows to read, as PostgreSQL counts them.
+/// A limit as PostgreSQL's integer.
 pub(crate) fn limit(rows: usize) -> i64 {
     i64::try_from(rows).unwrap_or(i64::MAX)
 }
 
-/// Free text as PostgreSQL keeps it, which knows no zero byte.
+/// Free text for PostgreSQL, which has no zero byte.
 pub(crate) fn clean(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }

@@ -93,9 +93,8 @@ impl Sagas for PostgresStore {
 
     async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError> {
         let after = filter.after.map_or(i64::MIN, |after| after.0);
-        // Sagas that have not ended are few among many: an index leads to them. The others are read by id; nothing is
-        // added to the tenant but an empty text, which takes it out of the planner's sight: sorting all of a tenant's
-        // sagas for each page would be slower.
+        // Few sagas have not ended, and an index leads to them. All others are read by id: the empty text beside the
+        // tenant hides it from the planner, because sorting all of a tenant's sagas for each page would be slower.
         let condition = if filter.status.is_some_and(|status| !status.is_ended()) {
             "WHERE p.ended_at IS NULL AND p.status = $3 AND s.tenant = $1 AND p.id > $2 \
              AND ($4::text IS NULL OR d.name = $4) ORDER BY p.id LIMIT $5"
@@ -147,48 +146,49 @@ impl Sagas for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Starts sagas by one statement, and reads those whose keys were taken.
+    /// Starts sagas by one statement, and reads those whose keys are taken.
     pub(crate) async fn start_on(
         &self,
         conn: &mut PgConnection,
         operation: &'static str,
         sagas: &[NewSaga],
         numbers: &Numbers,
-        waits: LockWait,
+        lock_wait: LockWait,
         failed: fn(&'static str, sqlx::Error) -> StoreError,
     ) -> Result<Vec<Started>, StoreError> {
         // Two calls that insert the same keys in different orders would wait for each other.
         let mut first: HashMap<(&Tenant, &Key), usize> = HashMap::with_capacity(sagas.len());
-        for (place, saga) in sagas.iter().enumerate() {
-            first.entry((&saga.tenant, &saga.key)).or_insert(place);
+        for (index, saga) in sagas.iter().enumerate() {
+            first.entry((&saga.tenant, &saga.key)).or_insert(index);
         }
         let mut order: Vec<usize> = first.into_values().collect();
-        order.sort_by_key(|place| (&sagas[*place].tenant, &sagas[*place].key));
-        let arrays = StartArrays::new(order.iter().map(|place| &sagas[*place]), operation, numbers)?;
+        order.sort_by_key(|index| (&sagas[*index].tenant, &sagas[*index].key));
+        let arrays = StartArrays::new(order.iter().map(|index| &sagas[*index]), operation, numbers)?;
         let new = arrays
-            .query(self, waits)
+            .query(self, lock_wait)
             .persistent(self.prepares_statements())
             .fetch_one(&mut *conn)
             .await
             .map_err(|error| failed(operation, error))?;
         let new: Vec<i64> = new.try_get(0).map_err(|error| store_error(operation, error))?;
-        // The first of several with one key is the new one.
-        let is_new = |place: usize| order.contains(&place) && new.contains(&sagas[place].id.0);
+        // Of several sagas with one key the first is the new one.
+        let is_new = |index: usize| order.contains(&index) && new.contains(&sagas[index].id.0);
         let mut started: Vec<Option<Started>> = Vec::with_capacity(sagas.len());
-        started.extend((0..sagas.len()).map(|place| is_new(place).then_some(Started::New)));
-        let known: Vec<usize> = (0..sagas.len()).filter(|place| started[*place].is_none()).collect();
-        for row in self.known_sagas(conn, operation, known.iter().map(|place| &sagas[*place])).await? {
-            for place in &known {
-                if sagas[*place].tenant == row.tenant && sagas[*place].key == row.key {
-                    started[*place] = Some(Started::AlreadyExists(Box::new(row.clone())));
+        started.extend((0..sagas.len()).map(|index| is_new(index).then_some(Started::New)));
+        let known: Vec<usize> = (0..sagas.len()).filter(|index| started[*index].is_none()).collect();
+        for row in self.known_sagas(conn, operation, known.iter().map(|index| &sagas[*index])).await? {
+            for index in &known {
+                if sagas[*index].tenant == row.tenant && sagas[*index].key == row.key {
+                    started[*index] = Some(Started::AlreadyExists(Box::new(row.clone())));
                 }
             }
         }
-        let gone = || StoreError::new(StoreErrorKind::Corrupt, operation, "a saga is gone whose key was taken");
+        let gone =
+            || StoreError::new(StoreErrorKind::Corrupt, operation, "a key is taken, but its saga does not exist");
         started.into_iter().map(|started| started.ok_or_else(gone)).collect()
     }
 
-    /// Sagas that hold their keys already.
+    /// The sagas that have these keys.
     pub(crate) async fn known_sagas(
         &self,
         conn: &mut PgConnection,
@@ -267,7 +267,7 @@ impl PostgresStore {
     }
 }
 
-/// The definitions that a start refers to.
+/// The definitions to which a start refers.
 pub(crate) fn definitions_of(saga: &NewSaga) -> Vec<DefinitionId> {
     let commands = saga.commands.iter().map(|command| command.definition.clone());
     std::iter::once(saga.definition.clone()).chain(commands).collect()

@@ -1,4 +1,4 @@
-//! The runtime's tables, in numbered migrations that a table of the runtime's own keeps account of.
+//! The runtime's tables, in numbered migrations that the table `migrations` of the schema records.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ struct Migration {
     sql: &'static str,
 }
 
-/// In the order of their numbers. One that was released never changes.
+/// In the order of their numbers. A released migration never changes.
 const MIGRATIONS: [Migration; 6] = [
     Migration { number: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") },
     Migration { number: 2, name: "steps", sql: include_str!("../migrations/0002_steps.sql") },
@@ -26,7 +26,7 @@ const MIGRATIONS: [Migration; 6] = [
 
 const LATEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].number;
 
-/// What a schema of this version holds, beside its journal.
+/// The tables of a schema of this version, besides `migrations`.
 const TABLES: [&str; 14] = [
     "definitions",
     "sagas",
@@ -44,15 +44,15 @@ const TABLES: [&str; 14] = [
     "guards",
 ];
 
-/// Sets the schema's migrations apart from what else locks by number: "saga" in ASCII.
+/// The class of the advisory locks of migrations: "saga" in ASCII.
 const LOCK_CLASS: i32 = 0x7361_6761;
 
-/// How long a migration waits for a table: whoever wants the table meanwhile waits behind it.
+/// How long a migration waits for a table: other sessions that need the table wait behind it meanwhile.
 const SET_LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = 500";
-/// How long the others have the tables for themselves, until it is tried again.
+/// The time between two tries, in which other sessions can use the tables.
 const MIGRATION_RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// What went wrong: the server, or what was found there.
+/// Why a migration failed: an error of the server, or a schema that is refused.
 pub(crate) enum Failure {
     Sql(sqlx::Error),
     Refused(StoreError),
@@ -64,8 +64,8 @@ impl From<sqlx::Error> for Failure {
     }
 }
 
-/// Brings the schema to this version. Several processes that start at once take turns. A migration locks tables that others
-/// work on: it does not stand in their way while it waits, and is tried again.
+/// Brings the schema to this version. Several processes that start at once take turns. A migration locks tables that
+/// other processes use: it waits only shortly, and is tried again.
 pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), Failure> {
     for tries in 1.. {
         match migrate_once(conn, options).await {
@@ -80,7 +80,7 @@ pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) 
                 return Err(Failure::Refused(error));
             }
             Err(Failure::Sql(error)) if is_conflict(&error) => {
-                tracing::warn!(schema = options.schema, tries, %error, "a migration waits for a table that another session holds");
+                tracing::warn!(schema = options.schema, tries, %error, "migration waits for a locked table");
                 tokio::time::sleep(MIGRATION_RETRY_DELAY).await;
             }
             migrated => return migrated,
@@ -90,7 +90,7 @@ pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) 
 }
 
 async fn migrate_once(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), Failure> {
-    // A database that is as it should be is only looked at, which takes no rights.
+    // An up-to-date schema is only read, which needs no rights to write.
     let mut tx = conn.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
     if missing(&mut tx, options).await?.is_empty() {
         return Ok(tx.commit().await?);
@@ -102,7 +102,7 @@ async fn migrate_once(conn: &mut PgConnection, options: &PostgresOptions) -> Res
         .execute(&mut *tx)
         .await?;
     tx.execute(SET_LOCK_TIMEOUT).await?;
-    // Whoever held the lock before may have done it.
+    // Another process may have migrated before this one got the lock.
     for migration in missing(&mut tx, options).await? {
         if migration.number == 1 {
             create_journal(&mut tx, options).await?;
@@ -120,7 +120,7 @@ async fn migrate_once(conn: &mut PgConnection, options: &PostgresOptions) -> Res
     Ok(())
 }
 
-/// Asks for the schema of this version; nothing is changed.
+/// Requires the schema of this version; changes nothing.
 pub(crate) async fn require(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), Failure> {
     let mut tx = conn.begin_with(options.begin()).await?;
     let missing = missing(&mut tx, options).await?;
@@ -153,7 +153,7 @@ async fn create_journal(conn: &mut PgConnection, options: &PostgresOptions) -> R
         .persistent(false)
         .fetch_one(&mut *conn)
         .await?;
-    // A schema that somebody made for the runtime needs no right to make one.
+    // A schema that exists needs no right to create one.
     let create = if exists { "" } else { "CREATE SCHEMA {schema};" };
     let journal = "CREATE TABLE {schema}.migrations (number integer PRIMARY KEY, name text NOT NULL, \
          applied_at timestamptz NOT NULL DEFAULT clock_timestamp())";
@@ -161,7 +161,7 @@ async fn create_journal(conn: &mut PgConnection, options: &PostgresOptions) -> R
     Ok(())
 }
 
-/// The migrations that are still to be applied; refuses what no version of this program leaves behind.
+/// The migrations that are not applied yet. Refuses a schema that no version of this program leaves behind.
 async fn missing(conn: &mut PgConnection, options: &PostgresOptions) -> Result<Vec<&'static Migration>, Failure> {
     let tables = tables(conn, options).await?;
     let has_journal = tables.iter().any(|table| table == "migrations");
@@ -180,12 +180,12 @@ async fn missing(conn: &mut PgConnection, options: &PostgresOptions) -> Result<V
     let is_whole = if applied.is_empty() { lacking.len() == TABLES.len() } else { lacking.is_empty() };
     if !is_in_order || !is_whole {
         let found = match (applied.is_empty(), lacking.first()) {
-            (true, _) => "holds tables of the runtime without a note of any migration".to_owned(),
-            (false, Some(table)) => format!("has no table {table:?} although its migrations are noted as applied"),
-            (false, None) => "has a note of migrations that this program does not know".to_owned(),
+            (true, _) => "holds tables of the runtime without a record of any migration".to_owned(),
+            (false, Some(table)) => format!("has no table {table:?} although its migrations are recorded as applied"),
+            (false, None) => "records migrations that this program does not know".to_owned(),
         };
         let detail = format!(
-            "schema {schema:?} {found}: a migration was applied by half, or by hand; restore it, or name another schema"
+            "schema {schema:?} {found}: a migration was applied partly, or by hand; restore it, or name another schema"
         );
         return Err(refused(StoreErrorKind::Corrupt, detail));
     }

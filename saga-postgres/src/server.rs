@@ -1,4 +1,4 @@
-//! What a server is, and whether the store can work on it.
+//! Checks whether the store can work on a server.
 
 use saga_core::store::{Durability, StoreError, StoreErrorKind};
 use sqlx::{Executor as _, PgConnection, Row as _};
@@ -7,16 +7,16 @@ use crate::error::open_error;
 use crate::options::PostgresOptions;
 use crate::schema::{self, Failure};
 
-/// The oldest server whose functions this store uses.
+/// The oldest server version with the functions that this store uses.
 const SERVER_VERSION_MIN: i32 = 140_000;
 
-/// What there is to know of a server.
+/// The properties of a server.
 pub(crate) struct Server {
     pub(crate) durability: Durability,
     pub(crate) checks_clients: bool,
 }
 
-/// Looks at the server, and brings the schema to this version; a read-only store asks for that version.
+/// Checks the server, and brings the schema to this version; a read-only store requires that version.
 pub(crate) async fn prepare(conn: &mut PgConnection, options: &PostgresOptions) -> Result<Server, StoreError> {
     let failed = |error| open_error(&options.connect, error);
     let settings = "SELECT current_setting('server_version_num')::integer, current_setting('fsync'), \
@@ -48,7 +48,7 @@ pub(crate) async fn prepare(conn: &mut PgConnection, options: &PostgresOptions) 
         ("on", _) => Durability::Full,
         _ => Durability::Process("fsync=off".to_owned()),
     };
-    // Not every system that a server runs on can do it.
+    // Not every operating system of a server supports it.
     let checks_clients = conn.execute("SET client_connection_check_interval = 1000").await.is_ok();
     Ok(Server { durability, checks_clients })
 }

@@ -1,4 +1,4 @@
-//! What the handles of a store share.
+//! The state that the handles of a store share.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -17,23 +17,23 @@ use crate::server::Server;
 use crate::statement_cache::StatementCache;
 use crate::statistics::Counters;
 
-/// What all handles share.
+/// The state that all handles share.
 pub(crate) struct Shared {
     pub(crate) options: PostgresOptions,
     pub(crate) pool: PgPool,
-    /// Whether nobody but this store uses the pool, so that it knows the state of each connection.
+    /// Whether only this store uses the pool, so that it knows the state of each connection.
     pub(crate) owns_pool: bool,
-    /// What lies idle of a pool that only this store uses.
+    /// The idle connections of a pool that only this store uses.
     pub(crate) cache: Option<Arc<ConnectionCache>>,
     pub(crate) durability: Durability,
-    /// Whether the server can be told to look whether its client is still there while a statement runs.
+    /// Whether the server can check that its client is still there while a statement runs.
     pub(crate) checks_clients: bool,
     pub(crate) ids: IdCounter,
     pub(crate) definitions: Arc<DefinitionNumbers>,
     pub(crate) statements: StatementCache,
     pub(crate) statistics: Counters,
     pub(crate) hints: HintConnection,
-    /// The name of the savepoint in front of a handler. It is another one in each process, so that no step takes it.
+    /// The name of the savepoint in front of a handler. It differs in each process, so that no step uses it.
     pub(crate) savepoint: String,
 }
 
@@ -63,7 +63,8 @@ impl Shared {
     }
 }
 
-/// A name that nobody guesses. Not one for each transaction: statistics by statement would have a line for each.
+/// A name that a step cannot guess. One for each process and not for each transaction, since `pg_stat_statements` would
+/// have an entry for each.
 fn handler_savepoint(options: &PostgresOptions) -> String {
     if options.broken_rule.is(Mutant::FixedSavepointName) {
         return "saga_handler".to_owned();

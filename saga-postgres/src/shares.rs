@@ -14,7 +14,7 @@ struct ShareArrays<'a> {
     definitions: Vec<i32>,
     limits: Vec<i64>,
     are_whole: Vec<bool>,
-    /// Of each step the share that it belongs to, counted from 1.
+    /// For each step the share that it belongs to, counted from 1.
     of_shares: Vec<i32>,
     kinds: Vec<&'static str>,
     steps: Vec<&'a str>,
@@ -24,7 +24,7 @@ impl<'a> ShareArrays<'a> {
     fn new(request: &'a ShareRequest, number_of: impl Fn(&DefinitionId) -> Option<i32>) -> Self {
         let mut arrays = Self::default();
         for share in &request.shares {
-            // Nothing waits of a definition that the store does not know.
+            // A definition that the store does not know has no work.
             let Some(definition) = number_of(&share.definition) else { continue };
             arrays.definitions.push(definition);
             arrays.limits.push(rows::limit(share.limit));

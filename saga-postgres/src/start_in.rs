@@ -1,4 +1,4 @@
-//! Starting a saga, and publishing an event, in the caller's own transaction.
+//! Starts a saga, and publishes an event, in the caller's own transaction.
 
 use async_trait::async_trait;
 use saga_core::store::{NewMessage, NewSaga, SagaId, StartIn, Started, StoreError, WorkId};
@@ -26,7 +26,8 @@ impl StartIn for PostgresStore {
 
     /// On any connection that [`start_in`](Self::start_in) takes.
     ///
-    /// In a transaction that is not `READ COMMITTED` it fails if another one published under the same key meanwhile.
+    /// In a transaction that is not `READ COMMITTED` it fails if another transaction published under the same key
+    /// meanwhile.
     async fn publish_in(&self, conn: &mut PgConnection, message: NewMessage) -> Result<(), StoreError> {
         let operation = "publish_in";
         set_savepoint(conn, operation).await?;
@@ -36,7 +37,7 @@ impl StartIn for PostgresStore {
     }
 }
 
-/// The caller may commit although this failed, so that no half of it may stay. Outside a transaction there are no
+/// The caller may commit although this failed, so a failed write must leave nothing. Outside a transaction there are no
 /// savepoints, and the server says so.
 async fn set_savepoint(conn: &mut PgConnection, operation: &'static str) -> Result<(), StoreError> {
     let Err(error) = conn.execute("SAVEPOINT saga_in").await else { return Ok(()) };
@@ -77,7 +78,7 @@ impl PostgresStore {
         for (command, id) in saga.commands.iter_mut().zip(ids.skip(1)) {
             command.id = WorkId(id);
             command.saga = saga.id;
-            // The commit is the caller's: a row that is born leased could run before it, or wait long behind it.
+            // The caller commits later: a row that is inserted leased could run before that, or wait long after it.
             command.lease = None;
         }
         let numbers = self
@@ -108,7 +109,7 @@ impl PostgresStore {
             .bind(new.headers.encode());
         insert.persistent(self.prepares_statements()).execute(&mut *conn).await?;
         if self.shared().options.relay == Relay::Cdc {
-            // A statement of its own, since the first one does not see what it inserted.
+            // A second statement, since the first one does not see the row that it inserted.
             let delete = sqlx::query(self.sql("DELETE FROM {schema}.outbox WHERE id = $1")).bind(new.id.0);
             delete.persistent(self.prepares_statements()).execute(conn).await?;
         }

@@ -1,7 +1,7 @@
 //! Single statements on a connection of the pool.
 //!
-//! They are planned each time, for the tables as they are then: a plan that is kept is one that was made while the tables
-//! were empty. What runs most often is in functions, which keep index plans.
+//! They are planned each time, for the tables as they are then: a cached plan could be one for empty tables. The most
+//! frequent statements are in functions, which keep index plans.
 
 use saga_core::store::StoreError;
 use sqlx::Postgres;
@@ -12,8 +12,8 @@ use crate::error::{commit_error, store_error};
 use crate::store::PostgresStore;
 
 impl PostgresStore {
-    /// Runs one statement that commits by itself, or in a transaction where that cannot be relied on; answers how many
-    /// rows it wrote.
+    /// Runs one statement that commits by itself, or in a transaction where that is not certain; answers how many rows
+    /// it wrote.
     pub(crate) async fn execute(
         &self,
         operation: &'static str,
@@ -36,7 +36,7 @@ impl PostgresStore {
         .await
     }
 
-    /// Runs one statement that writes and answers rows, as [`execute`](Self::execute) does.
+    /// Runs one statement that writes and returns rows, as [`execute`](Self::execute) does.
     pub(crate) async fn write_rows(
         &self,
         operation: &'static str,
@@ -45,7 +45,7 @@ impl PostgresStore {
         self.rows_of(operation, query.persistent(false)).await
     }
 
-    /// Calls a function of the schema that runs often, and whose plans are its own.
+    /// Calls a function of the schema that runs often and has its own plans.
     pub(crate) async fn call_rows(
         &self,
         operation: &'static str,
@@ -78,7 +78,7 @@ impl PostgresStore {
         query: Query<'static, Postgres, PgArguments>,
     ) -> Result<Vec<PgRow>, StoreError> {
         if self.shared().options.pgbouncer {
-            // A statement is prepared and run in two messages, which reach one session only inside a transaction.
+            // A statement is prepared and run by two messages, which reach one session only inside a transaction.
             return self.write_rows(operation, query).await;
         }
         let mut conn = self.acquire(operation).await?;
@@ -87,13 +87,14 @@ impl PostgresStore {
         rows
     }
 
-    /// Whether what runs most often may be prepared under a name, and its plan be kept.
+    /// Whether the most frequent statements may be prepared under a name, with a cached plan.
     pub(crate) fn prepares_statements(&self) -> bool {
         !self.shared().options.pgbouncer
     }
 
-    /// Whether a statement outside a transaction commits by itself. On a pool that is the application's, a connection may
-    /// come from the middle of a transaction; behind PgBouncer a statement needs one to stay with its session; and a test may want to lose the answer to a commit.
+    /// Whether a statement outside a transaction commits by itself. A pool of the application may hand out a connection
+    /// inside a transaction; behind PgBouncer a statement needs a transaction to stay in its session; and a test may
+    /// lose the answer to a commit.
     pub(crate) fn autocommits(&self) -> bool {
         self.shared().owns_pool && !self.commit_fault.is_set() && !self.shared().options.pgbouncer
     }

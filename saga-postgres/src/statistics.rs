@@ -1,23 +1,23 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the store did since it was opened.
+/// Counters of the store since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Statistics {
     /// Step transactions that committed.
     pub transactions: u64,
-    /// Commands that they carried.
+    /// Commands in these transactions.
     pub commands: u64,
-    /// Step transactions that committed and set no savepoint, since none of their handlers needed one.
+    /// Step transactions that committed without a savepoint, because none of their handlers needed one.
     pub without_savepoint: u64,
     /// Step transactions that were rolled back whole.
     pub rollbacks: u64,
-    /// Times that a saga had moved while its step ran, and was decided again.
+    /// How often a saga had moved while its step ran, and was decided again.
     pub decided_again: u64,
-    /// Connections that were cut, because a step was dropped in the middle of something.
+    /// Connections that were closed, because a step was dropped before it ended.
     pub connections_closed: u64,
-    /// Connections that are open.
+    /// Open connections.
     pub connections: u32,
-    /// Connections that nobody uses.
+    /// Idle connections.
     pub idle: u32,
 }
 
@@ -45,7 +45,7 @@ impl Counter {
 }
 
 impl Statistics {
-    /// What was counted; `cached` connections lie idle outside the pool.
+    /// Reads the counters; `cached` connections are idle outside the pool.
     pub(crate) fn read(counters: &Counters, pool: &sqlx::PgPool, cached: usize) -> Self {
         Self {
             transactions: counters.transactions.read(),

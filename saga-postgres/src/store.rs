@@ -48,8 +48,8 @@ impl PostgresStore {
         Self::connect_with(PostgresOptions::from_url(url)?).await
     }
 
-    /// Opens the database that a URL names to look only: nothing is created, migrated or written. It works with rights that
-    /// allow reading and nothing else, and on a standby.
+    /// Opens the database that a URL names for reading only: nothing is created, migrated or written. It needs only the
+    /// rights to read, and works on a standby.
     ///
     /// # Errors
     /// Those of [`connect_with`](Self::connect_with); and when there is no schema of the runtime, or one of another version.
@@ -64,15 +64,15 @@ impl PostgresStore {
     ///
     /// # Errors
     /// One sentence that names the server, the user and the database, and never a password: when the server cannot be
-    /// reached or does not let the user in, when there is no such database, when rights are missing, when the server is a
-    /// standby or too old, and when the schema is of a newer version or half migrated. A pooler in transaction mode is
-    /// refused unless [`PostgresOptions::pgbouncer`] is set.
+    /// reached or refuses the user, when the database does not exist, when rights are missing, when the server is a
+    /// standby or too old, and when the schema is of a newer version or partly migrated. A pooler in transaction mode
+    /// is refused unless [`PostgresOptions::pgbouncer`] is set.
     ///
     /// # Cancel safety
-    /// Dropped, the schema is migrated whole or not at all, and nothing stays open.
+    /// Dropped, the schema is migrated whole or not at all, and no connection stays open.
     pub async fn connect_with(options: PostgresOptions) -> Result<Self, StoreError> {
         let failed = |error| open_error(&options.connect, error);
-        // One connection outside the pool: a pool would wait for a server that is not there, and not say why.
+        // One connection outside the pool: a pool would wait for an unreachable server without an error.
         let connection = options.connection();
         let opening = PgConnection::connect_with(&connection);
         let mut conn = match tokio::time::timeout(options.acquire_timeout, opening).await {
@@ -95,10 +95,10 @@ impl PostgresStore {
         Ok(Self::new(options, pool, server, Some(definitions)))
     }
 
-    /// Works on the application's own pool. Of the options those that concern connections are ignored.
+    /// Works on the application's own pool. The options that concern connections are ignored.
     ///
-    /// Build the pool with [`pool_options`](Self::pool_options), so that a `begin` of the application that was dropped
-    /// half way does no harm.
+    /// Build the pool with [`pool_options`](Self::pool_options), so that a dropped `begin` of the application does no
+    /// harm.
     ///
     /// # Errors
     /// Those of [`connect_with`](Self::connect_with).
@@ -114,8 +114,8 @@ impl PostgresStore {
         Ok(Self::new(options, pool, server, None))
     }
 
-    /// Options for a pool that this store and an application share: a connection that is given back inside a transaction,
-    /// as it happens when a future is dropped in the middle of `begin`, is rolled back before anybody else gets it.
+    /// Options for a pool that this store and the application share: a connection that is returned inside a
+    /// transaction, because a future was dropped during `begin`, is rolled back before it is used again.
     pub fn pool_options() -> PgPoolOptions {
         own_pool_options().after_release(|conn, _| Box::pin(end_stale_transaction(conn)))
     }
@@ -123,18 +123,18 @@ impl PostgresStore {
     /// Closes the connections, once the calls that use them have ended. Later calls fail.
     ///
     /// # Cancel safety
-    /// The store is closed even if this is dropped; then nobody knows when its connections are.
+    /// The store is closed even if this is dropped; only the notice that its connections are closed is lost.
     pub async fn close(&self) {
         self.shared.hints.close().await;
-        if let Some(kept) = &self.shared.cache {
-            kept.close();
+        if let Some(cache) = &self.shared.cache {
+            cache.close();
         }
         if self.shared.owns_pool {
             self.shared.pool.close().await;
         }
     }
 
-    /// What the store did since it was opened.
+    /// Counters of the store since it was opened.
     pub fn statistics(&self) -> Statistics {
         let cached = self.shared.cache.as_ref().map_or(0, |cache| cache.len());
         Statistics::read(&self.shared.statistics, &self.shared.pool, cached)
@@ -172,8 +172,8 @@ impl PostgresStore {
     /// For tests: the pool.
     #[doc(hidden)]
     pub fn pool(&self) -> &PgPool {
-        if let Some(kept) = &self.shared.cache {
-            kept.clear();
+        if let Some(cache) = &self.shared.cache {
+            cache.clear();
         }
         &self.shared.pool
     }

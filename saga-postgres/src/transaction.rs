@@ -31,7 +31,7 @@ impl Store for PostgresStore {
         error.downcast_ref::<sqlx::Error>().is_some_and(is_conflict)
     }
 
-    /// It runs in a task of its own, which ends whatever becomes of the caller.
+    /// It runs in its own task, which ends even if the caller is dropped.
     async fn transact(
         &self,
         claims: Vec<Claim>,
@@ -44,10 +44,10 @@ impl Store for PostgresStore {
     }
 }
 
-/// Runs one step transaction. Nobody drops it half way: it is a task of its own.
+/// Runs one step transaction. It is not dropped before its end, since it has its own task.
 async fn transact(store: &PostgresStore, claims: &[Claim], body: &mut Body) -> Result<(), TransactError> {
-    // A savepoint also finds out that the handler before it ended the transaction; without one, what the next writes behind
-    // it must be refused.
+    // A savepoint also shows that the handler before it ended the transaction. Without one, later writes must be
+    // refused.
     let savepoints = if store.blocks_writes_outside() { Savepoints::Needed } else { Savepoints::All };
     run_transaction(store, claims, body, savepoints).await.map_err(|stopped| stopped.error)
 }
@@ -62,7 +62,7 @@ async fn run_transaction(
     let begin = begin_statement(store, claims, body);
     let mut tx = conn.begin_with(AssertSqlSafe(begin)).await.map_err(|error| begin_error(OPERATION, error))?;
     let statistics = &store.shared().statistics;
-    let (ran, is_spared) = match handlers::run(store, &mut tx, claims, body, savepoints).await {
+    let (ran, had_no_savepoint) = match handlers::run(store, &mut tx, claims, body, savepoints).await {
         Ok((ran, _)) if ran.is_empty() => {
             if tx.rollback().await.is_ok() {
                 restore_session(store, conn).await;
@@ -84,7 +84,7 @@ async fn run_transaction(
     let committed = commit(store, tx, ran.len()).await;
     match committed {
         Ok(()) if conn.is_in_transaction() && !store.is_mutant(Mutant::SkipsNestingCheck) => {
-            // What was sent released a savepoint only. The connection is closed; until then nothing of it stays locked.
+            // The commit only released a savepoint. The connection is closed; this rollback releases its locks earlier.
             statistics.rollbacks.add(1);
             statistics.connections_closed.add(1);
             _ = conn.execute("ROLLBACK").await;
@@ -94,7 +94,7 @@ async fn run_transaction(
             conn.release();
             statistics.transactions.add(1);
             statistics.commands.add(ran.len());
-            statistics.without_savepoint.add(usize::from(is_spared));
+            statistics.without_savepoint.add(usize::from(had_no_savepoint));
             Ok(())
         }
         Err(error) => {
@@ -107,7 +107,7 @@ async fn run_transaction(
     }
 }
 
-/// Gives a connection back whose transaction was rolled back, and with it the statement that takes the guard away.
+/// Returns a connection whose transaction was rolled back, and which is therefore still read-only.
 async fn restore_session(store: &PostgresStore, mut conn: PooledConn) {
     if !store.blocks_writes_outside() || conn.execute("SET default_transaction_read_only = off").await.is_ok() {
         conn.release();
@@ -121,15 +121,15 @@ async fn commit(store: &PostgresStore, tx: Transaction<'_, Postgres>, commands: 
     }
     tx.commit().await.map_err(|error| {
         let error = handlers_commit_error(OPERATION, error);
-        // Alone in its transaction, the only handler is to blame for what the commit refused.
+        // Alone in its transaction, the only handler is to blame for a refused commit.
         let is_to_blame = commands == 1 && error.kind() == StoreErrorKind::Other;
         TransactError { error, culprit: is_to_blame.then_some(0), ended_transaction: false }
     })
 }
 
-/// A handler leaked a transaction that it nested, so that the commit of ours was taken for the end of that one.
+/// A handler leaked a nested transaction, so sqlx took our commit for the end of that one.
 fn left_open(commands: usize) -> TransactError {
-    let detail = "a handler left a transaction open that it had nested in the one that it was given";
+    let detail = "a handler left a nested transaction open";
     let is_alone = commands == 1;
     TransactError {
         error: StoreError::new(StoreErrorKind::Misuse, OPERATION, detail),

@@ -1,4 +1,4 @@
-//! What is to be done.
+//! Work.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -59,7 +59,7 @@ impl Work for PostgresStore {
     }
 
     async fn begin(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
-        // Nobody who vanished had begun a row that waits.
+        // A row that waits was not begun by an owner that vanished.
         let sql = "UPDATE {schema}.work w SET owner = $3, \
              leased_until = clock_timestamp() + $4 * interval '1 microsecond', \
              suspect = w.suspect AND w.waiting IS DISTINCT FROM w.epoch, waiting = NULL";
@@ -103,7 +103,7 @@ impl Work for PostgresStore {
     }
 
     async fn note_late(&self, work: WorkId, output: &[u8]) -> Result<bool, StoreError> {
-        // Two calls of one step key have one effect outside, so the first report stands.
+        // Two calls of one step key have one effect outside, so the first report is kept.
         let sql = self.sql("UPDATE {schema}.work SET late = coalesce(late, $2) WHERE id = $1");
         Ok(self.execute("note_late", sqlx::query(sql).bind(work.0).bind(output.to_vec())).await? == 1)
     }
@@ -122,7 +122,7 @@ impl Work for PostgresStore {
     async fn now(&self) -> Result<Timestamp, StoreError> {
         let sql = "SELECT clock_timestamp()";
         let rows = self.read_rows("now", sqlx::query(sql)).await?;
-        let row = rows.first().ok_or_else(|| misuse("now", "the server told no time"))?;
+        let row = rows.first().ok_or_else(|| misuse("now", "the server returned no time"))?;
         row.try_get(0).map(|Moment(now)| now).map_err(|error| store_error("now", error))
     }
 
@@ -161,7 +161,7 @@ impl PostgresStore {
         self.read_claimed(conn, "claim", &rows).await
     }
 
-    /// What a claim gave: its rows, when the next one is due, and the sagas of the rows.
+    /// Reads the answer of a claim: its rows, the time until the next one is due, and the sagas of the rows.
     pub(crate) async fn read_claimed(
         &self,
         conn: &mut PgConnection,
@@ -188,8 +188,8 @@ impl PostgresStore {
         Ok(claimed)
     }
 
-    /// Sagas by their ids, and what is recorded of them: at least all that the rows count as ended, since the records are
-    /// read after them.
+    /// Sagas by their ids, with their records: at least those of all steps that the rows count as ended, since the
+    /// records are read after the rows.
     pub(crate) async fn sagas_with_records(
         &self,
         conn: &mut PgConnection,
@@ -227,8 +227,8 @@ impl PostgresStore {
     }
 }
 
-/// A write to each of some rows that still have their epoch: held in the order of their ids, so that two such calls never
-/// wait for each other.
+/// A write to each of some rows that still have their epoch. The rows are locked in the order of their ids, so that two
+/// such calls never wait for each other.
 fn for_each(update: &str) -> String {
     format!(
         "WITH held AS MATERIALIZED (SELECT w.id, u.epoch FROM unnest($1::bigint[], $2::bigint[]) u (id, epoch) \
@@ -244,7 +244,7 @@ fn columns(work: &[WorkRef]) -> (Vec<i64>, Vec<i64>) {
     work.iter().map(|work| (work.id.0, signed(work.epoch))).unzip()
 }
 
-/// Which of the asked rows were written, each once.
+/// Which of the requested rows were written.
 fn held(operation: &'static str, asked: &[WorkRef], rows: &[PgRow]) -> Result<Vec<bool>, StoreError> {
     let read = |row: &PgRow| Ok(WorkRef { id: WorkId(row.try_get(0)?), epoch: rows::unsigned(row, 1)? });
     let written = rows.iter().map(read).collect::<Result<HashSet<_>, _>>();

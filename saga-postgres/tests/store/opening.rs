@@ -162,9 +162,9 @@ async fn a_newer_schema_is_refused_and_left_as_it_is() {
 async fn a_migration_that_was_applied_by_half_is_refused() {
     let damages = [
         ("DROP TABLE {}.parked", "has no table \"parked\""),
-        ("DROP TABLE {}.migrations", "holds tables of the runtime without a note"),
-        ("UPDATE {}.migrations SET name = 'mine' WHERE number = 1", "has a note of migrations that this program"),
-        ("DELETE FROM {}.migrations WHERE number = 1", "has a note of migrations that this program"),
+        ("DROP TABLE {}.migrations", "holds tables of the runtime without a record"),
+        ("UPDATE {}.migrations SET name = 'mine' WHERE number = 1", "records migrations that this program"),
+        ("DELETE FROM {}.migrations WHERE number = 1", "records migrations that this program"),
     ];
     for (damage, said) in damages {
         let place = Place::new().await;
