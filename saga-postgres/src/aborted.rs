@@ -36,7 +36,7 @@ impl Aborted {
 
     /// The handler ignored that a statement failed.
     pub(crate) fn failed(index: usize) -> Self {
-        let detail = "a statement of the handler failed, and the handler ignored the error";
+        let detail = "a statement of the handler failed, and it went on as if nothing had happened";
         let error = StoreError::new(StoreErrorKind::Other, OPERATION, detail);
         Self::blame(index, error.with_class(RetryClass::Transient))
     }

@@ -174,7 +174,7 @@ impl<'a> Handlers<'a> {
                 (self.savepoint, self.limit) = (Savepoint::Set, self.limit_before);
             }
             HandlerVerdict::Conflict => {
-                return Err(conflict(OPERATION, "a handler obstacle another transaction").into());
+                return Err(conflict(OPERATION, "a statement of a handler conflicted with another transaction").into());
             }
             HandlerVerdict::Abandon => {
                 let error = StoreError::new(StoreErrorKind::Other, OPERATION, "a handler was dropped before its end");

@@ -129,7 +129,7 @@ async fn commit(store: &PostgresStore, tx: Transaction<'_, Postgres>, commands: 
 
 /// A handler leaked a nested transaction, so sqlx took our commit for the end of that one.
 fn left_open(commands: usize) -> TransactError {
-    let detail = "a handler left a nested transaction open";
+    let detail = "a handler left a transaction open that it had nested in the one that it was given";
     let is_alone = commands == 1;
     TransactError {
         error: StoreError::new(StoreErrorKind::Misuse, OPERATION, detail),

@@ -70,7 +70,7 @@ fn runs_in_a_transaction(model: &Model, errors: &mut Errors) {
 fn takes_no_context(model: &Model, errors: &mut Errors) {
     for context in model.in_role(Role::Context) {
         let message = "each input of a `Batch` has a context of its own\n\
-                       help: leave this out, and ask the batch: `orders.keys()`, `orders.contexts()`, `orders.answer_with(|ctx, order| ..)`";
+                       help: leave this out, and ask the batch: `orders.keys()`, `orders.contexts()`, `orders.map_each_with(|ctx, order| ..)`";
         errors.at(Rule::BatchContext, &context.written, message);
     }
 }
@@ -98,7 +98,7 @@ fn gives_answers(model: &Model, errors: &mut Errors) {
     };
     let message = format!(
         "a step that takes a `Batch` returns one answer for each input\n\
-         help: write `{answers}`, and end with `Ok(batch.answer(|input| ..))`"
+         help: write `{answers}`, and end with `Ok(batch.map_each(|input| ..))`"
     );
     errors.at(Rule::BatchReturn, written, message);
 }

@@ -77,7 +77,7 @@ impl<S: Store> Runtime<S> {
 
 impl<S: Store> Runtime<S> {
     /// What an operator can do with the saga of that key, who saw it at this revision
-    /// ([`SagaStatus::revision`](crate::SagaStatus::revision)). A step that is hosted for another service has the key `key>step`.
+    /// ([`SagaStatus::revision`](crate::engine::SagaStatus::revision)). A step that is hosted for another service has the key `key>step`.
     ///
     /// # Errors
     /// When the key is not a legal one.

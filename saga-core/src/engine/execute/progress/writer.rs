@@ -18,7 +18,7 @@ use crate::store::{Changes, Lease, Store, StoreError};
 
 /// Why a step in a transaction reports nothing.
 pub(crate) const IN_TRANSACTION: &str =
-    "a step in a transaction reports no progress: it would not be visible before the step's own commit";
+    "a step in a transaction reports no progress: nobody could see it before the step's own commit";
 
 /// Why a resolution reports nothing.
 pub(crate) const IN_RESOLUTION: &str = "a resolution reports no progress: it asks how far the step came";

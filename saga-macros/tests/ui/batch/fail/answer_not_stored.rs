@@ -5,7 +5,7 @@ struct Reservation;
 
 #[saga_step]
 async fn reserve_stock(_tx: &mut MemoryConn, orders: Batch<String>) -> Result<BatchResults<Reservation>, StepError> {
-    Ok(orders.answer(|_| Reservation))
+    Ok(orders.map_each(|_| Reservation))
 }
 
 fn main() {}

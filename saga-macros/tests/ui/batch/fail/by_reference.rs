@@ -3,7 +3,7 @@ use saga_core::{BatchResults, Batch, StepError, memory::MemoryConn, saga_step};
 
 #[saga_step]
 async fn reserve_stock(_tx: &mut MemoryConn, orders: &Batch<String>) -> Result<BatchResults<()>, StepError> {
-    Ok(orders.answer(|_| ()))
+    Ok(orders.map_each(|_| ()))
 }
 
 fn main() {}

@@ -5,7 +5,7 @@ struct Order;
 
 #[saga_step]
 async fn reserve_stock(_tx: &mut MemoryConn, orders: Batch<Order>) -> Result<BatchResults<()>, StepError> {
-    Ok(orders.answer(|_| ()))
+    Ok(orders.map_each(|_| ()))
 }
 
 fn main() {}

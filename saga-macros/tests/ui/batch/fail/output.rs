@@ -8,7 +8,7 @@ async fn price(_order: String) -> Result<u64, StepError> {
 
 #[saga_step]
 async fn reserve_stock(_tx: &mut MemoryConn, orders: Batch<String>, _price: Output<price>) -> Result<BatchResults<()>, StepError> {
-    Ok(orders.answer(|_| ()))
+    Ok(orders.map_each(|_| ()))
 }
 
 fn main() {}
