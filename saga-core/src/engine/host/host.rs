@@ -96,7 +96,7 @@ impl<S: Store> Host<S> {
     }
 
     /// Begins a hosted step in the transaction that runs it. Answers whether that is how it went.
-    pub(crate) async fn begin_at_once(self: &Arc<Self>, asked: HostRequest<S>, arrived: &InboundMessage) -> bool {
+    pub(crate) async fn start_inline(self: &Arc<Self>, asked: HostRequest<S>, arrived: &InboundMessage) -> bool {
         if !self.starter.limits.is_proven(asked.definition.steps[0].name) {
             return false;
         }
@@ -108,7 +108,7 @@ impl<S: Store> Host<S> {
             )
     }
 
-    /// The hosted step that a command asks for, and its first command: with a lease and a place, if there is one.
+    /// The hosted step that a command asks for, and its first command: with a lease, if a slot is free.
     async fn first_of(&self, asked: &HostRequest<S>, message: &Message) -> Result<(NewSaga, WorkItem<S>), HandleError> {
         let step = &asked.definition.steps[0];
         let input = asked.made.as_ref().map_or(&message.payload, |made| &made.input);
@@ -126,9 +126,9 @@ impl<S: Store> Host<S> {
         let work = WorkRef { id: WorkId(saga.id.0 + 1), epoch: 1 };
         let owner = self.committer.scheduler.membership.member();
         let effect = asked.definition.shape.steps[0].effect;
-        let seat = self.committer.scheduler.bulkheads.seat(&asked.definition.id, 0, false, effect);
-        let place = owner.and_then(|_| self.committer.scheduler.place_to_begin(seat));
-        let lease = owner.filter(|_| place.is_some()).map(|owner| Lease { owner, ttl: self.ctx.settings.lease_ttl });
+        let key = self.committer.scheduler.bulkheads.concurrency_key(&asked.definition.id, 0, false, effect);
+        let slot = owner.and_then(|_| self.committer.scheduler.slot_to_start_now(key));
+        let lease = owner.filter(|_| slot.is_some()).map(|owner| Lease { owner, ttl: self.ctx.settings.lease_ttl });
         let lease_until = self.ctx.env.now().saturating_add(self.ctx.settings.lease_ttl);
         saga.commands.push(NewWork {
             id: work.id,
@@ -149,7 +149,7 @@ impl<S: Store> Host<S> {
             machine::Command::Do { step: 0 },
             owner.unwrap_or_else(|| self.committer.scheduler.membership.member_id()),
             lease_until,
-            place,
+            slot,
         );
         Ok((saga, first))
     }

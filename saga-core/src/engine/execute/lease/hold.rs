@@ -94,7 +94,7 @@ impl<S: Store> LeaseKeeper<S> {
     }
 
     /// Tells the store which calls begin, those that came together in one statement.
-    pub(crate) async fn serve_begins(self: Arc<Self>) {
+    pub(crate) async fn serve_call_starts(self: Arc<Self>) {
         self.call_starts.calls.serve(GROUP_MAX, |group| self.begin_group(group)).await;
     }
 

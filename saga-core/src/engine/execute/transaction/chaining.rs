@@ -82,9 +82,9 @@ impl<S: Store> BatchEntry<S> {
         self.reruns_alone = false;
         self.chained.clear();
         if let Some(before) = self.chained_changes.take() {
-            let place = self.command.take().and_then(|command| command.slot);
+            let slot = self.command.take().and_then(|command| command.slot);
             let mut claimed = before.claimed;
-            claimed.slot = place;
+            claimed.slot = slot;
             self.command = Some(claimed);
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::batch::Batch;
 use super::commit_failures::{DOING, Failures};
 use super::entry::BatchEntry;
-use crate::engine::bulkhead::{Admission, ConcurrencyPermit, FairLane};
+use crate::engine::bulkhead::{Admission, ConcurrencyPermit, FairQueue};
 use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;
 use crate::engine::execute::attempt::Attempts;
@@ -87,14 +87,14 @@ impl<S: Store> Transactions<S> {
     /// Runs transactions until the queue is closed.
     pub(crate) async fn serve_transactions(self: Arc<Self>) {
         let workers = self.ctx.settings.transactions_max;
-        let take = |lane: &mut _, taken: &mut _, share| self.pick_batch(lane, taken, share);
+        let take = |queue: &mut _, taken: &mut _, share| self.pick_batch(queue, taken, share);
         while let Some(mut commands) =
             self.committer.scheduler.transactions.next_share(&*self.ctx.env, workers, take).await
         {
             let _under_way = self.ctx.lifecycle.enter();
             let taken: Vec<TakenWork> = commands.iter().map(TakenWork::of).collect();
-            let first = commands.first_mut().and_then(WorkItem::take_line);
-            let others: Vec<ConcurrencyPermit> = commands.iter_mut().filter_map(WorkItem::take_line).collect();
+            let first = commands.first_mut().and_then(WorkItem::take_permit);
+            let others: Vec<ConcurrencyPermit> = commands.iter_mut().filter_map(WorkItem::take_permit).collect();
             self.committer.watch_over("transactions", &taken, pin!(self.run_transactions(commands))).await;
             drop((first, others));
             self.attempts.limits.leave_contended(taken.iter().map(|taken| taken.work.id));
@@ -106,11 +106,11 @@ impl<S: Store> Transactions<S> {
     /// and no more than `share`. Commands of steps that met locks are passed over while others of these run, and are
     /// taken together beyond the share: no other worker may take them. A command whose limit is reached is passed
     /// over too.
-    fn pick_batch(&self, lane: &mut FairLane<WorkItem<S>>, taken: &mut Vec<WorkItem<S>>, share: usize) {
+    fn pick_batch(&self, queue: &mut FairQueue<WorkItem<S>>, taken: &mut Vec<WorkItem<S>>, share: usize) {
         let is_contended = |command: &WorkItem<S>| self.attempts.limits.is_contended(command.step().name);
         let mut holds = taken.iter().any(is_contended);
-        let mut place = 0;
-        while let Some(command) = lane.get(place) {
+        let mut index = 0;
+        while let Some(command) = queue.get(index) {
             let is_contended = is_contended(command);
             let share = if is_contended { usize::MAX } else { share };
             let limit = if command.options().grouped { self.limit_of(command).min(share) } else { 1 };
@@ -125,19 +125,19 @@ impl<S: Store> Transactions<S> {
                 return;
             }
             if is_contended && !holds && !self.attempts.limits.enter_contended(command.work.id) {
-                place += 1;
+                index += 1;
                 continue;
             }
-            let Admission::Runs(held) = self.line_among(command, taken) else {
+            let Admission::Runs(held) = self.admit_beside(command, taken) else {
                 if is_contended && !holds {
                     self.attempts.limits.leave_contended(std::iter::once(command.work.id));
                 }
-                place += 1;
+                index += 1;
                 continue;
             };
             holds |= is_contended;
             let alone = limit == 1;
-            taken.extend(lane.remove(place).map(|command| command.with_line(held)));
+            taken.extend(queue.remove(index).map(|command| command.with_permit(held)));
             if alone {
                 return;
             }
@@ -146,16 +146,17 @@ impl<S: Store> Transactions<S> {
 
     /// The line of a command in the transaction of those that were taken, if it may run now. The first one has the line of
     /// the transaction; of the others only those need one that a limit counts, and of these the first of each step.
-    fn line_among(&self, command: &WorkItem<S>, taken: &[WorkItem<S>]) -> Admission {
-        let seat = self.committer.scheduler.seat_of(&command.saga, command.command);
+    fn admit_beside(&self, command: &WorkItem<S>, taken: &[WorkItem<S>]) -> Admission {
+        let key = self.committer.scheduler.concurrency_key(&command.saga, command.command);
         if taken.is_empty() {
-            return Admission::on(self.committer.scheduler.bulkheads.try_line(seat));
+            return Admission::with(self.committer.scheduler.bulkheads.try_acquire_permit(key));
         }
-        let is_counted = |other: &WorkItem<S>| self.committer.scheduler.seat_of(&other.saga, other.command) == seat;
-        if !self.committer.scheduler.bulkheads.is_limited(seat) || taken.iter().any(is_counted) {
+        let is_counted =
+            |other: &WorkItem<S>| self.committer.scheduler.concurrency_key(&other.saga, other.command) == key;
+        if !self.committer.scheduler.bulkheads.is_limited(key) || taken.iter().any(is_counted) {
             return Admission::Runs(None);
         }
-        Admission::on(self.committer.scheduler.bulkheads.try_beside(seat))
+        Admission::with(self.committer.scheduler.bulkheads.try_acquire_outside_pool(key))
     }
 
     /// With how many others the command may share a transaction, itself included.
