@@ -1,4 +1,4 @@
-//! One call of a batch step: many commands, one handler.
+//! Calls the function of a batch step once, for many commands.
 
 use std::sync::Arc;
 
@@ -18,15 +18,15 @@ use crate::step::{
 use crate::store::{HandlerVerdict, Store};
 use crate::unwind::{Guarded, caught_while};
 
-/// What became of a call of a batch step.
+/// The result of one call of a batch step.
 pub(crate) enum BatchAttempt {
-    /// Each command has an answer of its own, and what was written is kept.
+    /// A result for each command. The writes are kept.
     Each(Vec<AttemptResult>),
-    /// Nothing is known of the single commands: what was written is taken back, by this verdict.
+    /// The call failed as a whole. The writes are rolled back.
     Whole(HandlerVerdict),
-    /// These commands cannot be answered, by their place in the call. What was written is taken back.
+    /// These commands, by index, have no result and run again alone. The writes are rolled back.
     Apart(Vec<usize>),
-    /// The only command of the call failed; what was written is taken back, by this verdict.
+    /// The only command of the call failed. The writes are rolled back.
     Alone(AttemptResult, HandlerVerdict),
 }
 
@@ -46,7 +46,7 @@ fn no_handler() -> BatchUnfinished {
 }
 
 impl<S: Store> Attempts<S> {
-    /// Calls the handler of a batch step, on the connection of a transaction, for commands of that step.
+    /// Calls the handler of a batch step on the connection of a transaction.
     pub(crate) async fn attempt_batch_in(&self, commands: &[&WorkItem<S>], conn: &mut S::Conn) -> BatchAttempt {
         let Some(first) = commands.first() else { return BatchAttempt::Each(Vec::new()) };
         let contexts = self.contexts(commands);
@@ -105,12 +105,15 @@ impl<S: Store> Attempts<S> {
         }
     }
 
-    /// The error of an answer that failed since a statement met another transaction.
+    /// The first result that failed because a statement met another transaction.
     fn conflict_in<'a>(&self, answers: &'a [Result<Vec<u8>, StepError>]) -> Option<&'a StepError> {
         answers.iter().filter_map(|answer| answer.as_ref().err()).find(|error| self.is_conflict(error))
     }
 
-    /// What was answered for each command; or those whose answers or events cannot be stored, with the reason of the last.
+    /// The result of each command.
+    ///
+    /// # Errors
+    /// The indexes of the commands whose outputs or events cannot be stored, with the reason of the last one.
     fn check_answers(
         &self,
         commands: &[&WorkItem<S>],
@@ -147,9 +150,9 @@ impl<S: Store> Attempts<S> {
         Ok(each)
     }
 
-    /// The contexts of the calls, made when the step asks for them.
+    /// The contexts of the inputs, each made when the step asks for it.
     fn contexts(&self, commands: &[&WorkItem<S>]) -> Arc<Contexts> {
-        struct Of {
+        struct Call {
             tenant: crate::key::Tenant,
             key: Key,
             numbered: StepId,
@@ -157,7 +160,7 @@ impl<S: Store> Attempts<S> {
             fence: u64,
             earlier: OptionalOutputs,
         }
-        let of = |command: &&WorkItem<S>| Of {
+        let call_of = |command: &&WorkItem<S>| Call {
             tenant: command.saga.tenant.clone(),
             key: command.saga.outside_key(),
             numbered: command.saga.key.numbered(command.step_id()),
@@ -165,7 +168,7 @@ impl<S: Store> Attempts<S> {
             fence: command.fence(),
             earlier: command.saga.earlier(),
         };
-        let calls: Vec<Of> = commands.iter().map(of).collect();
+        let calls: Vec<Call> = commands.iter().map(call_of).collect();
         let limit = commands.first().map(|first| first.options().timeout).unwrap_or_default();
         let until = self.ctx.env.now().saturating_add(limit);
         let (env, cancel, namespace) =

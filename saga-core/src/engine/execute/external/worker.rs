@@ -1,4 +1,4 @@
-//! Workers that run external steps and record their results.
+//! Starts external steps as permits become free, and records their results.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -110,11 +110,11 @@ impl<S: Store> ExternalCalls<S> {
             None if command.is_own() => {
                 let is_choice = command.saga.definition.shape.is_choice(command.step_index());
                 let done =
-                    if is_choice { Some(make_choice(&command)) } else { self.builtin.unfold_or_join(&command).await };
+                    if is_choice { Some(make_choice(&command)) } else { self.builtin.fan_out_or_join(&command).await };
                 let Some((attempted, next)) = done else { return };
                 return self.records.record_attempt(command, attempted, next, next_ids.start).await;
             }
-            None => self.ask_or_call(&command).await,
+            None => self.resolve_or_call(&command).await,
         };
         let next = self.attempts.decider.after(&command, &attempted);
         self.attempts.statistics.count(&command, &attempted.ending);
