@@ -209,7 +209,7 @@ async fn what_begins_later_and_is_cancelled_calls_nobody() {
     let saga = Saga::named("thanks").input::<u32>().step::<thank>().build().unwrap();
     let runtime = runtime(&saga, &outside).await;
     let hour = std::time::Duration::from_hours(1);
-    let running = runtime.start_after(&saga, "order", 1, hour).await.unwrap();
+    let running = runtime.start(&saga, "order", 1).after(hour).await.unwrap();
     assert!(!running.already_started());
     assert!(runtime.start(&saga, "order", 1).await.unwrap().already_started(), "it is the same saga (G6)");
     let due = runtime.saga("order").await.unwrap().unwrap();
@@ -231,7 +231,7 @@ async fn what_begins_later_waits_for_its_time() {
     let runtime = Runtime::builder(store).saga(&saga).state(outside.clone()).start().await.unwrap();
     let before = tokio::time::Instant::now();
     let hour = std::time::Duration::from_hours(1);
-    let running = runtime.start_after(&saga, "order", 1, hour).await.unwrap();
+    let running = runtime.start(&saga, "order", 1).after(hour).await.unwrap();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert!(before.elapsed() >= hour);
     assert_eq!(outside.calls(), ["thank"]);

@@ -158,7 +158,7 @@ async fn what_begins_later_begins_no_earlier() {
     let runtime = runtime(&saga, &outside).await;
     let began = tokio::time::Instant::now();
     let (minute, hour) = (Duration::from_mins(1), Duration::from_hours(1));
-    let running = runtime.start_after(&saga, "order", 1, hour).await.unwrap();
+    let running = runtime.start(&saga, "order", 1).after(hour).await.unwrap();
     runtime.pause("order", WHY).await.unwrap();
     tokio::time::sleep(minute).await;
     runtime.resume("order", "it was corrected").await.unwrap();
@@ -241,7 +241,7 @@ async fn g5_what_begins_later_is_cancelled_whether_or_not_it_was_paused() {
     let runtime = runtime(&saga, &outside).await;
     let minute = Duration::from_mins(1);
     for key in ["resumed", "paused", "overdue"] {
-        let running = runtime.start_after(&saga, key, 1, minute).await.unwrap();
+        let running = runtime.start(&saga, key, 1).after(minute).await.unwrap();
         runtime.pause(key, WHY).await.unwrap();
         match key {
             "resumed" => drop(runtime.resume(key, "it was corrected").await.unwrap()),
@@ -263,7 +263,7 @@ async fn g5_what_is_called_while_the_saga_is_paused_has_begun() {
     let outside = Outside::default();
     let saga = Saga::named("packing").input::<u32>().step::<pack>().pivot().step::<ship>().build().unwrap();
     let runtime = runtime(&saga, &outside).await;
-    let running = runtime.start_after(&saga, "order", 1, Duration::from_secs(1)).await.unwrap();
+    let running = runtime.start(&saga, "order", 1).after(Duration::from_secs(1)).await.unwrap();
     outside.arrived.notified().await;
     runtime.pause("order", WHY).await.unwrap();
     let refused = runtime.cancel("order", "not wanted").await.unwrap_err().to_string();

@@ -116,7 +116,7 @@ async fn a_saga_goes_on_with_the_first_signal_and_with_no_other() {
 async fn g11_a_signal_that_comes_early_is_kept() {
     let store = store();
     let first = runtime(&store, &[purchase()]).await;
-    first.start_after(&purchase(), "order", 1, MINUTE).await.unwrap();
+    first.start(&purchase(), "order", 1).after(MINUTE).await.unwrap();
     assert_eq!(first.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Buffered);
     assert_eq!(first.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Duplicate);
     assert_eq!(first.signal("order", "b", &by("Bob")).await.unwrap(), SignalOutcome::TooLate, "the first one counts");
@@ -139,7 +139,7 @@ async fn a_signal_begins_no_saga_before_its_time() {
     let begins = begins.build().unwrap();
     let runtime = runtime(&store, std::slice::from_ref(&begins)).await;
     let began = Instant::now();
-    let running = runtime.start_after(&begins, "order", 40, MINUTE).await.unwrap();
+    let running = runtime.start(&begins, "order", 40).after(MINUTE).await.unwrap();
     assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Buffered);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert!(began.elapsed() >= MINUTE && began.elapsed() < MINUTE + 5 * SECOND, "{:?}", began.elapsed());
@@ -327,7 +327,7 @@ async fn g5_an_early_signal_leaves_a_saga_that_begins_later_free_to_be_cancelled
     let saga = Saga::named("purchase").input::<u32>().step::<pay>().pivot().wait_without_limit::<Approval>();
     let saga = saga.step::<ship>().build().unwrap();
     let runtime = runtime(&store, std::slice::from_ref(&saga)).await;
-    let running = runtime.start_after(&saga, "order", 1, 10 * MINUTE).await.unwrap();
+    let running = runtime.start(&saga, "order", 1).after(10 * MINUTE).await.unwrap();
     assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Buffered);
     assert_eq!(runtime.cancel("order", "no longer wanted").await.unwrap(), CancelOutcome::Begun);
     let outcome = running.outcome().await.unwrap();

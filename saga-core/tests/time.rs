@@ -145,7 +145,7 @@ async fn a_saga_that_is_done_in_time_leaves_no_deadline() {
     let runtime = runtime(&store, &saga, &outside).await;
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     let mut transaction = store.transaction();
-    let started = runtime.start_in_tx(transaction.conn(), &saga, "in", 1).await.unwrap();
+    let started = runtime.start(&saga, "in", 1).in_tx(transaction.conn()).await.unwrap();
     transaction.commit().unwrap();
     started.committed();
     let many = runtime.start_many(&saga, [("a", 1), ("b", 2)]).await;
@@ -182,7 +182,7 @@ async fn what_is_in_flight_at_the_deadline_is_undone() {
     let (outside, store) = (Outside::default(), store());
     let saga = Saga::named("shipping").input::<u32>().step::<charge>().step::<ship>().step::<thank>().build().unwrap();
     let runtime = runtime(&store, &saga, &outside).await;
-    let running = runtime.start_within(&saga, "order", 1, 20 * SECOND).await.unwrap();
+    let running = runtime.start(&saga, "order", 1).within(20 * SECOND).await.unwrap();
     outside.arrived.notified().await;
     while runtime.saga("order").await.unwrap().unwrap().summary.status == Status::Running {
         tokio::time::sleep(SECOND).await;
@@ -200,10 +200,10 @@ async fn a_deadline_is_counted_from_the_beginning() {
     let (outside, store) = (Outside::default(), store());
     let runtime = runtime(&store, &asking(), &outside).await;
     let began = Instant::now();
-    let running = runtime.start_after(&asking(), "order", 1, 5 * MINUTE).await.unwrap();
+    let running = runtime.start(&asking(), "order", 1).after(5 * MINUTE).await.unwrap();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { overdue: true, .. }));
     assert!(began.elapsed() >= 5 * MINUTE + 30 * SECOND, "{:?}", began.elapsed());
-    runtime.start_after(&asking(), "never", 1, 5 * MINUTE).await.unwrap();
+    runtime.start(&asking(), "never", 1).after(5 * MINUTE).await.unwrap();
     runtime.cancel("never", "no longer wanted").await.unwrap();
     assert_eq!(runtime.count().await.unwrap()[&Status::Compensated], 2);
     runtime.shutdown().await;
@@ -353,7 +353,7 @@ async fn a_restarted_saga_has_the_deadline_of_the_one_before() {
     let (outside, store) = (Outside::default(), store());
     let saga = Saga::named("asking").input::<u32>().step::<charge>().step::<ask_carrier>().build().unwrap();
     let runtime = runtime(&store, &saga, &outside).await;
-    let first = runtime.start_within(&saga, "order", 1, 10 * SECOND).await.unwrap();
+    let first = runtime.start(&saga, "order", 1).within(10 * SECOND).await.unwrap();
     let outcome = first.outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { overdue: true, .. }), "{outcome}");
     for (key, new_key) in [("order", "order-2"), ("order-2", "order-3")] {

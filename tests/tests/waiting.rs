@@ -139,7 +139,7 @@ async fn a_signal_counts_once_whoever_sends_it<S: Books>() {
     let page = SagaAdmin::new(store.clone()).saga(&saga);
     assert!(page.signal("o-1", "form-1", &by("ada")).await.unwrap_err().to_string().contains("o-1"));
 
-    let later = runtime.start_after(&saga, "o-1", 3, SHORT).await.unwrap();
+    let later = runtime.start(&saga, "o-1", 3).after(SHORT).await.unwrap();
     assert_eq!(page.signal("o-1", "form-1", &by("ada")).await.unwrap(), SignalOutcome::Buffered);
     assert_eq!(page.signal("o-1", "form-1", &by("ada")).await.unwrap(), SignalOutcome::Duplicate);
     assert_eq!(page.signal("o-1", "form-2", &by("bob")).await.unwrap(), SignalOutcome::TooLate);

@@ -42,6 +42,7 @@ pub use self::health::{ComponentHealth, Health};
 pub use self::lifecycle::Panicked;
 pub use self::outcome::Outcome;
 pub use self::runtime::{
-    MigrationReport, PublishError, Runtime, RuntimeBuilder, SagaHandle, UncommittedPublish, UncommittedStart,
+    MigrationReport, PublishError, PublishEvent, PublishEventInTx, Runtime, RuntimeBuilder, SagaHandle, StartSaga,
+    StartSagaInTx, UncommittedPublish, UncommittedStart,
 };
 pub use self::statistics::Statistics;

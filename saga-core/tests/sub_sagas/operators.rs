@@ -46,7 +46,7 @@ async fn a_sub_saga_that_is_cancelled_rejects_its_step() {
 async fn g5_a_sub_saga_that_was_never_started_is_barred_by_a_cancel() {
     let (saga, door) = (loaded(), Door::default());
     let (store, runtime) = runtime(&saga, &door).await;
-    let running = runtime.start_after(&saga, "o-1", ORDER, HOUR).await.unwrap();
+    let running = runtime.start(&saga, "o-1", ORDER).after(HOUR).await.unwrap();
     let began = tokio::time::Instant::now();
     runtime.cancel("o-1", WHY).await.unwrap();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { cancelled: true, .. }));

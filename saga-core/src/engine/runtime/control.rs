@@ -42,7 +42,7 @@ impl<S: Store> Runtime<S> {
     /// let runtime = Runtime::builder(MemoryStore::new()).saga(&newsletter).start().await?;
     ///
     /// let tomorrow = std::time::Duration::from_hours(24);
-    /// let started = runtime.start_after(&newsletter, "issue-7", 7, tomorrow).await?;
+    /// let started = runtime.start(&newsletter, "issue-7", 7).after(tomorrow).await?;
     /// let desk = runtime.admin().actor("ann");
     /// assert_eq!(desk.pause("issue-7", "a picture is missing").await?, PauseOutcome::Paused);
     /// assert_eq!(desk.pause("issue-7", "a picture is missing").await?, PauseOutcome::Already);
