@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use saga_core::engine::{CancelOutcome, PauseOutcome, ResumeOutcome, RuntimeError, SagaAdmin, SagaStatus};
+use saga_core::engine::{
+    CancelOutcome, CompensationCause, PauseOutcome, ResumeOutcome, RuntimeError, SagaAdmin, SagaStatus,
+};
 use saga_core::env::TokioEnvironment;
 use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
@@ -182,7 +184,7 @@ async fn it_can_be_cancelled_and_is_undone_when_it_is_resumed() {
     assert_eq!(runtime.cancel("order", "not wanted").await.unwrap(), CancelOutcome::UnderWay);
     runtime.resume("order", "now").await.unwrap();
     let outcome = running.outcome().await.unwrap();
-    assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{outcome}");
+    assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome}");
     assert_eq!(outside.calls(), ["pack", "unpack"]);
     runtime.shutdown().await;
 }
@@ -199,7 +201,7 @@ async fn what_has_not_happened_needs_no_resumption_to_be_cancelled() {
     tokio::time::sleep(Duration::from_mins(1)).await;
     runtime.cancel("order", "not wanted").await.unwrap();
     let outcome = running.outcome().await.unwrap();
-    assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{outcome}");
+    assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome}");
     assert_eq!(outside.calls(), ["label"]);
     runtime.shutdown().await;
 }
@@ -250,7 +252,10 @@ async fn g5_what_begins_later_is_cancelled_whether_or_not_it_was_paused() {
         }
         assert_eq!(runtime.cancel(key, "not wanted").await.unwrap(), CancelOutcome::Begun, "{key}");
         let outcome = running.outcome().await.unwrap();
-        assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{key}: {outcome}");
+        assert!(
+            matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }),
+            "{key}: {outcome}"
+        );
     }
     tokio::time::sleep(4 * minute).await;
     assert_eq!(outside.calls(), [""; 0]);
