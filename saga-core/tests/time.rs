@@ -160,6 +160,27 @@ async fn a_saga_that_is_done_in_time_leaves_no_deadline() {
     runtime.shutdown().await;
 }
 
+/// A start in the caller's transaction can have a delay and a deadline, as any other start.
+#[tokio::test(start_paused = true)]
+async fn a_start_in_a_transaction_begins_later_and_has_a_deadline() {
+    let (outside, store, began) = (Outside::default(), store(), Instant::now());
+    let saga = Saga::named("shipping").input::<u32>().step::<charge>().step::<ship>().step::<thank>().build().unwrap();
+    let runtime = runtime(&store, &saga, &outside).await;
+    let mut transaction = store.transaction();
+    let start = runtime.start(&saga, "order", 1).after(5 * MINUTE).within(20 * SECOND);
+    let started = start.in_tx(transaction.conn()).await.unwrap();
+    transaction.commit().unwrap();
+    started.committed();
+    outside.arrived.notified().await;
+    assert!(began.elapsed() >= 5 * MINUTE, "{:?}", began.elapsed());
+    tokio::time::sleep(MINUTE).await;
+    outside.go_on.notify_one();
+    let outcome = runtime.attach("order").await.unwrap().outcome().await.unwrap();
+    assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::DeadlinePassed, .. }), "{outcome}");
+    runtime.shutdown().await;
+    nothing_is_left(&store).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn from_the_pivot_on_a_deadline_says_nothing() {
     let (outside, store) = (Outside::default(), store());

@@ -1,7 +1,5 @@
 //! Publishing an event: in the caller's own transaction, or in one of its own.
 
-use std::time::Duration;
-
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -74,9 +72,6 @@ impl<S: StartIn> Engine<S> {
         let (key, payload) = self.check_published(topic, event)?;
         let message = MessageId(self.ctx.random_uuid());
         let new = NewMessage {
-            id: message,
-            kind: MessageKind::Event,
-            tenant: tenant.clone(),
             aggregate_type: topic.to_owned(),
             aggregate_id: key.to_string(),
             event_type: name.to_owned(),
@@ -84,8 +79,7 @@ impl<S: StartIn> Engine<S> {
             // The store counts.
             position: 0,
             lane: lane_of(tenant, topic, key.as_str()),
-            headers: Headers::default(),
-            due_in: Duration::ZERO,
+            ..message_to(message, tenant, "")
         };
         self.ctx.store.publish_in(conn, new).await?;
         Ok(message)
