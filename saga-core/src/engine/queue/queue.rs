@@ -40,6 +40,18 @@ struct State<T> {
 }
 
 impl<T> State<T> {
+    fn new() -> Self {
+        Self {
+            from_commits: FairQueue::new(),
+            claimed: FairQueue::new(),
+            rounds: 0,
+            under_way: 0,
+            gathering: 0,
+            workers: 1,
+            closed: false,
+        }
+    }
+
     fn waiting(&self) -> usize {
         self.from_commits.len() + self.claimed.len()
     }
@@ -85,16 +97,7 @@ enum Found<T> {
 
 impl<T> Queue<T> {
     pub(crate) fn new() -> Self {
-        let state = State {
-            from_commits: FairQueue::new(),
-            claimed: FairQueue::new(),
-            rounds: 0,
-            under_way: 0,
-            gathering: 0,
-            workers: 1,
-            closed: false,
-        };
-        Self { state: Mutex::new(state), filled: Arc::new(Notify::new()) }
+        Self { state: Mutex::new(State::new()), filled: Arc::new(Notify::new()) }
     }
 
     /// Wakes the workers: notified for a new command, and for a free permit.

@@ -20,7 +20,6 @@ use crate::engine::store_calls::{
 use crate::key::{Key, Tenant};
 use crate::machine::{self, Effect};
 use crate::saga::Definition;
-use crate::step::Outputs;
 use crate::store::{
     Lease, MemberId, NewSaga, RetryClass, SagaId, SagaRow, Started, Store, StoreErrorKind, WorkId, WorkRef,
 };
@@ -342,18 +341,7 @@ impl<S: Store> Starter<S> {
         let definition = self.ctx.definitions.get(&new.definition)?;
         let first = new.commands.first()?;
         let step = definition.shape.position(first.step.step())?;
-        let mut saga = SagaInstance {
-            id: new.id,
-            tenant: new.tenant.clone(),
-            key: new.key.clone(),
-            definition: Arc::clone(definition),
-            version: 1,
-            state: definition.read_fresh(&new.state)?,
-            input: Arc::from(&*new.input),
-            outputs: Outputs::new(),
-            inputs: Vec::new(),
-            item_output: None,
-        };
+        let mut saga = SagaInstance::of_new(new, definition, definition.read_fresh(&new.state)?);
         if let Some(payload) = &first.payload {
             saga.set_input(step, payload.clone().into());
         }

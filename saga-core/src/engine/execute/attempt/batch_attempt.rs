@@ -8,7 +8,7 @@ use crate::engine::context::inside_step;
 use crate::engine::execute::progress::IN_TRANSACTION;
 use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
 use crate::env::timeout;
-use crate::key::{Key, StepId};
+use crate::key::{Key, StepId, Tenant};
 use crate::log;
 use crate::machine::Ending;
 use crate::saga::{BatchInputs, BatchUnfinished, StepRun, Unfinished};
@@ -43,6 +43,29 @@ fn in_words(ending: &Ending) -> &str {
 
 fn no_handler() -> BatchUnfinished {
     BatchUnfinished::Failed(StepError::stuck("the registered definition has no function for it"))
+}
+
+/// What the context of one input says.
+struct Call {
+    tenant: Tenant,
+    key: Key,
+    numbered: StepId,
+    attempt: u32,
+    fence: u64,
+    earlier: OptionalOutputs,
+}
+
+impl Call {
+    fn of<S: Store>(command: &WorkItem<S>) -> Self {
+        Self {
+            tenant: command.saga.tenant.clone(),
+            key: command.saga.outside_key(),
+            numbered: command.saga.key.numbered(command.step_id()),
+            attempt: command.attempt_number(),
+            fence: command.fence(),
+            earlier: command.saga.earlier(),
+        }
+    }
 }
 
 impl<S: Store> Attempts<S> {
@@ -152,23 +175,7 @@ impl<S: Store> Attempts<S> {
 
     /// The contexts of the inputs, each made when the step asks for it.
     fn contexts(&self, commands: &[&WorkItem<S>]) -> Arc<Contexts> {
-        struct Call {
-            tenant: crate::key::Tenant,
-            key: Key,
-            numbered: StepId,
-            attempt: u32,
-            fence: u64,
-            earlier: OptionalOutputs,
-        }
-        let call_of = |command: &&WorkItem<S>| Call {
-            tenant: command.saga.tenant.clone(),
-            key: command.saga.outside_key(),
-            numbered: command.saga.key.numbered(command.step_id()),
-            attempt: command.attempt_number(),
-            fence: command.fence(),
-            earlier: command.saga.earlier(),
-        };
-        let calls: Vec<Call> = commands.iter().map(call_of).collect();
+        let calls: Vec<Call> = commands.iter().map(|command| Call::of(command)).collect();
         let limit = commands.first().map(|first| first.options().timeout).unwrap_or_default();
         let until = self.ctx.env.now().saturating_add(limit);
         let (env, cancel, namespace) =

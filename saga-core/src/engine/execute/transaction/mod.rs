@@ -6,6 +6,7 @@ mod chained_steps;
 mod chaining;
 mod commit_failures;
 mod entry;
+mod failure_cause;
 mod not_committed;
 mod rerun_policy;
 mod savepoints;
