@@ -41,7 +41,7 @@ pub(super) async fn fill(url: &str, waiting: u32) -> Result<()> {
     let first = reserve_ids(&mut conn, waiting * 2).await?;
     // No process sees them before the commit, and by then the runtime is gone.
     let mut tx = conn.begin().await?;
-    drop(runtime.start_in_tx(&mut tx, &saga, "order-0", order(0)).await?);
+    drop(runtime.start(&saga, "order-0", order(0)).in_tx(&mut tx).await?);
     for (table, changed) in TABLES {
         let numbers = format!("generate_series(1, {})", waiting - 1);
         let copy = copy_rows(&mut tx, table, changed, &numbers, first).await?;
