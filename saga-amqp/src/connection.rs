@@ -113,9 +113,8 @@ async fn open_one(uri: AMQPUri, role: &str, limit: Duration) -> Result<Connectio
     }
 }
 
-/// A connection that is closed when it is dropped, whatever of it is still under way. The library closes one by itself only
-/// when nothing holds on to it any more, and a call that was dropped half way may do so for ever: its consumer would go on
-/// taking messages that nobody sees.
+/// A connection that is closed when it is dropped, even if calls are under way. The library closes a connection only when nothing
+/// refers to it any more. A call that was dropped half way may refer to it for ever, and its consumer would go on taking messages.
 pub(crate) struct Closing(Arc<Connection>);
 
 impl Closing {

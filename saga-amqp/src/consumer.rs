@@ -1,12 +1,12 @@
 //! The receiving end of a subscription, over as many sessions as it takes.
 //!
 //! # Cancel safety
-//! A dropped `receive` loses nothing: a session that is being made goes on being made, and what came is in it.
+//! A dropped `receive` loses nothing: the session opens in a task of its own, and keeps the messages that have arrived.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use lapin::message::Delivery as Came;
+use lapin::message::Delivery as BrokerDelivery;
 use saga_core::transport::{Delivery, Incoming, Settlement, TransportError, TransportErrorKind};
 use tokio::task::JoinHandle;
 
@@ -140,26 +140,32 @@ impl Receiver {
         is_narrow && self.careful == 0 && self.unsettled.is_empty()
     }
 
-    /// What came, as a message or as what is none.
-    fn read(&mut self, came: Came) -> Delivery {
+    /// Decodes a delivery of the broker.
+    fn read(&mut self, delivery: BrokerDelivery) -> Delivery {
         self.careful = self.careful.saturating_sub(1);
-        let tag = self.unsettled.arrived(came.delivery_tag);
+        let tag = self.unsettled.arrived(delivery.delivery_tag);
         let Plans { name, queue, options, died_in, .. } = &*self.plans;
-        let origin = died_in.as_ref().map(|died_in| Origin::of(&came.properties, died_in, options.delivery_limit));
+        let origin = died_in.as_ref().map(|died_in| Origin::of(&delivery.properties, died_in, options.delivery_limit));
         let (exchange, key) = match &origin {
             Some(origin) => (origin.exchange.as_str(), origin.routing_key.as_str()),
-            None => (came.exchange.as_str(), came.routing_key.as_str()),
+            None => (delivery.exchange.as_str(), delivery.routing_key.as_str()),
         };
-        // Whoever puts a message straight into the queue of a service addresses the service.
+        // A message that was put straight into the queue of a service is addressed to that service.
         let is_direct = exchange.is_empty() && key == died_in.as_ref().unwrap_or(queue) && is_service(name);
         let topic = if is_direct { name } else { key };
-        let message = decode(topic, &came.properties, came.data, options.payload_bytes_max);
+        let message = decode(topic, &delivery.properties, delivery.data, options.payload_bytes_max);
         if let Err(unreadable) = &message {
             log::warn!(queue, error = unreadable.problem, "malformed message");
         }
         // The broker takes no message whose user is not the one of the connection that it comes from.
-        let user = came.properties.user_id().as_ref().map(ToString::to_string);
-        Delivery { tag, redelivered: came.redelivered, message, dead_letter: origin.map(|origin| origin.death), user }
+        let user = delivery.properties.user_id().as_ref().map(ToString::to_string);
+        Delivery {
+            tag,
+            redelivered: delivery.redelivered,
+            message,
+            dead_letter: origin.map(|origin| origin.death),
+            user,
+        }
     }
 }
 
@@ -167,8 +173,8 @@ impl Receiver {
 impl Incoming for Receiver {
     async fn receive(&mut self, limit: usize) -> Result<Vec<Delivery>, TransportError> {
         loop {
-            let mut came = match self.session().await?.next().await {
-                Ok(came) => Some(came),
+            let mut delivery = match self.session().await?.next().await {
+                Ok(delivery) => Some(delivery),
                 Err(ended) => {
                     self.ended(&ended);
                     continue;
@@ -176,10 +182,10 @@ impl Incoming for Receiver {
             };
             self.backoff.reset();
             let mut deliveries = Vec::new();
-            while let Some(one) = came.take() {
+            while let Some(one) = delivery.take() {
                 deliveries.push(self.read(one));
                 if deliveries.len() < limit.max(1) {
-                    came = self.session.as_mut().and_then(Session::next_at_once);
+                    delivery = self.session.as_mut().and_then(Session::next_at_once);
                 }
             }
             return Ok(deliveries);

@@ -96,7 +96,7 @@ fn remedy(error: &Error) -> Option<&'static str> {
             Some("check that the virtual host in the address exists and that the user may use it")
         }
         (_, Some(AMQPHardError::INTERNALERROR)) => {
-            Some("the broker's log says why; a queue that it could not restart serves nobody until it is deleted")
+            Some("the broker's log says why; a queue that it could not restart does not work until it is deleted")
         }
         _ => None,
     }

@@ -61,7 +61,7 @@ pub enum ConnectionState {
     },
 }
 
-/// What is known about one connection, shared by whoever mends it and whoever asks.
+/// The state of one connection, shared by the task that keeps it and the callers of `health`.
 #[derive(Debug, Clone)]
 pub(crate) struct HealthCell(Arc<Mutex<Known>>);
 

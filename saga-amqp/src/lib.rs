@@ -13,8 +13,8 @@
 //! - **Nothing that was confirmed is lost.** Messages are persistent, queues are quorum queues, and a message counts as sent
 //!   when the broker confirmed it. An answer that does not come is an unknown outcome, and the message is sent again under
 //!   the same id. In its first seconds a queue is an exception: RabbitMQ 3.10 answers a declaration before it has written
-//!   down where the queue is kept, so a crash in between may leave one that serves nobody. Who receives from it is told so
-//!   by an error; deleted, it is declared again. Commands that were in it are sent again, events are not.
+//!   down where the queue is kept, so a crash in between may leave a queue that does not work. Its receiver gets an error that
+//!   says so; delete the queue, and it is declared again. Commands that were in it are sent again, events are not.
 //! - **Publishing and receiving never share a connection**, so that a broker that holds publishers back still delivers.
 //!   Every subscription has a connection of its own: what breaks one breaks no other.
 //! - **Of a cluster any node will do.** The URL may name several hosts, which are tried in turn, or a balancer or DNS name in

@@ -1,5 +1,5 @@
-//! Log events that cannot panic. A subscriber writes to what may be gone, such as a closed standard error, and some of them
-//! panic then: an event is not worth the connection that it is about.
+//! Log events that cannot panic. Some subscribers panic when their output is gone, such as a closed standard error. That must not
+//! cost the connection that the event is about.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -23,7 +23,7 @@ macro_rules! warn_event {
 
 pub(crate) use {debug_event as debug, info_event as info, tell, warn_event as warn};
 
-/// Asks or tells a subscriber; nothing where it panics. Nobody is left to whom that could be told, but for the panic hook.
+/// Calls a subscriber; `None` if it panics. Only the panic hook can report that panic.
 pub(crate) fn shielded<T>(call: impl FnOnce() -> T) -> Option<T> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(answer) => Some(answer),

@@ -70,7 +70,7 @@ impl Names {
         format!("{queue}{DEAD_LETTERS}")
     }
 
-    /// The queue of what nobody could take from a queue of dead letters.
+    /// The queue of dead letters that broke the connection of each consumer.
     pub(crate) fn unread_of(dead_letters: &str) -> String {
         format!("{dead_letters}{UNREAD}")
     }
@@ -81,7 +81,7 @@ pub(crate) fn is_service(topic: &str) -> bool {
     topic.starts_with(SERVICE)
 }
 
-/// Checks a topic that somebody wants to receive. `*` and `#` as whole words would be patterns to the broker.
+/// Checks a topic of a subscription. `*` and `#` as whole words would be patterns to the broker.
 pub(crate) fn check_topic(topic: &str) -> Result<(), String> {
     if topic.len() > TOPIC_BYTES_MAX {
         return Err(format!("a topic of {} bytes is longer than {TOPIC_BYTES_MAX}", topic.len()));

@@ -21,10 +21,10 @@ pub enum Topology {
 /// What becomes of an event that no queue takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unrouted {
-    /// It counts as sent: an event is for whoever listens, and nobody does.
+    /// It counts as sent: an event may have no subscribers.
     #[default]
     Accept,
-    /// It is refused: somebody is known to listen, and a queue or a binding is missing.
+    /// It is refused: subscribers are expected, so a queue or a binding is missing.
     Refuse,
 }
 

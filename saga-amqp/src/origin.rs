@@ -4,7 +4,7 @@ use saga_core::transport::DeadLetterInfo;
 
 /// The reason with which a message goes that came back too often.
 const DELIVERY_LIMIT: &str = "delivery_limit";
-/// What is said where the broker said nothing: somebody else put it there.
+/// The reason if the broker gave none: another program put the message there.
 const UNKNOWN: &str = "unknown";
 
 /// Where a dead letter came from, as the broker wrote it down in `x-death`.

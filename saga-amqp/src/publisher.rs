@@ -164,13 +164,15 @@ impl Publisher {
         matches!(asking.await, Ok(Ok(_))) || is_blocked(&self.supervisor.link().borrow())
     }
 
-    /// A channel that nobody else uses. It waits for a free one, for the connection, and for the broker to take messages.
+    /// A channel for this call alone. Waits for a free one, for the connection, and for the broker to accept messages.
     async fn channel(&self, messages: &[Arc<Outgoing>], deadline: Instant) -> Result<Held<'_>, TransportError> {
         let unavailable = |detail: String| TransportError::new(TransportErrorKind::Unavailable, "publish", detail);
         let limit = self.options.unavailable_timeout;
         let Ok(Ok(permit)) = timeout_at(deadline, self.slots.acquire()).await else {
             let count = self.options.publish_channels;
-            return Err(unavailable(format!("all {count} channels were busy for {limit:?}")));
+            return Err(unavailable(format!(
+                "all {count} channels were busy for {limit:?}; raise `publish_channels`, or look why the broker confirms so slowly"
+            )));
         };
         let mut link = self.supervisor.link();
         let is_ready = |link: &Link| matches!(link, Link::Up { is_blocked: false, .. });

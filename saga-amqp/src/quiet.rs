@@ -1,8 +1,8 @@
-//! Keeps the content of messages out of the log, and a log that panics away from the connection.
+//! Keeps the contents of messages out of the log, and a panicking subscriber away from the connection.
 //!
-//! The client library warns of each message that a broker returns, and prints all of it, on a thread of its own. That a queue
-//! is missing is said by who published, once and with what helps. On the same thread it reads what the broker says: when a
-//! subscriber panics there, nobody reads on, and the connection looks as open as before.
+//! The client library warns of each message that a broker returns, and prints all of it. The publisher reports a missing queue
+//! itself, once and with advice. The library logs on the thread that reads from the broker: if a subscriber panicked there, that
+//! thread would end, and the connection would still look open.
 
 use std::cell::RefCell;
 use std::num::NonZeroU64;

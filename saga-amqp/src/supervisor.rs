@@ -76,7 +76,7 @@ struct Keeper {
     needs: Needs,
     health: HealthCell,
     link: watch::Sender<Link>,
-    /// The number of the connection that somebody found to be of no use.
+    /// The number of the connection that a caller found to be broken.
     stale: watch::Receiver<Option<u64>>,
 }
 

@@ -99,7 +99,7 @@ impl Work {
         if self.is_passive { "find" } else { "declare" }
     }
 
-    /// The queue of dead letters of a queue, and behind it the last one, for what nobody can take from there either.
+    /// The queue of dead letters of a queue, and the queue of those that cannot be received from there either.
     async fn dead_letters_of(&self, queue: &str, options: &AmqpOptions, names: &Names) -> Result<(), TransportError> {
         let dead_letters = Names::dead_letters_of(queue);
         let unread = Names::unread_of(&dead_letters);

@@ -101,8 +101,8 @@ impl AmqpTransport {
             let topic = message.routing_key.as_str();
             let exchange = self.publisher.names().exchange(topic);
             let detail = format!(
-                "no queue takes the topic {topic:?} from the exchange {exchange:?}; start who receives it, which declares its \
-                 queue, or declare and bind one"
+                "no queue takes the topic {topic:?} from the exchange {exchange:?}; start the service that receives it, which \
+                 declares its queue, or declare and bind one"
             );
             return Err(TransportError::new(TransportErrorKind::NoRoute, "publish", detail));
         }
@@ -128,7 +128,13 @@ impl Transport for AmqpTransport {
         let mut fates = self.publisher.publish(&sent).await.into_iter();
         let mut answer = |message: Arc<Outgoing>| {
             // There is one fate for each message that was sent.
-            let lost = || TransportError::new(TransportErrorKind::Unknown, "publish", "no answer");
+            let lost = || {
+                TransportError::new(
+                    TransportErrorKind::Unknown,
+                    "publish",
+                    "the outcome is unknown, since the connection ended; the message is sent again",
+                )
+            };
             self.answer(fates.next().unwrap_or_else(|| Err(lost())), &message)
         };
         encoded.into_iter().map(|message| message.and_then(&mut answer)).collect()

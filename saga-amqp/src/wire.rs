@@ -103,7 +103,7 @@ pub(crate) fn encode(
 /// Reads a message with this topic.
 ///
 /// # Errors
-/// Says what is missing or wrong, in one sentence, and hands on what came.
+/// Says in one sentence what is missing or wrong, and returns the headers and the content as they arrived.
 pub(crate) fn decode(
     topic: &str,
     properties: &BasicProperties,

@@ -62,7 +62,7 @@ async fn a_message_that_no_queue_takes_is_not_printed() {
         let answers = transport.publish(vec![secret.clone()]).await;
         let error = answers[0].as_ref().expect_err("nobody takes it");
         assert_eq!(error.kind(), TransportErrorKind::NoRoute, "{error}");
-        assert!(error.to_string().contains("start who receives it"), "it says what helps: {error}");
+        assert!(error.to_string().contains("start the service that receives it"), "it says what helps: {error}");
     }
     let said = log.0.lock().unwrap().clone();
     assert!(said.iter().any(|text| text.starts_with("lapin::")), "the library's other events are heard");

@@ -88,7 +88,7 @@ impl Key {
     /// Whether the keys of the saga's steps, and of sagas that are steps of it, are short enough for those outside who are
     /// handed them: `longest` is how many bytes they have more than this key.
     pub(crate) fn check_length_with(&self, longest: usize, tenant: &Tenant) -> Result<(), InvalidName> {
-        // Whoever hosts a step has a namespace of its own.
+        // The host of a step may have another namespace, of any length.
         let taken = TENANT_BYTES_MAX + 1 + tenant.0.len() + 1 + longest;
         let (bytes, max) = (self.0.len(), STEP_KEY_BYTES_MAX.saturating_sub(taken));
         if bytes <= max {
@@ -111,8 +111,8 @@ impl Key {
         Self("".into())
     }
 
-    /// The key under which this step of the saga of this key is hosted, or this item `step#n` of one. It is nobody's own
-    /// key, which has no `>`.
+    /// The key under which a host runs this step, or this item `step#n`, of the saga with this key. It has a `>`, and so it is never
+    /// the key of an application.
     pub(crate) fn hosted(&self, step: &str) -> Self {
         Self(format!("{}>{step}", self.0).into())
     }

@@ -157,7 +157,7 @@ async fn behind_the_pivot_and_after_the_end_nothing_is_cancelled() {
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     outside.arrived.notified().await;
     let refused = runtime.cancel("order", REASON).await.unwrap_err().to_string();
-    let expected = "the saga `order`: its pivot `ship` is under way or done, and from there the saga only goes forward";
+    let expected = "the saga `order` was not changed: its pivot `ship` is under way or done, and from there the saga only goes forward";
     assert_eq!(refused, expected);
     outside.go_on.notify_one();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
@@ -180,7 +180,7 @@ async fn a_stuck_saga_turns_round_and_waits_for_its_person() {
     let revision = until_stuck(&runtime).await;
     let operator = runtime.operator("order", revision).unwrap();
     let refused = operator.cancel(REASON).await.unwrap_err().to_string();
-    assert_eq!(refused, "the saga `order`: the saga compensates already");
+    assert_eq!(refused, "the saga `order` was not changed: the saga compensates already");
     operator.skip("it was never weighed").await.unwrap();
     let outcome = running.closed().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome}");
@@ -196,7 +196,7 @@ async fn what_cannot_be_cancelled_says_why() {
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     outside.arrived.notified().await;
     let refused = runtime.cancel("order", " ").await.unwrap_err().to_string();
-    assert_eq!(refused, "the saga `order`: give a reason; it is kept with the action");
+    assert_eq!(refused, "the saga `order` was not changed: give a reason; it is kept with the action");
     let stranger = SagaAdmin::<MemoryStore>::new(Arc::clone(runtime.store()));
     assert!(matches!(stranger.cancel("order", REASON).await, Err(RuntimeError::UnknownDefinition { .. })));
     outside.go_on.notify_one();

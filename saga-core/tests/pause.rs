@@ -216,7 +216,7 @@ async fn what_cannot_be_done_says_why() {
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     outside.arrived.notified().await;
     let refused = runtime.pause("order", " ").await.unwrap_err().to_string();
-    assert_eq!(refused, "the saga `order`: give a reason; it is kept with the action");
+    assert_eq!(refused, "the saga `order` was not changed: give a reason; it is kept with the action");
     let refused = runtime.admin().actor("\n").pause("order", WHY).await.unwrap_err().to_string();
     assert!(refused.ends_with("a name that can be read; it is kept with the action"), "{refused}");
     let stranger = SagaAdmin::<MemoryStore>::new(Arc::clone(runtime.store()));

@@ -175,9 +175,12 @@ async fn what_nobody_waits_for_is_refused() {
     assert!(matches!(runtime.signal("order", "a", &by("Ada")).await, Err(RuntimeError::NoSaga(_))));
     runtime.start(&purchase(), "order", 1).await.unwrap();
     let refused = runtime.signal("order", "a", &Payment).await.unwrap_err().to_string();
-    assert_eq!(refused, "the saga `order`: it has no step that waits for `payment`");
+    assert_eq!(refused, "the saga `order` was not changed: it has no step that waits for `payment`");
     let refused = runtime.signal("order", "", &by("Ada")).await.unwrap_err().to_string();
-    assert_eq!(refused, "the saga `order`: a signal has an id of 1 to 200 bytes, the same when it is sent again");
+    assert_eq!(
+        refused,
+        "the saga `order` was not changed: a signal has an id of 1 to 200 bytes, the same when it is sent again"
+    );
     let stranger = SagaAdmin::<MemoryStore>::new(Arc::clone(runtime.store()));
     let refused = stranger.signal("order", "a", &by("Ada")).await;
     assert!(matches!(refused, Err(RuntimeError::UnknownDefinition { .. })), "{refused:?}");

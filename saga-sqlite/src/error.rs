@@ -127,13 +127,18 @@ pub(crate) fn misuse(operation: &'static str, detail: impl Into<String>) -> Stor
 }
 
 pub(crate) fn closed(operation: &'static str) -> StoreError {
-    StoreError::new(StoreErrorKind::Unavailable, operation, "the store is closed").with_class(RetryClass::Permanent)
+    StoreError::new(StoreErrorKind::Unavailable, operation, "the store is closed; open it again to use it")
+        .with_class(RetryClass::Permanent)
 }
 
 /// A thread could not be started.
 pub(crate) fn no_thread(error: std::io::Error) -> StoreError {
-    StoreError::new(StoreErrorKind::Unavailable, "open", format!("a thread could not be started: {error}"))
-        .with_source(error)
+    StoreError::new(
+        StoreErrorKind::Unavailable,
+        "open",
+        format!("the store cannot start a thread ({error}); raise the limit of threads of the process"),
+    )
+    .with_source(error)
 }
 
 /// The writer ended before it answered.
@@ -143,7 +148,11 @@ pub(crate) fn writer_ended(operation: &'static str) -> StoreError {
 
 /// A read that did not end.
 pub(crate) fn read_failed(operation: &'static str) -> StoreError {
-    StoreError::new(StoreErrorKind::Other, operation, "the read panicked, or the store was closed meanwhile")
+    StoreError::new(
+        StoreErrorKind::Other,
+        operation,
+        "the read panicked, or the store was closed while it ran; the log has the panic",
+    )
 }
 
 /// The text of a panic.

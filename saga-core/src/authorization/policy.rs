@@ -33,7 +33,7 @@ pub struct AccessPolicy {
 }
 
 impl AccessPolicy {
-    /// A policy under which nobody may say anything.
+    /// A policy that allows nothing.
     pub fn new() -> Self {
         Self::default()
     }

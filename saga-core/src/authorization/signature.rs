@@ -21,8 +21,8 @@ const ABSENT: u64 = u64::MAX;
 
 /// A secret that services share, under a name that travels with each message.
 ///
-/// Whoever has the secret can sign as the service that the key is for, so each sender should have a key of its own, which
-/// only the sender and its receivers know. To rotate it, let receivers accept the new key beside the old one, then let
+/// A process with the secret can sign as the service that the key is for, so each sender should have its own key, which only the
+/// sender and its receivers know. To rotate it, let receivers accept the new key beside the old one, then let
 /// the sender sign with it, then take the old one away.
 ///
 /// ```

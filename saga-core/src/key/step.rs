@@ -106,7 +106,7 @@ fn split_item(text: &str) -> (&str, Option<u32>) {
     }
 }
 
-/// A step's name without the number of an item or an event behind it. One number has one text: `#02` is nobody's.
+/// A step's name without the number of an item or an event behind it. One number has one text: `#02` is refused.
 pub(super) fn checked_number<'a>(what: &'static str, text: &'a str) -> Result<&'a str, InvalidName> {
     let Some((step, digits)) = text.rsplit_once('#') else { return Ok(text) };
     match digits.parse::<u64>() {
@@ -138,7 +138,7 @@ impl StepKey {
         checked_number("step key", step)
             .map_err(|_| InvalidName::new("step key", text, "has an item or an event that is not numbered `#n`"))?;
         let written = StepId::from_stored(&text[key.len() + 1..]);
-        // One key has one text: `#02` and `#1` are nobody's.
+        // One key has one text: `#02` and `#1` are refused.
         if is_undo && written.undo_round().is_none_or(|round| written != StepId::undoing(step, round)) {
             return Err(InvalidName::new("step key", text, "has an undo that is not numbered `#n` from 2 on"));
         }

@@ -1,4 +1,4 @@
-//! Sagas that no service coordinates: events ask for their steps.
+//! The component that handles events and reports.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::engine::host::Host;
 use crate::engine::message::Validator;
 use crate::store::Store;
 
-/// Does what a service does when an event comes.
+/// Handles the events that a service receives.
 pub(crate) struct Choreography<S: Store> {
     pub(super) ctx: Arc<EngineContext<S>>,
     pub(crate) host: Arc<Host<S>>,

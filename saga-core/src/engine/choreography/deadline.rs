@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::choreography::Choreography;
-use super::reactions::barring;
+use super::reactions::tombstone_request;
 use crate::choreography::EventEncoder;
 use crate::engine::commit::{CONFLICTS_MAX, ends, retry_on_conflict};
 use crate::engine::decide::at_pivot_deadline;
@@ -16,41 +16,41 @@ use crate::machine::{AtDeadline, SagaState};
 use crate::saga::Definition;
 use crate::store::{Changes, DeadLetterReason, Headers, MessageId, NewMessage, Postponed, Store};
 
-/// How often a pivot that is on its way is looked at again.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// How often a pivot in flight is checked again.
+const CHECK_AGAIN_IN: Duration = Duration::from_millis(500);
 
 impl<S: Store> Choreography<S> {
-    /// Waits until the deadline, and decides then.
+    /// Waits until the deadline, and then leaves a tombstone for the pivot unless it has begun.
     pub(crate) async fn handle_deadline(
         self: &Arc<Self>,
         pivot: &Arc<Definition<S>>,
         after: Duration,
-        tell: &EventEncoder,
-        arrived: &InboundMessage,
+        encoder: &EventEncoder,
+        inbound: &InboundMessage,
     ) -> Result<(), HandleError> {
-        let message = &arrived.message;
-        // What cannot be told is known before it is too late.
-        let payload = tell
+        let message = &inbound.message;
+        // The event is made first: if that fails, it fails before the deadline.
+        let payload = encoder
             .make(&message.payload, b"null")
             .map_err(|why| HandleError::Dead(DeadLetterReason::Undecodable, why))?;
-        let left = after.saturating_sub(arrived.age);
+        let left = after.saturating_sub(inbound.age);
         if !left.is_zero() {
-            return self.look_later(arrived, left).await;
+            return self.postpone(inbound, left).await;
         }
-        let asked = barring(pivot, message)?;
+        let request = tombstone_request(pivot, message)?;
         let decided = retry_on_conflict(CONFLICTS_MAX, || async {
-            let row = self.ctx.store.saga(&message.tenant, &asked.key).await?;
+            let row = self.ctx.store.saga(&message.tenant, &request.key).await?;
             let state = row.map(|row| SagaState::decode(&row.state, pivot.steps.len())).transpose();
             let state = state.map_err(|why| HandleError::Later { why, is_counted: true })?;
             Ok::<_, HandleError>(ends(match at_pivot_deadline(state.as_ref()) {
-                AtDeadline::Wait => self.look_later(arrived, LOOK_AGAIN).await.map(|()| true)?,
-                // A handler that lost the row to another has nothing to do either.
+                AtDeadline::Wait => self.postpone(inbound, CHECK_AGAIN_IN).await.map(|()| true)?,
+                // A miss says that another process has the message.
                 AtDeadline::Decided => {
-                    self.committer.recorder.record(arrived.handled(Changes::default())).await.map(|_| true)?
+                    self.committer.recorder.record(inbound.handled(Changes::default())).await.map(|_| true)?
                 }
                 AtDeadline::Bar => {
-                    let passed = self.passed(tell.event, payload.clone(), &asked.key.asked_for(), arrived);
-                    self.host.tombstone_and_emit(&asked, arrived, Some(passed)).await?
+                    let event = self.deadline_event(encoder.event, payload.clone(), &request.key.asked_for(), inbound);
+                    self.host.tombstone_and_emit(&request, inbound, Some(event)).await?
                 }
             }))
         });
@@ -59,41 +59,41 @@ impl<S: Store> Choreography<S> {
     }
 
     /// Leaves a tombstone for a step that has not begun, at once, and publishes no event.
-    pub(crate) async fn handle_bar(
+    pub(crate) async fn handle_tombstone(
         self: &Arc<Self>,
         definition: &Arc<Definition<S>>,
-        arrived: &InboundMessage,
+        inbound: &InboundMessage,
     ) -> Result<(), HandleError> {
-        self.host.check_age(arrived)?;
-        let asked = barring(definition, &arrived.message)?;
-        if self.ctx.store.saga(&arrived.message.tenant, &asked.key).await?.is_none()
-            && self.host.tombstone_and_emit(&asked, arrived, None).await?
+        self.host.check_age(inbound)?;
+        let request = tombstone_request(definition, &inbound.message)?;
+        if self.ctx.store.saga(&inbound.message.tenant, &request.key).await?.is_none()
+            && self.host.tombstone_and_emit(&request, inbound, None).await?
         {
             return Ok(());
         }
-        // It has begun; who lost the row to another has nothing to do either.
-        let _ = self.committer.recorder.record(arrived.handled(Changes::default())).await?;
+        // The step has begun. A miss says that another process has the message.
+        let _ = self.committer.recorder.record(inbound.handled(Changes::default())).await?;
         Ok(())
     }
 
-    /// The row falls due again; that is no attempt.
-    pub(crate) async fn look_later(&self, arrived: &InboundMessage, due_in: Duration) -> Result<(), HandleError> {
-        let Some(work) = arrived.work else { return Ok(()) };
+    /// Leaves the message in its row, to be handled again after this time. No attempt is counted.
+    pub(crate) async fn postpone(&self, inbound: &InboundMessage, due_in: Duration) -> Result<(), HandleError> {
+        let Some(work) = inbound.work else { return Ok(()) };
         let postponed = Postponed { work, due_in, attempts: 0, in_doubt: false, error: None };
         let _ = self.committer.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await?;
         Ok(())
     }
 
-    /// The event that says that the deadline has passed.
-    pub(crate) fn passed(
+    /// The event that reports the passed deadline.
+    pub(crate) fn deadline_event(
         &self,
         name: &str,
         payload: Vec<u8>,
         key: &crate::key::Key,
-        arrived: &InboundMessage,
+        inbound: &InboundMessage,
     ) -> NewMessage {
-        let (tenant, id) = (&arrived.message.tenant, MessageId(self.ctx.random_uuid()));
-        let traceparent = arrived.message.headers.traceparent.clone();
+        let (tenant, id) = (&inbound.message.tenant, MessageId(self.ctx.random_uuid()));
+        let traceparent = inbound.message.headers.traceparent.clone();
         NewMessage {
             headers: Headers { saga_key: Some(key.to_string()), traceparent, ..Headers::default() },
             ..NewMessage::event(id, tenant, (name, &id.to_string()), name, payload)

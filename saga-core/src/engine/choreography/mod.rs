@@ -1,4 +1,4 @@
-//! Sagas that are wired by events.
+//! Choreography: reacts to events, with the steps of this service.
 
 mod choreography;
 mod deadline;

@@ -1,7 +1,7 @@
-//! What an event that arrives means here.
+//! Handles events: runs, undoes or tombstones the steps that react to them.
 //!
-//! An event that arrives is turned into a message for each thing that is done when it comes, before it is stored: with the
-//! reaction's name as its step and the event's id as its correlation. Each is stored, tried again and buried by itself.
+//! Before an event is stored, it becomes one message for each reaction to it, with the name of the reaction as its step and the id of
+//! the event as its correlation. Each is stored, retried and dead-lettered by itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,13 +20,13 @@ use crate::store::{
     Changes, DeadLetterReason, Message, MessageId, NewReceived, RecordedOutcome, SagaRow, Status, Store, WorkId,
 };
 
-/// How soon an event that waits for what its step needs is looked at again: after a quarter of its age, within these.
+/// An event that waits for the inputs of its step is checked again after a quarter of its age, within these limits.
 const WAIT_MIN: Duration = Duration::from_millis(100);
 
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// Numbers of events are from here on, so that none is that of an item of a list, of which there are fewer than 2^32: a step
-/// that is done for each event here and for each item of a list of another service has a key of its own for each.
+/// The numbers of events begin here, above those of the items of a list, so that a step which runs per event and per item has
+/// another key for each.
 const NUMBERS_FROM: u64 = 1 << 63;
 
 /// What comes of an event that asks for a step.
@@ -50,14 +50,14 @@ enum Earlier {
 }
 
 /// A step that an event takes back: nothing is known of what it took.
-pub(crate) fn barring<S: Store>(
+pub(crate) fn tombstone_request<S: Store>(
     definition: &Arc<Definition<S>>,
     message: &Message,
 ) -> Result<HostRequest<S>, HandleError> {
     let key = saga_key_of(message)?.hosted(definition.steps[0].name);
     let by = event_id_of(message).0.as_u128();
     let made = Some(MappedEvent { input: b"null".to_vec(), hash: Vec::new(), earlier: Vec::new() });
-    Ok(HostRequest { definition: Arc::clone(definition), key, reply_to: String::new(), by, made })
+    Ok(HostRequest { definition: Arc::clone(definition), key, reply_to: String::new(), by, mapped: made })
 }
 
 fn made_of(input: &Mapping, message: &Message) -> Result<Vec<u8>, HandleError> {
@@ -98,21 +98,21 @@ impl<S: Store> Choreography<S> {
                 Wanted::Bar(asked) => self.host.undo_hosted(&asked, arrived).await,
                 Wanted::Known(asked, row) => self.host.answer_again(&asked, &row, arrived).await,
                 // It waits for a thing that has a name, however long that takes: it is no attempt.
-                Wanted::Wait => self.look_later(arrived, (arrived.age / 4).clamp(WAIT_MIN, WAIT_MAX)).await,
+                Wanted::Wait => self.postpone(arrived, (arrived.age / 4).clamp(WAIT_MIN, WAIT_MAX)).await,
             },
             Reacts::Undo { definition } => {
                 self.host.check_age(arrived)?;
-                let asked = barring(definition, message)?;
+                let asked = tombstone_request(definition, message)?;
                 self.host.undo_hosted(&asked, arrived).await
             }
-            Reacts::Bar { definition } => self.handle_bar(definition, arrived).await,
+            Reacts::Bar { definition } => self.handle_tombstone(definition, arrived).await,
             Reacts::Mark(mark) => self.handle_mark(*mark, arrived).await,
             Reacts::Deadline { pivot, after, tell } => self.handle_deadline(pivot, *after, tell, arrived).await,
         }
     }
 
     /// The step that an event asks for, with the input that is made of the event.
-    pub(crate) async fn asked_by_event(
+    pub(crate) async fn request_of_event(
         self: &Arc<Self>,
         arrived: &InboundMessage,
     ) -> Result<HostRequest<S>, HandleError> {
@@ -136,7 +136,13 @@ impl<S: Store> Choreography<S> {
         let by = by.0.as_u128();
         let asked = |input, earlier| {
             let made = Some(MappedEvent { input, hash: request_hash(&message.payload), earlier });
-            HostRequest { definition: Arc::clone(definition), key: key.clone(), reply_to: String::new(), by, made }
+            HostRequest {
+                definition: Arc::clone(definition),
+                key: key.clone(),
+                reply_to: String::new(),
+                by,
+                mapped: made,
+            }
         };
         let earlier = match self.earlier_of(definition, &message.tenant, &saga_key).await? {
             Earlier::Known(earlier) => earlier,
@@ -144,7 +150,7 @@ impl<S: Store> Choreography<S> {
                 let row = self.ctx.store.saga(&message.tenant, &key).await?;
                 return Ok(row.map_or(Wanted::Wait, |row| Wanted::Known(asked(Vec::new(), Vec::new()), Box::new(row))));
             }
-            Earlier::Undone => return Ok(Wanted::Bar(HostRequest { key, ..barring(definition, message)? })),
+            Earlier::Undone => return Ok(Wanted::Bar(HostRequest { key, ..tombstone_request(definition, message)? })),
         };
         match made_of(input, message) {
             Ok(input) => Ok(Wanted::Run(asked(input, earlier))),
@@ -187,7 +193,7 @@ impl<S: Store> Choreography<S> {
 
     /// An event that was put into its row as it came, since nothing was done for it at the time.
     async fn take_apart(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
-        let parts = self.validator.meant_by(arrived.message.clone(), &arrived.source);
+        let parts = self.validator.for_reactions(arrived.message.clone(), &arrived.source);
         let later = || HandleError::Later { why: "the store gave no ids".to_owned(), is_counted: false };
         let ids = self.committer.store_calls.take_ids(parts.len()).await.ok_or_else(later)?;
         let row = |(message, id)| NewReceived { work: WorkId(id), message, lease: None };

@@ -1,4 +1,4 @@
-//! Claimed rows of deadlines.
+//! Handles the claimed work rows of deadlines.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,21 +8,20 @@ use crate::engine::admin::{AdminRuntime, SagaAdmin};
 use crate::log;
 use crate::store::{Changes, Postponed, SagaRow, Store, WorkRef};
 
-/// When a deadline is looked at again whose saga could not be called off.
-const LOOK_AGAIN_IN: Duration = Duration::from_mins(1);
+/// The pause before a deadline that could not be applied is tried again.
+const RETRY_IN: Duration = Duration::from_mins(1);
 
 impl<S: Store> Poller<S> {
-    /// The row of a saga's deadline is claimed: the saga is called off, unless that came too late.
+    /// Cancels a saga whose deadline has passed, unless it has reached its pivot.
     pub(crate) async fn deadline_passed(self: &Arc<Self>, work: WorkRef, row: &SagaRow) {
         if let Err(error) = SagaAdmin::of(AdminRuntime::new(&self.committer, &self.decider), &row.tenant)
             .end_overdue(&row.key, work)
             .await
         {
             log::warn!(tenant = row.tenant.as_str(), saga = %row.key, %error, "deadline not applied");
-            // A saga that cannot be read now may be readable later, and no worker must be kept busy with it until
-            // then.
+            // The saga may become readable later. Until then it must keep no worker busy.
             let error = Some(error.to_string());
-            let postponed = Postponed { work, due_in: LOOK_AGAIN_IN, attempts: 0, in_doubt: false, error };
+            let postponed = Postponed { work, due_in: RETRY_IN, attempts: 0, in_doubt: false, error };
             let applied =
                 self.committer.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await;
             if applied.is_err() {

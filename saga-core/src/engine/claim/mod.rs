@@ -1,4 +1,4 @@
-//! Claiming work that no process has.
+//! Claims unleased work from the store.
 
 mod deadline;
 mod paused;

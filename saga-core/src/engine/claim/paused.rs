@@ -1,4 +1,4 @@
-//! Claimed commands of paused sagas.
+//! Parks claimed commands of paused sagas.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,19 +8,19 @@ use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, WorkItem};
 use crate::machine::Event;
 use crate::store::{Postponed, Store};
 
-/// For how long a command of a paused saga is put off: until the saga is resumed, which makes it due. A hundred years.
+/// How long a command of a paused saga is postponed. A resumption makes it due.
 const WHILE_PAUSED: Duration = Duration::from_hours(100 * 365 * 24);
 
 impl<S: Store> Poller<S> {
-    /// A command fell due, or was given back, and its saga is paused: it waits, with all that is known of it, until the
-    /// saga is resumed. That moves the saga, so that of this and a resumption at the same moment one looks again.
+    /// Postpones the command of a paused saga until the saga is resumed. This advances the saga, so that it conflicts with a concurrent
+    /// resumption.
     pub(crate) async fn park(self: &Arc<Self>, command: WorkItem<S>) {
         let Some(ids) = self.committer.store_calls.take_ids(command.saga.definition.width).await else { return };
         let mut saga = command.saga.clone();
-        let hand_on = NextWork { ids: ids.start, slot: NextSlot::Nowhere };
+        let next_work = NextWork { ids: ids.start, slot: NextSlot::Nowhere };
         let parked = Event::Parked { work: command.work.id.0 };
-        // It is not refused, and nothing follows from it.
-        let Ok(mut prepared) = self.decider.decide(&mut saga, parked, &AttemptDetails::default(), hand_on) else {
+        // The machine never refuses it, and no command follows from it.
+        let Ok(mut prepared) = self.decider.decide(&mut saga, parked, &AttemptDetails::default(), next_work) else {
             return;
         };
         prepared.changes.postponed.push(Postponed {

@@ -1,5 +1,5 @@
-//! Claims unleased work: retries that fell due, starts in callers' transactions, and rows that dead or stopped
-//! processes left behind.
+//! Claims unleased work: due retries and waits, sagas that were started in callers' transactions, and rows of dead or stopped
+//! processes.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::store::{
     StepRecord, Store, StoreError, Timestamp, WorkKind,
 };
 
-/// How long a step waits at least where another branch of its saga waits for a person, before it is looked at again.
+/// The shortest pause of a step while another branch of its saga is stuck.
 const WHILE_STUCK: Duration = Duration::from_secs(1);
 
-/// The longest pause. Operators who decided about a stuck saga do not wait longer than this.
+/// The longest such pause: after an operator has decided, the step continues within this time.
 const WHILE_STUCK_MAX: Duration = Duration::from_secs(30);
 
-/// Claims work that no process has.
+/// Claims unleased work.
 pub(crate) struct Poller<S: Store> {
     pub(super) ctx: Arc<EngineContext<S>>,
     pub(super) committer: Arc<Committer<S>>,
@@ -38,7 +38,7 @@ impl<S: Store> Poller<S> {
 }
 
 impl<S: Store> Poller<S> {
-    /// What an item gave that is to be undone: a claim brings no records of items.
+    /// Reads the output of an item that is to be undone: a claim returns no records of items.
     pub(crate) async fn read_own_output(&self, command: &mut WorkItem<S>) -> Result<(), StoreError> {
         let (saga, step) = (&command.saga, command.step_index());
         let is_needed = matches!(command.command, Order::Undo { known: true, .. });
@@ -54,13 +54,13 @@ impl<S: Store> Poller<S> {
 
     /// Claims work until the runtime stops.
     pub(crate) async fn poll(self: Arc<Self>) {
-        // Whether the last claim was full: then much is due, and every second claim gives each definition a part.
+        // After a full claim much work is due, and every second claim gives each definition a part.
         let (mut was_full, mut is_fair) = (false, false);
         loop {
             tokio::select! {
                 biased;
                 () = self.committer.scheduler.poll_timer.wait(&*self.ctx.env) => {}
-                // Several that become free at about the same time are filled together.
+                // Slots that become free at about the same time are filled by one claim.
                 () = self.committer.scheduler.bulkheads.freed() => {
                     self.committer.scheduler.poll_timer.announce_later(self.ctx.env.now());
                     continue;
@@ -123,7 +123,7 @@ impl<S: Store> Poller<S> {
             };
             let taken = TakenWork::claimed(&claimed);
             let taking = pin!(self.accept_claimed(claimed, row, records.clone(), (owner, lease_until)));
-            self.committer.watch_over("take on", &[taken], taking).await;
+            self.committer.watch_over("claim", &[taken], taking).await;
         }
         Ok((count, next_due_in))
     }
@@ -155,35 +155,35 @@ impl<S: Store> Poller<S> {
             },
             Err(problem) => Err(problem),
         };
-        let turns_round = command.as_ref().is_ok_and(|command| command.is_child() && !command.is_undo());
+        let starts_compensating = command.as_ref().is_ok_and(|command| command.is_child() && !command.is_undo());
         match command {
             Ok(command) => match unwanted(&command) {
-                // A success that an older owner noted is not new.
+                // A success that an earlier owner noted is no new work, so it is not parked.
                 None if command.saga.state.is_paused() && command.late_success.is_none() => self.park(command).await,
                 None if row.status == Status::Stuck && command.effect() == Effect::Transactional => {
                     self.postpone_while_stuck(&command, row.advanced_at).await;
                 }
                 None => self.committer.scheduler.enqueue_claimed(command),
-                // Its saga is to start compensating, which is a new decision.
-                Some(_) if turns_round && command.saga.state.is_paused() => self.park(command).await,
-                Some(_) if turns_round => self.committer.scheduler.enqueue_claimed(command),
+                // The saga is to start compensating, which is a new decision.
+                Some(_) if starts_compensating && command.saga.state.is_paused() => self.park(command).await,
+                Some(_) if starts_compensating => self.committer.scheduler.enqueue_claimed(command),
                 Some(event) => self.cancel(command, event).await,
             },
             Err(problem) => self.committer.block_unreadable(row, &problem, Some(work)).await,
         }
     }
 
-    /// A person is to decide about another branch first. No transaction is granted meanwhile. The longer the saga has stood
-    /// still, the longer it is until the next look.
-    async fn postpone_while_stuck(&self, command: &WorkItem<S>, stands_since: Timestamp) {
-        let stands_for = match self.ctx.store.now().await {
-            Ok(now) => Duration::from_micros(u64::try_from(now.0.saturating_sub(stands_since.0)).unwrap_or(0)),
+    /// Postpones a transactional step until an operator has decided about another branch: the store grants no transaction before. The
+    /// longer the saga is stuck, the longer the pause.
+    async fn postpone_while_stuck(&self, command: &WorkItem<S>, stuck_since: Timestamp) {
+        let stuck_for = match self.ctx.store.now().await {
+            Ok(now) => Duration::from_micros(u64::try_from(now.0.saturating_sub(stuck_since.0)).unwrap_or(0)),
             Err(error) => {
                 self.ctx.health.store_failed("now", &error);
                 return self.committer.scheduler.release(&[command.work]).await;
             }
         };
-        let due_in = (stands_for / 8).clamp(WHILE_STUCK, WHILE_STUCK_MAX);
+        let due_in = (stuck_for / 8).clamp(WHILE_STUCK, WHILE_STUCK_MAX);
         let postponed = Postponed {
             work: command.work,
             due_in,
@@ -198,24 +198,24 @@ impl<S: Store> Poller<S> {
         }
     }
 
-    /// The saga started compensating, or an operator ended it, before the command began: the command never begins.
+    /// Cancels a command that must not begin any more: its saga started compensating, or an operator ended it.
     pub(crate) async fn cancel(self: &Arc<Self>, command: WorkItem<S>, event: Event) {
         let Some(ids) = self.committer.store_calls.take_ids(command.saga.definition.width).await else { return };
         let step = command.step_index();
-        let mut findings = AttemptDetails { attempts: command.attempts, ..AttemptDetails::default() };
+        let mut details = AttemptDetails { attempts: command.attempts, ..AttemptDetails::default() };
         if let (machine::Command::Do { .. }, Some(noted)) = (command.command, &command.late_success) {
-            findings = AttemptDetails { attempts: command.attempts, ..late_success::findings(noted) };
+            details = AttemptDetails { attempts: command.attempts, ..late_success::findings(noted) };
         }
         let condition = if command.late_success.is_some() { Condition::Held } else { Condition::NotLate };
-        let hand_on = NextWork { ids: ids.start, slot: NextSlot::Nowhere };
+        let next_work = NextWork { ids: ids.start, slot: NextSlot::Nowhere };
         let mut saga = command.saga.clone();
         saga.state.steps[step].fence = command.fence();
-        keep_report(&command, &mut saga, &findings);
-        if let Ok(mut prepared) = self.decider.decide(&mut saga, event, &findings, hand_on) {
+        keep_report(&command, &mut saga, &details);
+        if let Ok(mut prepared) = self.decider.decide(&mut saga, event, &details, next_work) {
             prepared.changes.finished.push((command.work, condition));
             match self.committer.commit_decision(prepared).await {
                 Ok(Ok(())) => {}
-                // The saga was changed meanwhile: the next claim reads it again.
+                // The saga moved meanwhile: the next claim reads it again.
                 Ok(Err(_)) | Err(_) => self.committer.scheduler.release(&[command.work]).await,
             }
         }

@@ -1,4 +1,4 @@
-//! The ports of a runtime, its settings and its definitions.
+//! What all components share: the store, the transport, the environment, the settings and the definitions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::step::States;
 use crate::store::{DefinitionId, Store};
 use crate::transport::Transport;
 
-/// What every component of a runtime may use. It holds no state but that of the ports.
+/// What every component of a runtime may use.
 pub(crate) struct EngineContext<S: Store> {
     pub(crate) store: Arc<S>,
     pub(crate) transport: Arc<dyn Transport>,
@@ -27,14 +27,14 @@ pub(crate) struct EngineContext<S: Store> {
     pub(crate) definition_ids: Arc<[DefinitionId]>,
     /// The steps that are hosted for others, by service and name.
     pub(crate) hosted: BTreeMap<(String, String), Arc<Definition<S>>>,
-    /// What is done when events come, by service.
+    /// The reactions to events, by service.
     pub(crate) reactions: BTreeMap<String, Arc<Vec<Reaction<S>>>>,
     /// The services whose messages are received here.
     pub(crate) services: Vec<String>,
     pub(crate) states: States,
     /// Whether the store can start a saga in a step transaction.
     pub(crate) starts_in_transactions: bool,
-    /// Whether the outbox is sent from here.
+    /// Whether this runtime relays the outbox, instead of change data capture.
     pub(crate) is_relayed: bool,
     pub(crate) lifecycle: Arc<Lifecycle>,
     pub(crate) health: HealthMonitor,

@@ -29,7 +29,10 @@ pub enum StartError {
     #[error("the saga `{0}` is not registered; give it to the runtime with `.saga(&..)`")]
     NotRegistered(String),
     /// The key belongs to a saga with another payload.
-    #[error("the key `{key}` belongs to a saga that was started with another payload: `{path}` differs")]
+    #[error(
+        "the key `{key}` belongs to a saga that was started with another payload: `{path}` differs; repeat the first payload, or \
+         use another key"
+    )]
     PayloadMismatch {
         /// The key.
         key: String,
@@ -37,7 +40,9 @@ pub enum StartError {
         path: String,
     },
     /// The key belongs to a saga of another definition.
-    #[error("the key `{key}` belongs to a saga `{saga}`; keys are unique per tenant, whatever the saga")]
+    #[error(
+        "the key `{key}` belongs to a saga `{saga}`; keys are unique per tenant, whatever the saga, so use another key"
+    )]
     OtherSaga {
         /// The key.
         key: String,
@@ -61,7 +66,7 @@ pub enum StartError {
     #[error("inside a transactional step use `start_in` with the step's connection, or `ctx.emit`")]
     InsideStep,
     /// The runtime shuts down.
-    #[error("the runtime is shutting down")]
+    #[error("the runtime is shutting down, and starts no saga; start it again with the same key when a runtime runs")]
     ShuttingDown,
     /// The store failed. If the error's class is `Unknown`, the saga may exist; the same call may be repeated either way.
     #[error(transparent)]
@@ -79,7 +84,9 @@ pub enum RuntimeError {
     #[error("there is no saga with the key `{0}`")]
     NoSaga(String),
     /// The saga's definition is not known to this process.
-    #[error("the saga `{key}` was started with `{definition}`, which is not registered here")]
+    #[error(
+        "the saga `{key}` was started with `{definition}`, which is not registered here; register it with `.saga(&..)`"
+    )]
     UnknownDefinition {
         /// The saga's key.
         key: String,
@@ -94,8 +101,8 @@ pub enum RuntimeError {
         /// What is wrong.
         problem: String,
     },
-    /// The saga has moved since the operator looked.
-    #[error("the saga `{key}` has moved since: it is {status} at version {version} now")]
+    /// The saga has moved since the operator read it.
+    #[error("the saga `{key}` has moved since: it is {status} at revision {version} now; read it again before you act")]
     Moved {
         /// The saga's key.
         key: String,
@@ -113,16 +120,17 @@ pub enum RuntimeError {
         key: String,
     },
     /// The action does not fit the saga.
-    #[error("the saga `{key}`: {problem}")]
+    #[error("the saga `{key}` was not changed: {problem}")]
     Refused {
         /// The saga's key.
         key: String,
         /// Why not.
         problem: String,
     },
-    /// A signal has another form than the step takes that waits for it. Nothing was changed: the signal that the step waits
-    /// for may still come.
-    #[error("the saga `{key}` does not take this signal, its step `{step}` waits for one of another form: {problem}")]
+    /// A signal has another form than the waiting step takes. Nothing was changed, so the right signal may still arrive.
+    #[error(
+        "the saga `{key}` does not take this signal, since its step `{step}` waits for one of another form: {problem}"
+    )]
     SignalForm {
         /// The saga's key.
         key: String,
@@ -131,14 +139,17 @@ pub enum RuntimeError {
         /// The type that it waits for, and what is wrong with the signal.
         problem: String,
     },
-    /// A plan cannot be carried out like this.
-    #[error("the plan is not carried out: {0}")]
+    /// The plan cannot be executed like this.
+    #[error("the plan was not executed: {0}")]
     Plan(String),
     /// It was called inside a transactional step, where it would wait for the connection that the step holds.
-    #[error("a transactional step must not ask the runtime: it would wait for the connection that the step holds")]
+    #[error(
+        "a transactional step must not ask the runtime: it would wait for the connection that the step holds; read with that \
+         connection, or ask in an external step"
+    )]
     InsideStep,
     /// The action does not fit the dead letter.
-    #[error("the dead letter {letter}: {problem}")]
+    #[error("the dead letter {letter} was not changed: {problem}")]
     DeadLetter {
         /// The letter's id.
         letter: i64,
@@ -146,17 +157,17 @@ pub enum RuntimeError {
         problem: String,
     },
     /// The action does not fit the message that waits to be sent.
-    #[error("the message {message}: {problem}")]
+    #[error("the message {message} in the outbox was not changed: {problem}")]
     Parked {
         /// The message.
         message: MessageId,
         /// Why not.
         problem: String,
     },
-    /// A desk without a runtime was used outside a tokio runtime.
-    #[error("sagas are worked on inside a tokio runtime: {0}")]
+    /// A `SagaAdmin` without a runtime was used outside a tokio runtime.
+    #[error("`SagaAdmin` needs a tokio runtime: {0}; call it from async code of tokio")]
     NoTokio(#[from] tokio::runtime::TryCurrentError),
-    /// The saga was there, and the store does not have it any more.
+    /// The store has lost a saga that it had committed.
     #[error(
         "the saga `{key}` is no longer in the store, which lost what it had committed (a failover to a replica that lagged \
          behind, or a restored backup); start it again with the same key"
@@ -171,4 +182,63 @@ pub enum RuntimeError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RuntimeError, StartError};
+    use crate::store::{MessageId, Status};
+
+    /// Each text says what happened, to what, why, and what to do.
+    #[test]
+    fn errors_say_what_to_do() {
+        let (key, problem) = (|| "k".to_owned(), || "give a reason".to_owned());
+        let start = |error: StartError| error.to_string();
+        let runtime = |error: RuntimeError| error.to_string();
+        let cases = [
+            (
+                start(StartError::PayloadMismatch { key: key(), path: "a.b".to_owned() }),
+                "the key `k` belongs to a saga that was started with another payload: `a.b` differs; repeat the first \
+                 payload, or use another key",
+            ),
+            (
+                start(StartError::OtherSaga { key: key(), saga: "order".to_owned() }),
+                "the key `k` belongs to a saga `order`; keys are unique per tenant, whatever the saga, so use another key",
+            ),
+            (
+                start(StartError::ShuttingDown),
+                "the runtime is shutting down, and starts no saga; start it again with the same key when a runtime runs",
+            ),
+            (
+                runtime(RuntimeError::UnknownDefinition { key: key(), definition: "order version 2".to_owned() }),
+                "the saga `k` was started with `order version 2`, which is not registered here; register it with \
+                 `.saga(&..)`",
+            ),
+            (
+                runtime(RuntimeError::Moved { key: key(), status: Status::Stuck, version: 7 }),
+                "the saga `k` has moved since: it is stuck at revision 7 now; read it again before you act",
+            ),
+            (
+                runtime(RuntimeError::Refused { key: key(), problem: problem() }),
+                "the saga `k` was not changed: give a reason",
+            ),
+            (
+                runtime(RuntimeError::DeadLetter { letter: 3, problem: problem() }),
+                "the dead letter 3 was not changed: give a reason",
+            ),
+            (
+                runtime(RuntimeError::Parked { message: MessageId(uuid::Uuid::nil()), problem: problem() }),
+                "the message 00000000-0000-0000-0000-000000000000 in the outbox was not changed: give a reason",
+            ),
+            (runtime(RuntimeError::Plan("it is empty".to_owned())), "the plan was not executed: it is empty"),
+            (
+                runtime(RuntimeError::InsideStep),
+                "a transactional step must not ask the runtime: it would wait for the connection that the step holds; read \
+                 with that connection, or ask in an external step",
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(text, expected);
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! What every component may use: the ports (store, transport, environment), the settings and the definitions.
+//! What every component may use: the store, the transport, the environment, the settings, the definitions, and the errors.
 
 mod authorizer;
 mod context;

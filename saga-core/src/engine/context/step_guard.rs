@@ -1,4 +1,4 @@
-//! Calls of the runtime from inside a step in a transaction are refused: they would wait for it for ever.
+//! Refuses calls of the runtime from inside a transactional step: they could wait for ever for the connection of that step.
 
 use std::future::Future;
 
@@ -8,7 +8,7 @@ tokio::task_local! {
     static IN_TRANSACTION: ();
 }
 
-/// Marks a handler that holds a connection of the store: a call of the runtime from inside would wait for it for ever.
+/// Marks a handler that holds a connection of the store.
 pub(crate) fn inside_step<F: Future>(handler: F) -> impl Future<Output = F::Output> {
     IN_TRANSACTION.scope((), handler)
 }

@@ -1,4 +1,4 @@
-//! The sagas of this service whose steps other services do.
+//! The component that handles replies and reports from hosts.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::engine::decide::Decider;
 use crate::engine::message::Messages;
 use crate::store::Store;
 
-/// Brings what other services answer to the sagas that wait for it.
+/// Applies the replies and reports of hosts to the sagas that wait for them, and sends commands again.
 pub(crate) struct Coordinator<S: Store> {
     pub(super) ctx: Arc<EngineContext<S>>,
     pub(super) committer: Arc<Committer<S>>,

@@ -1,4 +1,4 @@
-//! Steps that other services do for the sagas of this one.
+//! The coordinator: has steps of the sagas of this service done by other services.
 
 mod coordinator;
 mod progress;

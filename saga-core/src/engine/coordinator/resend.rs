@@ -1,4 +1,4 @@
-//! Sending the command of a remote step again when its reply is late.
+//! Sends the command of a remote step again when its reply is late.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use crate::engine::instance::{TakenWork, WorkItem};
 use crate::log;
 use crate::store::{Changes, Postponed, Store};
 
-/// By how much the wait for a reply may have grown: so many doublings.
+/// The wait for a reply doubles with each attempt, up to this many times.
 pub(crate) const DOUBLINGS_MAX: u32 = 5;
 
 impl<S: Store> Coordinator<S> {
-    /// Sends a command whose reply did not come, or that was never sent.
+    /// Sends a command without a reply again, or one that was never sent.
     pub(crate) fn resend(self: &Arc<Self>, command: WorkItem<S>) {
         let (this, under_way) = (Arc::clone(self), self.ctx.lifecycle.enter());
         self.ctx.lifecycle.spawn(

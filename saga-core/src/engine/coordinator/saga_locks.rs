@@ -1,5 +1,5 @@
-//! Replies to one saga, one after the other: decided at once, all but one of them would find the saga moved, and read it
-//! again. Items of a list are answered many at a time.
+//! Serializes the replies to one saga in this process. Concurrent decisions would conflict, and read the saga again: the items of a
+//! list are often answered at the same time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,16 +8,16 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::key::{Key, Tenant};
 
-/// Who decides about which saga. Nothing rests on it: another process may decide as well.
+/// One lock per saga. It only saves conflicts: another process may decide at the same time.
 #[derive(Debug, Default)]
-pub(crate) struct KeyedMutex(Mutex<Lines>);
+pub(crate) struct KeyedMutex(Mutex<Locks>);
 
 /// One mutex for each saga that a task of this process decides about.
-type Lines = HashMap<(Tenant, Key), Arc<tokio::sync::Mutex<()>>>;
+type Locks = HashMap<(Tenant, Key), Arc<tokio::sync::Mutex<()>>>;
 
-/// The turn of one who decides about a saga. It ends when this is dropped.
+/// Holds the lock of a saga until it is dropped.
 pub(crate) struct KeyedMutexGuard<'a> {
-    turns: &'a KeyedMutex,
+    mutex: &'a KeyedMutex,
     name: (Tenant, Key),
     own: Option<OwnedMutexGuard<()>>,
 }
@@ -26,17 +26,17 @@ impl KeyedMutex {
     /// Waits until no other task of this process decides about the saga.
     ///
     /// # Cancel safety
-    /// When dropped, the turn is the next one's.
+    /// When dropped, the lock is not taken.
     pub(crate) async fn lock(&self, tenant: &Tenant, key: &Key) -> KeyedMutexGuard<'_> {
         let name = (tenant.clone(), key.clone());
-        let line = Arc::clone(self.lines().entry(name.clone()).or_default());
-        // From here on it is let go of whatever happens.
-        let mut turn = KeyedMutexGuard { turns: self, name, own: None };
-        turn.own = Some(line.lock_owned().await);
-        turn
+        let lock = Arc::clone(self.locks().entry(name.clone()).or_default());
+        // The guard removes the entry even if this call is dropped while it waits.
+        let mut guard = KeyedMutexGuard { mutex: self, name, own: None };
+        guard.own = Some(lock.lock_owned().await);
+        guard
     }
 
-    fn lines(&self) -> MutexGuard<'_, Lines> {
+    fn locks(&self) -> MutexGuard<'_, Locks> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -44,10 +44,10 @@ impl KeyedMutex {
 impl Drop for KeyedMutexGuard<'_> {
     fn drop(&mut self) {
         self.own = None;
-        let mut lines = self.turns.lines();
+        let mut locks = self.mutex.locks();
         // Every waiting task holds the mutex as well, and tasks get it only from this map.
-        if lines.get(&self.name).is_some_and(|line| Arc::strong_count(line) == 1) {
-            lines.remove(&self.name);
+        if locks.get(&self.name).is_some_and(|lock| Arc::strong_count(lock) == 1) {
+            locks.remove(&self.name);
         }
     }
 }
@@ -58,18 +58,18 @@ mod tests {
 
     #[tokio::test]
     async fn one_has_its_turn_behind_the_other_and_nothing_is_left() {
-        let (turns, tenant, key) = (KeyedMutex::default(), Tenant::default(), Key::new("o-1").unwrap());
-        let first = turns.lock(&tenant, &key).await;
-        let other = turns.lock(&tenant, &Key::new("o-2").unwrap()).await;
-        let mut second = Box::pin(turns.lock(&tenant, &key));
-        let mut third = Box::pin(turns.lock(&tenant, &key));
+        let (mutex, tenant, key) = (KeyedMutex::default(), Tenant::default(), Key::new("o-1").unwrap());
+        let first = mutex.lock(&tenant, &key).await;
+        let other = mutex.lock(&tenant, &Key::new("o-2").unwrap()).await;
+        let mut second = Box::pin(mutex.lock(&tenant, &key));
+        let mut third = Box::pin(mutex.lock(&tenant, &key));
         assert!(now(&mut second).is_none());
         assert!(now(&mut third).is_none());
         drop((first, second));
         let third = now(&mut third);
-        assert!(third.is_some(), "who was dropped while he waited has no turn");
+        assert!(third.is_some(), "who was dropped while he waited has no guard");
         drop((third, other));
-        assert!(turns.lines().is_empty());
+        assert!(mutex.locks().is_empty());
     }
 
     fn now<T>(future: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {

@@ -1,4 +1,4 @@
-//! What the transport gave up: it becomes a dead letter of the store before it is acknowledged.
+//! Dead letters of the broker: each becomes a dead letter of the store before it is acknowledged.
 
 use super::dead_letters::DeadLetters;
 use crate::engine::message::{for_service, step_or_item};
@@ -6,25 +6,25 @@ use crate::key::Key;
 use crate::store::{Changes, DeadLetterReason, Message, MessageKind, NewDeadLetter, Store, StoreError};
 use crate::transport::{DeadLetterInfo, Unreadable};
 
-/// Under which names a letter keeps what the transport says.
+/// The headers of a letter that name the queue and the reason of the broker.
 const QUEUE: &str = "x-death-queue";
 
 const REASON: &str = "x-death-reason";
 
 impl<S: Store> DeadLetters<S> {
-    /// How what the transport gave up is buried; nothing when the runtime stops first.
+    /// The changes that store a dead letter of the broker; `None` if the runtime stops first.
     pub(crate) async fn broker_dead_letter_changes(
         &self,
-        came: &Result<Message, Unreadable>,
+        received: &Result<Message, Unreadable>,
         death: &DeadLetterInfo,
         service: &str,
         refused: Option<String>,
     ) -> Option<Changes> {
         let DeadLetterInfo { queue, reason, deliveries } = death;
-        let said = format!("it was given up in the queue `{queue}` after delivery {deliveries}: {reason}");
-        let (letter, refusal) = match (came, refused) {
+        let broker_detail = format!("it was given up in the queue `{queue}` after delivery {deliveries}: {reason}");
+        let (letter, refusal) = match (received, refused) {
             (Ok(message), Some(detail)) => {
-                let detail = format!("{detail}; and {said}");
+                let detail = format!("{detail}; and {broker_detail}");
                 (
                     self.new_dead_letter(message, service, DeadLetterReason::NotAuthorized, &detail, *deliveries)
                         .await?,
@@ -34,22 +34,25 @@ impl<S: Store> DeadLetters<S> {
             (Ok(event), None) if event.kind == MessageKind::Event => {
                 let event = for_service(event.clone(), service);
                 (
-                    self.new_dead_letter(&event, service, DeadLetterReason::DeliveryLimit, &said, *deliveries).await?,
+                    self.new_dead_letter(&event, service, DeadLetterReason::DeliveryLimit, &broker_detail, *deliveries)
+                        .await?,
                     None,
                 )
             }
             (Ok(message), None) => {
-                let letter =
-                    self.new_dead_letter(message, service, DeadLetterReason::DeliveryLimit, &said, *deliveries).await?;
-                // One that had been stored before it was given up has had its effect, or will.
+                let letter = self
+                    .new_dead_letter(message, service, DeadLetterReason::DeliveryLimit, &broker_detail, *deliveries)
+                    .await?;
+                // If the message was also stored, it has had its effect, or will.
                 let is_known = self.is_begun(message).await?;
-                let refusal =
-                    self.refusal(message, service, DeadLetterReason::DeliveryLimit, &said).filter(|_| !is_known);
+                let refusal = self
+                    .refusal(message, service, DeadLetterReason::DeliveryLimit, &broker_detail)
+                    .filter(|_| !is_known);
                 (letter, refusal)
             }
             (Err(unreadable), _) => {
                 let letter = self.new_unreadable(unreadable, service).await?;
-                let detail = format!("{said}; and {}", unreadable.problem);
+                let detail = format!("{broker_detail}; and {}", unreadable.problem);
                 (
                     NewDeadLetter { reason: DeadLetterReason::DeliveryLimit, detail, attempts: *deliveries, ..letter },
                     None,
@@ -61,7 +64,7 @@ impl<S: Store> DeadLetters<S> {
         Some(Changes { dead_letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() })
     }
 
-    /// Whether the step that a message asks for is known here; nothing when the runtime stops before that can be told.
+    /// Whether the step of a message has a row here; `None` if the runtime stops first.
     async fn is_begun(&self, message: &Message) -> Option<bool> {
         self.committer.store_calls.retry_store("saga", || self.hosted_row_exists(message)).await
     }

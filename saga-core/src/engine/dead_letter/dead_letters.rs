@@ -1,4 +1,4 @@
-//! Messages that cannot be handled: each becomes a dead letter, and its sender is told.
+//! Makes dead letters, and refusals to the senders of commands.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::store::{
 };
 use crate::transport::Unreadable;
 
-fn warn_of(letter: &NewDeadLetter) {
+fn log_dead_letter(letter: &NewDeadLetter) {
     let NewDeadLetter { id, source: service, detail, .. } = letter;
     let message_id = letter.message.as_ref().map(|message| tracing::field::display(message.id));
     let (letter_id, reason) = (id.0, letter.reason.as_str());
     log::warn!(letter_id, message_id, service, reason, error = detail, "message dead-lettered");
 }
 
-/// Stores messages that cannot be handled, and tells their senders.
+/// Stores messages that cannot be handled, and replies to their senders.
 pub(crate) struct DeadLetters<S: Store> {
     pub(super) ctx: Arc<EngineContext<S>>,
     pub(super) committer: Arc<Committer<S>>,
@@ -38,7 +38,7 @@ impl<S: Store> DeadLetters<S> {
 }
 
 impl<S: Store> DeadLetters<S> {
-    /// How a message that was not stored is buried; nothing when the runtime stops first.
+    /// The changes that dead-letter a message without a row; `None` if the runtime stops first.
     pub(crate) async fn dead_letter_changes(
         &self,
         message: &Message,
@@ -51,13 +51,13 @@ impl<S: Store> DeadLetters<S> {
         Some(Changes { dead_letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() })
     }
 
-    /// How what is no message is buried; nothing when the runtime stops first.
+    /// The changes that dead-letter a malformed message; `None` if the runtime stops first.
     pub(crate) async fn unreadable_changes(&self, unreadable: &Unreadable, source: &str) -> Option<Changes> {
         let letter = self.new_unreadable(unreadable, source).await?;
         Some(Changes { dead_letters: vec![letter], ..Changes::default() })
     }
 
-    /// The letter of what is no message.
+    /// The letter of a malformed message.
     pub(crate) async fn new_unreadable(&self, unreadable: &Unreadable, source: &str) -> Option<NewDeadLetter> {
         let mut hash = Sha256::new();
         hash.update(source.as_bytes());
@@ -78,7 +78,7 @@ impl<S: Store> DeadLetters<S> {
         })
     }
 
-    /// Buries a message that was stored, in the commit that ends its row.
+    /// Dead-letters a stored message, in the commit that deletes its row.
     pub(crate) async fn dead_letter_handled(
         &self,
         arrived: &InboundMessage,
@@ -106,8 +106,8 @@ impl<S: Store> DeadLetters<S> {
     }
 
     /// Stores dead letters that arrived together, in as few commits as possible; `None` if the runtime stops first.
-    pub(crate) async fn store_dead_letters(&self, burials: Vec<Changes>) -> Option<()> {
-        let mut open = burials;
+    pub(crate) async fn store_dead_letters(&self, letters: Vec<Changes>) -> Option<()> {
+        let mut open = letters;
         for failures in 0.. {
             if open.is_empty() {
                 return Some(());
@@ -115,10 +115,10 @@ impl<S: Store> DeadLetters<S> {
             let answers = self.committer.recorder.record_all(open.clone()).await;
             self.committer.outbox.wake_relay();
             let mut failed = Vec::new();
-            for (burial, answer) in open.into_iter().zip(answers) {
+            for (letter_changes, answer) in open.into_iter().zip(answers) {
                 match answer {
-                    Ok(_) => burial.dead_letters.iter().for_each(warn_of),
-                    Err(error) => failed.push((burial, error)),
+                    Ok(_) => letter_changes.dead_letters.iter().for_each(log_dead_letter),
+                    Err(error) => failed.push((letter_changes, error)),
                 }
             }
             if let Some((_, error)) = failed.first() {
@@ -128,12 +128,12 @@ impl<S: Store> DeadLetters<S> {
                 }
                 self.ctx.env.sleep(backoff_after(failures)).await;
             }
-            open = failed.into_iter().map(|(burial, _)| burial).collect();
+            open = failed.into_iter().map(|(letter_changes, _)| letter_changes).collect();
         }
         None
     }
 
-    /// What the sender of a command that became a dead letter is told, if it can be told anything.
+    /// The reply to the sender of a command that became a dead letter, if it wants one.
     pub(crate) fn refusal(
         &self,
         message: &Message,
@@ -144,13 +144,13 @@ impl<S: Store> DeadLetters<S> {
         if !matches!(message.kind, MessageKind::Command | MessageKind::Undo) {
             return None;
         }
-        // A forged command that names the id of a true one would have the true one's saga told that it was refused.
+        // A forged command may name the id of a real one, whose saga would take this for its reply.
         if reason == DeadLetterReason::NotAuthorized {
             return None;
         }
         let headers = &message.headers;
         let reply_to = headers.reply_to.as_deref().filter(|reply_to| check_step_name(reply_to).is_ok())?;
-        // One that is too old may have been done before, and its record is gone.
+        // The step of an old message may have been done, and its record deleted.
         let answer = if reason == DeadLetterReason::TooOld { Answer::Unknown } else { Answer::Refused };
         let reason = Rejection::new(format!("{} ({}): {detail}", "it is a dead letter there", reason.as_str()));
         let id = MessageId(self.ctx.random_uuid());
@@ -190,7 +190,7 @@ impl<S: Store> DeadLetters<S> {
         self.committer.store_calls.take_ids(1).await.and_then(|mut ids| ids.next()).map(DeadLetterId)
     }
 
-    /// As much of a content as is kept of it.
+    /// The part of the content that is kept.
     fn cut(&self, payload: &[u8]) -> Vec<u8> {
         payload[..payload.len().min(self.ctx.settings.payload_bytes_max)].to_vec()
     }

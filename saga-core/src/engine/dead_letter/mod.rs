@@ -1,4 +1,4 @@
-//! Messages that cannot be handled.
+//! Dead letters: stores messages that cannot be handled, and replies to their senders.
 
 mod broker;
 mod dead_letters;

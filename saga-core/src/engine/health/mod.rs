@@ -1,4 +1,4 @@
-//! Whether the store and the transport answer.
+//! Tracks whether the store and the transport work.
 
 mod monitor;
 mod tracker;

@@ -1,4 +1,4 @@
-//! Which of the two ports answers, as the calls of this runtime found it.
+//! The health of the store and of the transport, as the calls of this runtime find it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,7 +9,7 @@ use crate::log;
 use crate::store::{StoreError, StoreErrorKind};
 use crate::transport::{TransportError, TransportErrorKind};
 
-/// Whether the store and the transport answer.
+/// Gets the result of each call of the store and of the transport.
 pub(crate) struct HealthMonitor {
     env: Arc<dyn Environment>,
     pub(crate) store: HealthTracker,
@@ -23,7 +23,7 @@ impl HealthMonitor {
 }
 
 impl HealthMonitor {
-    /// A call of the store failed that is tried again.
+    /// A call of the store failed, and is tried again.
     pub(crate) fn store_failed(&self, doing: &'static str, error: &StoreError) {
         if error.kind() == StoreErrorKind::Conflict {
             return log::debug!(operation = doing, %error, "store call met a conflict");
@@ -34,19 +34,19 @@ impl HealthMonitor {
 
     /// A call of the store worked.
     pub(crate) fn store_works(&self, doing: &'static str) {
-        // Nearly always there is nothing to say.
+        // Usually the store is healthy already.
         if self.store.is_failing.load(Ordering::Acquire) {
             self.store.works(self.env.now(), doing);
         }
     }
 
-    /// A call of the transport failed that is tried again.
+    /// A call of the transport failed, and is tried again.
     pub(crate) fn transport_failed(&self, doing: &'static str, error: &TransportError) {
         let is_outage = error.kind() != TransportErrorKind::Refused;
         self.transport.failed(self.env.now(), doing, is_outage, error);
     }
 
-    /// Whether something that the transport was asked for fails.
+    /// Whether a call of the transport fails.
     pub(crate) fn transport_is_failing(&self) -> bool {
         self.transport.is_failing.load(Ordering::Acquire)
     }

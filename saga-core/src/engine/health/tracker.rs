@@ -1,4 +1,4 @@
-//! Warns once when something outside fails, and once when it works again.
+//! The health of one component: logs once when it fails, and once when it works again.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,27 +11,26 @@ use tokio::sync::Notify;
 use crate::engine::lifecycle::Panicked;
 use crate::log;
 
-/// How long after the last that was seen of a trouble the next one is taken for the same: what waited for a connection
-/// fails long after others were served again.
-const ONE_TROUBLE: Duration = Duration::from_mins(1);
+/// A failure within this time after an outage belongs to the same outage: calls that waited for a connection fail late.
+const SAME_OUTAGE_WITHIN: Duration = Duration::from_mins(1);
 
-/// How something that the runtime needs stands.
+/// Whether the store or the transport works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ComponentHealth {
-    /// What was called last worked.
+    /// No call fails.
     Healthy,
-    /// It fails.
+    /// Calls fail.
     Failing {
-        /// For how long.
+        /// Since how long.
         since: Duration,
-        /// How many calls failed since.
+        /// How many calls have failed since.
         failures: u64,
-        /// What the last one said.
+        /// The error of the last one.
         last_error: String,
     },
 }
 
-/// How the store and the transport stand, as this runtime's own calls found them.
+/// Whether the store and the transport work, as the calls of this runtime find it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
     /// The store.
@@ -43,35 +42,35 @@ pub struct Health {
 }
 
 impl Health {
-    /// Whether both work, and no lane is down.
+    /// Whether both work, and no long-running task is down.
     pub fn is_healthy(&self) -> bool {
         let is_down = self.panicked.iter().any(|panicked| panicked.is_down);
         self.store == ComponentHealth::Healthy && self.transport == ComponentHealth::Healthy && !is_down
     }
 }
 
-/// Says once that something outside fails, however many find that out, and once that it works again.
+/// Tracks the failing calls of one component.
 #[derive(Debug)]
 pub(crate) struct HealthTracker {
     component: &'static str,
     pub(super) is_failing: AtomicBool,
     over: Notify,
-    /// How often it worked again.
+    /// How often it recovered.
     recoveries: AtomicU64,
     known: Mutex<Known>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    /// What fails, by what was being done.
+    /// The calls that fail, by operation.
     failing: BTreeMap<&'static str, Failing>,
-    /// When it was last seen that nothing works, or that something works again.
+    /// When an outage, or the end of one, was last seen.
     seen_at: Option<Duration>,
 }
 
 #[derive(Debug)]
 struct Failing {
-    /// Whether nothing else can work either.
+    /// Whether no other call can work either.
     is_outage: bool,
     since: Duration,
     failures: u64,
@@ -93,7 +92,8 @@ impl HealthTracker {
         let (component, mut known) = (self.component, self.lock());
         let is_known = known.failing.get(doing).is_some_and(|failing| failing.is_outage == is_outage)
             || (is_outage && known.failing.values().any(|failing| failing.is_outage));
-        let is_late = is_outage && known.seen_at.is_some_and(|seen_at| now < seen_at.saturating_add(ONE_TROUBLE));
+        let is_late =
+            is_outage && known.seen_at.is_some_and(|seen_at| now < seen_at.saturating_add(SAME_OUTAGE_WITHIN));
         if is_known || is_late {
             log::debug!(component, operation = doing, %error, "component still failing");
         } else {
@@ -110,7 +110,7 @@ impl HealthTracker {
         self.is_failing.store(true, Ordering::Release);
     }
 
-    /// What was done worked; and with it whatever failed only because nothing did.
+    /// A call worked. That also ends the failures of an outage.
     pub(crate) fn works(&self, now: Duration, doing: &'static str) {
         let (component, mut known) = (self.component, self.lock());
         let before = known.failing.len();
@@ -126,21 +126,21 @@ impl HealthTracker {
         }
     }
 
-    /// How often it worked again after it had failed.
+    /// How often it recovered.
     pub(crate) fn recoveries(&self) -> u64 {
         self.recoveries.load(Ordering::Acquire)
     }
 
-    /// Waits until it has worked again since it had done so `seen` times, which it may have already.
+    /// Waits until it has recovered more than `seen` times.
     pub(crate) async fn recovers(&self, seen: u64) {
-        // Made before the look, so that it is told of what comes behind that.
+        // Registered before the check, so that a recovery in between is not missed.
         let over = self.over.notified();
         if self.recoveries() == seen {
             over.await;
         }
     }
 
-    pub(crate) fn standing(&self, now: Duration) -> ComponentHealth {
+    pub(crate) fn health(&self, now: Duration) -> ComponentHealth {
         let known = self.lock();
         let Some(longest) = known.failing.values().min_by_key(|failing| failing.since) else {
             return ComponentHealth::Healthy;
@@ -172,12 +172,12 @@ mod tests {
     /// between the failure and the wait.
     #[test]
     fn a_recovery_before_the_wait_is_not_missed() {
-        let trouble = HealthTracker::new("store");
-        let before = trouble.recoveries();
-        trouble.failed(Duration::ZERO, "record", true, &"it is away");
-        assert!(!is_ready(trouble.recovers(before)), "it still fails");
-        trouble.works(Duration::ZERO, "record");
-        assert!(is_ready(trouble.recovers(before)));
-        assert!(!is_ready(trouble.recovers(trouble.recoveries())), "there was no further trouble");
+        let tracker = HealthTracker::new("store");
+        let before = tracker.recoveries();
+        tracker.failed(Duration::ZERO, "record", true, &"it is away");
+        assert!(!is_ready(tracker.recovers(before)), "it still fails");
+        tracker.works(Duration::ZERO, "record");
+        assert!(is_ready(tracker.recovers(before)));
+        assert!(!is_ready(tracker.recovers(tracker.recoveries())), "there was no further tracker");
     }
 }

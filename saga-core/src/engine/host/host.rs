@@ -1,5 +1,5 @@
-//! Steps that are hosted here for other services: each, or each item of a list, is a saga of one step, under the key of the
-//! saga that asks for it and the step's name. So it is claimed, retried, recorded and undone like any other.
+//! Handles the commands and undos of coordinators. A hosted step, or an item of a list, is a saga of one step under the key of the
+//! coordinator's saga and the step's name. So it is claimed, retried, recorded and undone like any other saga.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,20 +20,20 @@ use crate::store::{
     Store, WorkId, WorkKind, WorkRef,
 };
 
-/// By how much a message must be younger than what is kept: the clocks of two databases may differ.
+/// A message must be this much younger than the retention, since the clocks of two databases may differ.
 const MARGIN_MAX: Duration = Duration::from_hours(24);
 
-/// What an undo brings: what the step took, and what it returned if that is known to have happened.
+/// The content of an undo: the input of the step, and its output if the coordinator knows that it was done.
 pub(crate) fn undo_content<S: Store>(
-    asked: &HostRequest<S>,
+    request: &HostRequest<S>,
     message: &Message,
 ) -> Result<(Vec<u8>, Option<Vec<u8>>), String> {
     let content: UndoContent<'_> = serde_json::from_slice(&message.payload).map_err(|error| error.to_string())?;
-    let step = &asked.definition.steps[0];
+    let step = &request.definition.steps[0];
     let input = content.input.get().as_bytes();
     check_value(step.check_input, input)?;
     let done = message.headers.answer == Some(Answer::Done);
-    // An output that is `null` cannot be told from none there; the header says whether there is one.
+    // In the content, an output of `null` looks like none. The header says whether there is one.
     let output = done.then(|| content.output.map_or_else(|| b"null".to_vec(), |output| output.get().into()));
     if let Some(output) = &output {
         check_value(step.check_output, output)?;
@@ -41,7 +41,7 @@ pub(crate) fn undo_content<S: Store>(
     Ok((input.to_vec(), output))
 }
 
-/// Does steps for the sagas of other services.
+/// Starts and undoes hosted steps.
 pub(crate) struct Host<S: Store> {
     pub(crate) ctx: Arc<EngineContext<S>>,
     pub(crate) committer: Arc<Committer<S>>,
@@ -62,32 +62,32 @@ impl<S: Store> Host<S> {
 }
 
 impl<S: Store> Host<S> {
-    /// Begins a hosted step, or answers again from its record.
-    pub(crate) async fn handle_command(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
-        self.begin_hosted(&self.asked(arrived)?, arrived).await
+    /// Handles a command: starts the hosted step, or replies again from its record.
+    pub(crate) async fn handle_command(self: &Arc<Self>, inbound: &InboundMessage) -> Result<(), HandleError> {
+        self.begin_hosted(&self.request_of(inbound)?, inbound).await
     }
 
-    /// The same, once it is known what is asked for.
+    /// Starts the hosted step of a request, or replies again from its record.
     pub(crate) async fn begin_hosted(
         self: &Arc<Self>,
-        asked: &HostRequest<S>,
-        arrived: &InboundMessage,
+        request: &HostRequest<S>,
+        inbound: &InboundMessage,
     ) -> Result<(), HandleError> {
-        if self.starter.pending_starts.contains(&arrived.message.tenant, &asked.key) {
-            // The transaction that began it with the first copy of this message has not ended.
+        if self.starter.pending_starts.contains(&inbound.message.tenant, &request.key) {
+            // A transaction runs the step for another copy of this message.
             return Err(HandleError::Later { why: "the step runs at this moment".to_owned(), is_counted: false });
         }
-        let (saga, first) = self.first_of(asked, &arrived.message).await?;
-        let changes = arrived.handled(Changes { start: Some(Box::new(saga)), ..Changes::default() });
+        let (saga, first) = self.new_request(request, &inbound.message).await?;
+        let changes = inbound.handled(Changes { start: Some(Box::new(saga)), ..Changes::default() });
         match self.committer.recorder.record(changes).await {
             Ok(Ok(())) if first.slot.is_some() => self.committer.scheduler.enqueue(first),
             Ok(Ok(())) => self.committer.scheduler.announce_unclaimed(Duration::ZERO),
-            Ok(Err(Miss::Saga(row))) => return self.answer_again(asked, &row, arrived).await,
+            Ok(Err(Miss::Saga(row))) => return self.answer_again(request, &row, inbound).await,
             // Another process has the message.
             Ok(Err(_)) => {}
             Err(error) => {
                 if error.class == RetryClass::Unknown {
-                    // What was committed after all is leased to this process, which does not know it.
+                    // If it was committed after all, this process holds a lease that it does not use.
                     self.committer.scheduler.release(&[first.work]).await;
                 }
                 return Err(error.into());
@@ -96,12 +96,12 @@ impl<S: Store> Host<S> {
         Ok(())
     }
 
-    /// Begins a hosted step in the transaction that runs it. Answers whether that is how it went.
-    pub(crate) async fn start_inline(self: &Arc<Self>, asked: HostRequest<S>, arrived: &InboundMessage) -> bool {
-        if !self.starter.limits.is_proven(asked.definition.steps[0].name) {
+    /// Starts a hosted step in the transaction that runs it; false if that was not possible.
+    pub(crate) async fn start_inline(self: &Arc<Self>, request: HostRequest<S>, inbound: &InboundMessage) -> bool {
+        if !self.starter.limits.is_proven(request.definition.steps[0].name) {
             return false;
         }
-        let Ok((saga, first)) = self.first_of(&asked, &arrived.message).await else { return false };
+        let Ok((saga, first)) = self.new_request(&request, &inbound.message).await else { return false };
         self.starter.starts_with_step(&first)
             && matches!(
                 self.starter.start_with_step(first, &Arc::new(saga), self.ctx.lifecycle.enter()).await,
@@ -110,24 +110,28 @@ impl<S: Store> Host<S> {
     }
 
     /// The hosted step that a command asks for, and its first command: with a lease, if a slot is free.
-    async fn first_of(&self, asked: &HostRequest<S>, message: &Message) -> Result<(NewSaga, WorkItem<S>), HandleError> {
-        let step = &asked.definition.steps[0];
-        let input = asked.made.as_ref().map_or(&message.payload, |made| &made.input);
+    async fn new_request(
+        &self,
+        request: &HostRequest<S>,
+        message: &Message,
+    ) -> Result<(NewSaga, WorkItem<S>), HandleError> {
+        let step = &request.definition.steps[0];
+        let input = request.mapped.as_ref().map_or(&message.payload, |mapped| &mapped.input);
         check_value(step.check_input, input)
             .map_err(|problem| HandleError::Dead(DeadLetterReason::Undecodable, format!("its content: {problem}")))?;
         let caller = Caller {
-            reply_to: asked.reply_to.clone(),
-            command: Some(asked.by),
+            reply_to: request.reply_to.clone(),
+            command: Some(request.by),
             undo: None,
             traceparent: message.headers.traceparent.clone(),
-            earlier: asked.made.as_ref().map(|made| made.earlier.clone()).unwrap_or_default(),
+            earlier: request.mapped.as_ref().map(|mapped| mapped.earlier.clone()).unwrap_or_default(),
         };
-        let state = hosted_state(&asked.definition, caller);
-        let mut saga = self.fresh(asked, message, input, state).await?;
+        let state = hosted_state(&request.definition, caller);
+        let mut saga = self.new_hosted(request, message, input, state).await?;
         let work = WorkRef { id: WorkId(saga.id.0 + 1), epoch: 1 };
         let owner = self.committer.scheduler.membership.member();
-        let effect = asked.definition.shape.steps[0].effect;
-        let key = self.committer.scheduler.bulkheads.concurrency_key(&asked.definition.id, 0, false, effect);
+        let effect = request.definition.shape.steps[0].effect;
+        let key = self.committer.scheduler.bulkheads.concurrency_key(&request.definition.id, 0, false, effect);
         let slot = owner.and_then(|_| self.committer.scheduler.slot_to_start_now(key));
         let lease = owner.filter(|_| slot.is_some()).map(|owner| Lease { owner, ttl: self.ctx.settings.lease_ttl });
         let lease_until = self.ctx.env.now().saturating_add(self.ctx.settings.lease_ttl);
@@ -135,7 +139,7 @@ impl<S: Store> Host<S> {
         let first = NewWork::new(work.id, saga.id, (&saga.tenant, &saga.key), &saga.definition, kind, name);
         saga.commands.push(NewWork { lease, ..first });
         let first = WorkItem::new(
-            in_flight(&asked.definition, &saga).map_err(unreadable)?,
+            in_flight(&request.definition, &saga).map_err(unreadable)?,
             work.id,
             machine::Command::Do { step: 0 },
             owner.unwrap_or_else(|| self.committer.scheduler.membership.member_id()),
@@ -145,194 +149,196 @@ impl<S: Store> Host<S> {
         Ok((saga, first))
     }
 
-    /// Undoes a hosted step that was done, and bars one that was not.
-    pub(crate) async fn handle_undo(self: &Arc<Self>, arrived: &InboundMessage) -> Result<(), HandleError> {
-        self.undo_hosted(&self.asked(arrived)?, arrived).await
+    /// Handles an undo: undoes a step that was done, and leaves a tombstone for one that was not.
+    pub(crate) async fn handle_undo(self: &Arc<Self>, inbound: &InboundMessage) -> Result<(), HandleError> {
+        self.undo_hosted(&self.request_of(inbound)?, inbound).await
     }
 
-    /// The same, once it is known what is asked for.
+    /// Undoes the hosted step of a request.
     pub(crate) async fn undo_hosted(
         self: &Arc<Self>,
-        asked: &HostRequest<S>,
-        arrived: &InboundMessage,
+        request: &HostRequest<S>,
+        inbound: &InboundMessage,
     ) -> Result<(), HandleError> {
         let undone = retry_on_conflict(CONFLICTS_MAX, || async {
-            let row = self.ctx.store.saga(&arrived.message.tenant, &asked.key).await?;
+            let row = self.ctx.store.saga(&inbound.message.tenant, &request.key).await?;
             Ok::<_, HandleError>(ends(match row {
-                Some(row) => self.undo_known(asked, &row, arrived).await?,
-                None => self.undo_unseen(asked, arrived, None).await?,
+                Some(row) => self.undo_known(request, &row, inbound).await?,
+                None => self.undo_unknown(request, inbound, None).await?,
             }))
         });
         let later = || HandleError::Later { why: "the step moves all the time".to_owned(), is_counted: false };
         undone.await?.ok_or_else(later)
     }
 
-    /// A command whose step key is known: it is answered from the record, as soon as there is an answer.
+    /// Replies to a command whose step key exists already, if the step has an outcome.
     pub(crate) async fn answer_again(
         &self,
-        asked: &HostRequest<S>,
+        request: &HostRequest<S>,
         row: &SagaRow,
-        arrived: &InboundMessage,
+        inbound: &InboundMessage,
     ) -> Result<(), HandleError> {
-        let message = &arrived.message;
-        let hash = asked.made.as_ref().map_or_else(|| request_hash(&message.payload), |made| made.hash.clone());
-        // What an event barred before it began was never told what it would have been.
+        let message = &inbound.message;
+        let hash = request.mapped.as_ref().map_or_else(|| request_hash(&message.payload), |mapped| mapped.hash.clone());
+        // A tombstone of an event has no input hash.
         let is_same = row.input_hash.is_empty() || row.input_hash == hash;
-        if row.definition != asked.definition.id || !is_same {
-            let detail = format!("the step key of `{}` was used with another content", asked.key);
+        if row.definition != request.definition.id || !is_same {
+            let detail = format!("the step key of `{}` was used with another content", request.key);
             return Err(HandleError::Dead(DeadLetterReason::PayloadMismatch, detail));
         }
-        let saga = self.known(asked, row).await?;
-        let messages: Vec<_> = self.messages.reply_again(&saga, asked.by, false).into_iter().collect();
-        if messages.is_empty() && arrived.work.is_none() {
+        let saga = self.load_hosted(request, row).await?;
+        let messages: Vec<_> = self.messages.reply_again(&saga, request.by, false).into_iter().collect();
+        if messages.is_empty() && inbound.work.is_none() {
             return Ok(());
         }
-        // Who lost the row to another need not answer: the other does.
-        let _ = self.committer.recorder.record(arrived.handled(Changes { messages, ..Changes::default() })).await?;
+        // A miss says that another process has the message, and replies.
+        let _ = self.committer.recorder.record(inbound.handled(Changes { messages, ..Changes::default() })).await?;
         self.committer.outbox.wake_relay();
         Ok(())
     }
 
     async fn undo_known(
         self: &Arc<Self>,
-        asked: &HostRequest<S>,
+        request: &HostRequest<S>,
         row: &SagaRow,
-        arrived: &InboundMessage,
+        inbound: &InboundMessage,
     ) -> Result<bool, HandleError> {
-        let mut saga = self.known(asked, row).await?;
-        let message = &arrived.message;
+        let mut saga = self.load_hosted(request, row).await?;
+        let message = &inbound.message;
         let was_taken_back = saga.state.caller.as_ref().is_some_and(|caller| caller.undo.is_some());
         let caller = saga.state.caller.get_or_insert_with(|| {
             let traceparent = message.headers.traceparent.clone();
-            let reply_to = asked.reply_to.clone();
+            let reply_to = request.reply_to.clone();
             Box::new(Caller { reply_to, command: None, undo: None, traceparent, earlier: Vec::new() })
         });
-        caller.undo = Some(asked.by);
+        caller.undo = Some(request.by);
         if was_taken_back && answer_of(&saga.state).is_some() {
-            let messages = self.messages.reply_again(&saga, asked.by, true).into_iter().collect();
+            let messages = self.messages.reply_again(&saga, request.by, true).into_iter().collect();
             let applied =
-                self.committer.recorder.record(arrived.handled(Changes { messages, ..Changes::default() })).await?;
+                self.committer.recorder.record(inbound.handled(Changes { messages, ..Changes::default() })).await?;
             self.committer.outbox.wake_relay();
             return Ok(!matches!(applied, Err(Miss::Saga(_))));
         }
-        let hand_on = self.committer.reserve_next_work(&saga.definition).await?;
-        let prepared = self.starter.decider.decide(&mut saga, Event::TakenBack, &AttemptDetails::default(), hand_on);
-        // Only an operator's action is refused.
+        let next_work = self.committer.reserve_next_work(&saga.definition).await?;
+        let prepared = self.starter.decider.decide(&mut saga, Event::TakenBack, &AttemptDetails::default(), next_work);
+        // The machine refuses only operators' actions.
         let Ok(mut prepared) = prepared else { return Ok(true) };
         if prepared.changes.messages.is_empty() {
-            // Nothing of it took effect before: there is nothing to undo.
-            prepared.changes.messages.extend(self.messages.reply_again(&saga, asked.by, true));
+            // The step had no effect: there is nothing to undo.
+            prepared.changes.messages.extend(self.messages.reply_again(&saga, request.by, true));
         }
-        self.committer.commit_inbound(prepared, arrived).await
+        self.committer.commit_inbound(prepared, inbound).await
     }
 
-    /// An undo of a step that is not known here: one that is known to be done is undone from the message, and another
-    /// one is barred, so that a late command finds that.
-    async fn undo_unseen(
+    /// Handles an undo of a step that has no row here. If the coordinator knows that the step was done, it is undone with the content
+    /// of the message. Otherwise a tombstone stops a late command.
+    async fn undo_unknown(
         self: &Arc<Self>,
-        asked: &HostRequest<S>,
-        arrived: &InboundMessage,
-        told: Option<NewMessage>,
+        request: &HostRequest<S>,
+        inbound: &InboundMessage,
+        event_message: Option<NewMessage>,
     ) -> Result<bool, HandleError> {
-        let message = &arrived.message;
-        let (input, output) = match &asked.made {
-            Some(made) => (made.input.clone(), None),
-            None => undo_content(asked, message).map_err(|problem| {
+        let message = &inbound.message;
+        let (input, output) = match &request.mapped {
+            Some(mapped) => (mapped.input.clone(), None),
+            None => undo_content(request, message).map_err(|problem| {
                 HandleError::Dead(DeadLetterReason::Undecodable, format!("its content: {problem}"))
             })?,
         };
         let caller = Caller {
-            reply_to: asked.reply_to.clone(),
+            reply_to: request.reply_to.clone(),
             command: None,
-            undo: Some(asked.by),
+            undo: Some(request.by),
             traceparent: message.headers.traceparent.clone(),
             earlier: Vec::new(),
         };
-        let (state, event) = unseen_state(&asked.definition, output.is_some(), caller);
-        let mut new = self.fresh(asked, message, &input, state).await?;
-        let mut saga = in_flight(&asked.definition, &new).map_err(unreadable)?.unstored();
-        let hand_on = NextWork { ids: new.id.0 + 1, slot: NextSlot::Nowhere };
-        let findings = AttemptDetails { output, ..AttemptDetails::default() };
-        // It has been taken back already: what turns out to be done is undone, and what did not begin never does.
-        let Ok(mut prepared) = self.starter.decider.decide(&mut saga, event, &findings, hand_on) else {
+        let (state, event) = unseen_state(&request.definition, output.is_some(), caller);
+        let mut new = self.new_hosted(request, message, &input, state).await?;
+        let mut saga = in_flight(&request.definition, &new).map_err(unreadable)?.unstored();
+        let next_work = NextWork { ids: new.id.0 + 1, slot: NextSlot::Nowhere };
+        let details = AttemptDetails { output, ..AttemptDetails::default() };
+        // The saga starts as taken back: a step that was done is undone, and one that did not begin never does.
+        let Ok(mut prepared) = self.starter.decider.decide(&mut saga, event, &details, next_work) else {
             return Ok(true);
         };
-        // It is one start.
+        // Start and advance are one row.
         if let Some(advance) = prepared.changes.saga.take() {
             (new.status, new.state) = (advance.status, saga.state.encode());
         }
         prepared.changes.start = Some(Box::new(new));
-        if let Some(told) = told {
-            prepared.changes.messages.push(told);
-        }
-        self.committer.commit_inbound(prepared, arrived).await
+        prepared.changes.messages.extend(event_message);
+        self.committer.commit_inbound(prepared, inbound).await
     }
 
-    /// Bars a step that has not begun, and tells of it in the same commit; answers whether that is how it went.
+    /// Leaves a tombstone for a step that has not begun, and emits an event in the same commit; false if the saga moved meanwhile.
     pub(crate) async fn tombstone_and_emit(
         self: &Arc<Self>,
-        asked: &HostRequest<S>,
-        arrived: &InboundMessage,
-        told: Option<NewMessage>,
+        request: &HostRequest<S>,
+        inbound: &InboundMessage,
+        event: Option<NewMessage>,
     ) -> Result<bool, HandleError> {
-        self.undo_unseen(asked, arrived, told).await
+        self.undo_unknown(request, inbound, event).await
     }
 
-    pub(crate) fn asked(&self, arrived: &InboundMessage) -> Result<HostRequest<S>, HandleError> {
-        // What was stored was checked, but by the process that stored it: this one may host less.
-        self.validator.check(&arrived.message, &arrived.source)?;
-        let headers = &arrived.message.headers;
+    pub(crate) fn request_of(&self, inbound: &InboundMessage) -> Result<HostRequest<S>, HandleError> {
+        // The process that stored the message checked it, but this one may host other steps.
+        self.validator.check(&inbound.message, &inbound.source)?;
+        let headers = &inbound.message.headers;
         let step = headers.step.as_deref().unwrap_or_default();
         let unknown =
             || HandleError::Dead(DeadLetterReason::UnknownStep, format!("the step `{step}` is not hosted here"));
         let named = step_or_item(step).ok();
         let definition =
-            named.and_then(|(name, _)| self.validator.hosted(&arrived.source, name)).ok_or_else(unknown)?;
+            named.and_then(|(name, _)| self.validator.hosted(&inbound.source, name)).ok_or_else(unknown)?;
         let key = Key::from_message(headers.saga_key.as_deref().unwrap_or_default());
         let key = key.map_err(|problem| HandleError::Dead(DeadLetterReason::Unreadable, problem.to_string()))?;
-        self.check_age(arrived)?;
+        self.check_age(inbound)?;
         Ok(HostRequest {
             definition: Arc::clone(definition),
             key: key.hosted(step),
             reply_to: headers.reply_to.clone().unwrap_or_default(),
-            by: arrived.message.id.0.as_u128(),
-            made: None,
+            by: inbound.message.id.0.as_u128(),
+            mapped: None,
         })
     }
 
-    /// Whether what a message asks for would still be known, had it been done before.
-    pub(crate) fn check_age(&self, arrived: &InboundMessage) -> Result<(), HandleError> {
+    /// Refuses a message that is older than the records: whether its step was done before is no longer known.
+    pub(crate) fn check_age(&self, inbound: &InboundMessage) -> Result<(), HandleError> {
         let horizon = self.ctx.settings.retention.saturating_sub(MARGIN_MAX.min(self.ctx.settings.retention / 4));
-        if arrived.age > horizon {
-            let (age, limit) = (arrived.age.as_secs(), horizon.as_secs());
+        if inbound.age > horizon {
+            let (age, limit) = (inbound.age.as_secs(), horizon.as_secs());
             let detail = format!("it was committed {age} s ago, and records are kept for {limit} s at least");
             return Err(HandleError::Dead(DeadLetterReason::TooOld, detail));
         }
         Ok(())
     }
 
-    /// A hosted step that is not written yet; the id behind its own is for a command.
-    pub(crate) async fn fresh(
+    /// The rows of a new hosted step. The id after its own is for its command.
+    pub(crate) async fn new_hosted(
         &self,
-        asked: &HostRequest<S>,
+        request: &HostRequest<S>,
         message: &Message,
         input: &[u8],
         state: SagaState,
     ) -> Result<NewSaga, HandleError> {
         let later = || HandleError::Later { why: "the store gave no ids".to_owned(), is_counted: false };
         let ids = self.committer.store_calls.take_ids(2).await.ok_or_else(later)?;
-        let Definition { id, digest, .. } = &*asked.definition;
+        let Definition { id, digest, .. } = &*request.definition;
         Ok(NewSaga {
             input: input.to_vec(),
-            input_hash: asked.made.as_ref().map_or_else(|| request_hash(input), |made| made.hash.clone()),
+            input_hash: request.mapped.as_ref().map_or_else(|| request_hash(input), |mapped| mapped.hash.clone()),
             state: state.encode(),
-            ..NewSaga::new(SagaId(ids.start), &message.tenant, asked.key.clone(), id.clone(), *digest)
+            ..NewSaga::new(SagaId(ids.start), &message.tenant, request.key.clone(), id.clone(), *digest)
         })
     }
 
-    pub(crate) async fn known(&self, asked: &HostRequest<S>, row: &SagaRow) -> Result<SagaInstance<S>, HandleError> {
+    pub(crate) async fn load_hosted(
+        &self,
+        request: &HostRequest<S>,
+        row: &SagaRow,
+    ) -> Result<SagaInstance<S>, HandleError> {
         let records = self.ctx.store.records_of(&row.tenant, &row.key).await?;
-        SagaInstance::of_row(row, records, &asked.definition).map_err(unreadable)
+        SagaInstance::of_row(row, records, &request.definition).map_err(unreadable)
     }
 }
 

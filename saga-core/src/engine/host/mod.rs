@@ -1,4 +1,4 @@
-//! Steps that this service does for the sagas of other services.
+//! The host: runs steps for the sagas of other services.
 
 mod host;
 

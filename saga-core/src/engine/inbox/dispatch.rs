@@ -1,4 +1,4 @@
-//! Handing a stored message to the component that handles it.
+//! Hands stored messages to the components that handle them.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::store::{Changes, DeadLetterReason, MessageKind, Postponed, Store};
 use crate::unwind::caught_while;
 
 impl<S: Store> Inbox<S> {
-    /// Handles messages side by side, a bounded number at a time.
+    /// Handles messages concurrently, at most `MESSAGES_AT_A_TIME`.
     pub(crate) async fn dispatch_all(self: &Arc<Self>, arrived: Vec<InboundMessage>) {
         for arrived in arrived {
             // The semaphore is never closed.
-            let Ok(line) = Arc::clone(&self.permits).acquire_owned().await else { return };
+            let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else { return };
             let (this, under_way) = (Arc::clone(self), self.ctx.lifecycle.enter());
             self.ctx.lifecycle.spawn(
                 "message",
@@ -24,7 +24,7 @@ impl<S: Store> Inbox<S> {
                         this.ctx.lifecycle.has_panicked("messages", &panic);
                         this.postpone_message(&arrived, &format!("the runtime panicked: {panic}"), true).await;
                     }
-                    drop((line, under_way));
+                    drop((permit, under_way));
                 }),
             );
         }
@@ -38,7 +38,7 @@ impl<S: Store> Inbox<S> {
             )),
             MessageKind::Command => self.host.handle_command(arrived).await,
             MessageKind::Undo => self.host.handle_undo(arrived).await,
-            // One that came before was handled, or is about to be.
+            // A duplicate was handled, or is about to be.
             _ if arrived.work.is_none() => Ok(()),
             MessageKind::Reply => self.coordinator.handle_reply(arrived).await,
             MessageKind::Report => self.coordinator.handle_report(arrived).await,
@@ -59,7 +59,7 @@ impl<S: Store> Inbox<S> {
         }
     }
 
-    /// The message stays in its row, and falls due again.
+    /// Leaves the message in its row, to be handled again later.
     async fn postpone_message(&self, arrived: &InboundMessage, why: &str, is_counted: bool) {
         let Some(work) = arrived.work else { return };
         let id = arrived.message.id;

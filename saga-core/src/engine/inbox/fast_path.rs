@@ -1,8 +1,7 @@
-//! Messages whose whole effect is one commit: they need no row of their own before it, and are acknowledged behind it.
+//! Handles messages whose whole effect is one commit without a row of their own: they are acknowledged after that commit.
 //!
-//! A reply moves its saga, or finds it moved; a report is kept, or is about what is over. A command for a step that is known to be quick begins it and runs it in one
-//! transaction, or finds its step key taken. Either may come twice, and takes effect once. Whatever does not end so, and
-//! in time, is stored like everything else that arrives.
+//! These are replies, reports, and commands for steps that are known to be quick. Each may arrive twice, and takes effect once. A
+//! message that cannot be handled like this, or not in time, is stored like all others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,11 +13,11 @@ use crate::engine::message::{InboundMessage, age};
 use crate::env::timeout;
 use crate::store::{Message, MessageKind, Store};
 
-/// How long the acknowledgement waits for an effect. What takes longer is stored.
-const STRAIGHT_MAX: Duration = Duration::from_millis(500);
+/// How long the acknowledgement waits for the effect. A message that takes longer is stored.
+const FAST_PATH_MAX: Duration = Duration::from_millis(500);
 
 impl<S: Store> Inbox<S> {
-    /// Handles messages that came for the first time. Answers those that are to be stored.
+    /// Handles messages that were not redelivered. Returns those that must be stored.
     pub(crate) async fn handle_fast_path(self: &Arc<Self>, messages: Vec<Message>, service: &str) -> Vec<Message> {
         let Some(now) = self
             .committer
@@ -31,12 +30,12 @@ impl<S: Store> Inbox<S> {
         };
         let (mut to_store, mut under_way) = (Vec::new(), Vec::new());
         for message in messages {
-            let is_straight = match message.kind {
+            let is_fast = match message.kind {
                 MessageKind::Reply | MessageKind::Report | MessageKind::Command | MessageKind::Fact => true,
-                MessageKind::Event => self.validator.is_run_by(&message, service),
+                MessageKind::Event => self.validator.runs_step(&message, service),
                 MessageKind::Undo => false,
             };
-            if !is_straight {
+            if !is_fast {
                 to_store.push(message);
                 continue;
             }
@@ -45,7 +44,7 @@ impl<S: Store> Inbox<S> {
                 Arc::new(InboundMessage { message, work: None, age, attempts: 0, source: service.to_owned() });
             under_way.push((self.spawn_fast_path(&arrived), arrived));
         }
-        let end = self.ctx.env.now().saturating_add(STRAIGHT_MAX);
+        let end = self.ctx.env.now().saturating_add(FAST_PATH_MAX);
         for (handled, arrived) in under_way {
             let left = end.saturating_sub(self.ctx.env.now());
             if timeout(&*self.ctx.env, left, handled).await != Ok(Ok(true)) {
@@ -55,7 +54,7 @@ impl<S: Store> Inbox<S> {
         to_store
     }
 
-    /// Handles a message in a task of its own, which says whether that was all.
+    /// Handles a message in a task of its own, which says whether the message is done.
     fn spawn_fast_path(self: &Arc<Self>, arrived: &Arc<InboundMessage>) -> oneshot::Receiver<bool> {
         let (answer, answered) = oneshot::channel();
         let (this, arrived, under_way) = (Arc::clone(self), Arc::clone(arrived), self.ctx.lifecycle.enter());
@@ -68,7 +67,7 @@ impl<S: Store> Inbox<S> {
                     MessageKind::Fact => this.choreography.handle_fact(&arrived).await.is_ok(),
                     _ => this.start_inline(&arrived).await,
                 };
-                // Who waited too long has stored it.
+                // If the receiver is gone, the message was stored.
                 _ = answer.send(is_handled);
                 drop(under_way);
             }),
@@ -76,11 +75,11 @@ impl<S: Store> Inbox<S> {
         answered
     }
 
-    /// Begins the step that a command or an event asks for, in the transaction that runs it.
+    /// Starts the step of a command or an event in the transaction that runs it.
     async fn start_inline(&self, arrived: &InboundMessage) -> bool {
         let asked = match arrived.message.kind {
-            MessageKind::Event => self.choreography.asked_by_event(arrived).await,
-            _ => self.host.asked(arrived),
+            MessageKind::Event => self.choreography.request_of_event(arrived).await,
+            _ => self.host.request_of(arrived),
         };
         match asked {
             Ok(asked) => self.host.start_inline(asked, arrived).await,

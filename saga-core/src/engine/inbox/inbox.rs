@@ -1,4 +1,4 @@
-//! Receiving: what arrives is stored, or has taken effect, before it is acknowledged.
+//! Receives messages: each is stored, or has taken effect, before it is acknowledged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::transport::{
 };
 use crate::unwind::caught_while;
 
-/// How long a start waits for the transport.
+/// How long the start of a runtime waits for the first subscription.
 const FIRST_SUBSCRIPTION_MAX: Duration = Duration::from_secs(5);
 
 /// How many received messages are handled at a time.
@@ -32,20 +32,20 @@ const MESSAGES_AT_A_TIME: usize = 64;
 /// How many messages are stored in one commit.
 const STORED_AT_A_TIME: usize = 256;
 
-/// How many dead letters are buried before the first of them is acknowledged.
+/// How many dead letters of the broker are stored before the first of them is acknowledged.
 const DEAD_LETTERS_AT_A_TIME: usize = 16;
 
-/// Where a service's messages come from.
+/// Which messages of a service are received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InboundSource {
-    /// What is addressed to it.
+    /// Those in its queue.
     Messages,
-    /// What the transport gave up of that.
+    /// Those that the transport gave up on.
     DeadLetters,
 }
 
 impl InboundSource {
-    fn in_words(self) -> &'static str {
+    fn operation(self) -> &'static str {
         match self {
             Self::Messages => "receive",
             Self::DeadLetters => "receive dead letters",
@@ -53,21 +53,21 @@ impl InboundSource {
     }
 }
 
-/// How often old ids are looked for while one of them is kept.
+/// Old message ids are deleted this many times per retention.
 const RETENTION_SHARE: u32 = 720;
 
-/// How many ids are forgotten at a time.
+/// How many ids one statement deletes.
 const FORGOTTEN_AT_A_TIME: usize = 10_000;
 
 pub(crate) fn arrived(
     messages: Vec<Message>,
-    receipt: &ReceivedBatch,
+    received_batch: &ReceivedBatch,
     first_id: i64,
     service: &str,
 ) -> Vec<InboundMessage> {
-    let rows = receipt.new.iter().zip(first_id..);
+    let rows = received_batch.new.iter().zip(first_id..);
     let arrived = |(message, (is_new, id)): (Message, (&bool, i64))| InboundMessage {
-        age: age(&message, receipt.now),
+        age: age(&message, received_batch.now),
         message,
         work: is_new.then_some(WorkRef { id: WorkId(id), epoch: 1 }),
         attempts: 0,
@@ -79,7 +79,7 @@ pub(crate) fn arrived(
 /// The service that a stored message was received for.
 fn source_of(message: &Message) -> String {
     match &message.headers.service {
-        // It was published for anybody, and came for this one.
+        // An event is published for all subscribers, and this service received it.
         Some(service) if message.kind == MessageKind::Event => service.clone(),
         _ => message.topic.strip_prefix("service:").unwrap_or(&message.topic).to_owned(),
     }
@@ -110,8 +110,7 @@ impl<S: Store> Inbox<S> {
 }
 
 impl<S: Store> Inbox<S> {
-    /// The first subscription to what is addressed to a service. A transport that cannot be reached now is tried again
-    /// later.
+    /// The first subscription of a service; `None` if the transport cannot be reached now, and is tried again later.
     pub(crate) async fn subscribe_first(&self, service: &str) -> Option<Box<dyn Incoming>> {
         let subscribing = self.subscribe(service, InboundSource::Messages);
         let problem = match crate::env::timeout(&*self.ctx.env, FIRST_SUBSCRIPTION_MAX, subscribing).await {
@@ -123,22 +122,22 @@ impl<S: Store> Inbox<S> {
         None
     }
 
-    /// Receives what is addressed to a service, or was given up of it, until the runtime stops.
+    /// Receives the messages of a service until the runtime stops.
     pub(crate) async fn receive(
         self: Arc<Self>,
         service: String,
-        inlet: InboundSource,
+        source: InboundSource,
         mut first: Option<Box<dyn Incoming>>,
     ) {
         let mut failures = 0;
-        let doing = inlet.in_words();
+        let doing = source.operation();
         while !self.ctx.lifecycle.is_stopping() {
             let incoming = match first.take() {
                 Some(incoming) => Ok(Some(incoming)),
-                None => self.subscribe(&service, inlet).await,
+                None => self.subscribe(&service, source).await,
             };
             let received = match incoming {
-                Ok(Some(incoming)) => self.receive_from(incoming, &service, inlet, &mut failures).await,
+                Ok(Some(incoming)) => self.receive_from(incoming, &service, source, &mut failures).await,
                 Ok(None) => return,
                 Err(error) => Err(error),
             };
@@ -149,15 +148,15 @@ impl<S: Store> Inbox<S> {
         }
     }
 
-    /// Nothing where the transport gives nothing up. A panic of the transport is an error of this call.
+    /// Subscribes; `None` if the transport keeps no dead letters. A panic of the transport is an error.
     pub(crate) async fn subscribe(
         &self,
         service: &str,
-        inlet: InboundSource,
+        source: InboundSource,
     ) -> Result<Option<Box<dyn Incoming>>, TransportError> {
         let topic = service_topic(service);
         let subscribing = async {
-            match inlet {
+            match source {
                 InboundSource::Messages => {
                     let (name, prefetch) = (topic.clone(), self.ctx.settings.prefetch);
                     let topics = std::iter::once(topic).chain(self.validator.topics_of(service)).collect();
@@ -175,10 +174,10 @@ impl<S: Store> Inbox<S> {
         self: &Arc<Self>,
         mut incoming: Box<dyn Incoming>,
         service: &str,
-        inlet: InboundSource,
+        source: InboundSource,
         failures: &mut u32,
     ) -> Result<(), TransportError> {
-        self.ctx.health.transport_works(inlet.in_words());
+        self.ctx.health.transport_works(source.operation());
         loop {
             let deliveries = tokio::select! {
                 biased;
@@ -189,20 +188,21 @@ impl<S: Store> Inbox<S> {
             };
             *failures = 0;
             let _under_way = self.ctx.lifecycle.enter();
-            // All of them are settled at once, so that none below a settled one is open.
+            // All deliveries are settled together, so that none before a settled one stays open.
             let settled: Vec<_> = deliveries.iter().map(|delivery| (delivery.tag, Settlement::Accept)).collect();
             let Some(arrived) = self.accept(deliveries, service).await else { return Ok(()) };
             let settling = caught_while(incoming.settle(&settled)).await;
-            // What was stored is handled, whether or not it comes again.
+            // Stored messages are handled even if they are delivered again.
             self.dispatch_all(arrived).await;
             settling.unwrap_or_else(|panic| Err(panicked(TransportErrorKind::Unavailable, "settle", &panic)))?;
         }
     }
 
-    /// Handles what takes effect in one commit, and stores the rest, as often as that takes, and buries what cannot be
-    /// handled; nothing when the runtime stops first. Of what is stored, that which came before is handled again without a row: only its sender waits for it.
+    /// Validates and authorizes deliveries. Then it handles those that take effect in one commit, stores the others, and dead-letters
+    /// those that cannot be handled. Returns the stored messages; a duplicate among them has no row, and is handled again since its
+    /// sender waits for a reply. `None` if the runtime stops first.
     async fn accept(self: &Arc<Self>, deliveries: Vec<Delivery>, service: &str) -> Option<Vec<InboundMessage>> {
-        let (mut readable, mut fresh, mut burials) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut readable, mut fresh, mut dead_letters) = (Vec::new(), Vec::new(), Vec::new());
         if deliveries.iter().any(|delivery| delivery.message.as_ref().is_ok_and(|came| came.kind == MessageKind::Event))
         {
             self.choreography.read_clock().await;
@@ -212,44 +212,44 @@ impl<S: Store> Inbox<S> {
             let refused =
                 delivery.message.as_ref().ok().and_then(|message| self.ctx.authorizer.check(message, user).err());
             if let Some(death) = &delivery.dead_letter {
-                burials.push(
+                dead_letters.push(
                     self.dead_letters.broker_dead_letter_changes(&delivery.message, death, service, refused).await?,
                 );
                 continue;
             }
             if let (Ok(message), Some(detail)) = (&delivery.message, refused) {
                 let problem = HandleError::Dead(DeadLetterReason::NotAuthorized, detail);
-                // As it is read again when a person replays the letter.
+                // In the form in which a replay reads it.
                 let message = match message.kind {
                     MessageKind::Event => &for_service(message.clone(), service),
                     _ => message,
                 };
-                burials.push(self.dead_letters.dead_letter_changes(message, service, &problem).await?);
+                dead_letters.push(self.dead_letters.dead_letter_changes(message, service, &problem).await?);
                 continue;
             }
             let messages = match delivery.message {
-                Ok(message) if message.kind == MessageKind::Event => self.validator.meant_by(message, service),
+                Ok(message) if message.kind == MessageKind::Event => self.validator.for_reactions(message, service),
                 Ok(message) => vec![message],
                 Err(unreadable) => {
-                    burials.push(self.dead_letters.unreadable_changes(&unreadable, service).await?);
+                    dead_letters.push(self.dead_letters.unreadable_changes(&unreadable, service).await?);
                     continue;
                 }
             };
             for message in messages {
                 match self.validator.check(&message, service) {
-                    // What its receiver may have died of is stored, so that its attempts are counted.
+                    // It may have killed its receiver, so it is stored, and its attempts are counted.
                     Ok(()) if delivery.redelivered => readable.push(message),
                     Ok(()) => fresh.push(message),
                     Err(problem) => {
-                        burials.push(self.dead_letters.dead_letter_changes(&message, service, &problem).await?);
+                        dead_letters.push(self.dead_letters.dead_letter_changes(&message, service, &problem).await?);
                     }
                 }
             }
         }
         readable.extend(self.handle_fast_path(fresh, service).await);
         let stored = self.store_all(readable, service).await?;
-        // After the good ones: an invalid message must not hold up valid ones.
-        self.dead_letters.store_dead_letters(burials).await?;
+        // After the valid messages: an invalid one must not hold them up.
+        self.dead_letters.store_dead_letters(dead_letters).await?;
         Some(stored)
     }
 
@@ -258,10 +258,10 @@ impl<S: Store> Inbox<S> {
             return Some(Vec::new());
         }
         let ids = self.committer.store_calls.take_ids(messages.len()).await?;
-        let receipt =
+        let received_batch =
             self.committer.store_calls.retry_store("receive", || self.store_received(&messages, ids.start)).await?;
-        self.committer.store_calls.clock.set(receipt.now, self.ctx.env.now());
-        Some(arrived(messages, &receipt, ids.start, service))
+        self.committer.store_calls.clock.set(received_batch.now, self.ctx.env.now());
+        Some(arrived(messages, &received_batch, ids.start, service))
     }
 
     async fn store_received(&self, messages: &[Message], first_id: i64) -> Result<ReceivedBatch, StoreError> {
@@ -275,8 +275,8 @@ impl<S: Store> Inbox<S> {
         self.ctx.store.receive(received).await
     }
 
-    /// Claims unleased messages until the runtime stops: those that are retried or were replayed, and those that dead
-    /// processes left behind.
+    /// Claims unleased messages until the runtime stops: retried and replayed ones, and those of dead processes. Also deletes old
+    /// message ids.
     pub(crate) async fn poll_inbox(self: Arc<Self>) {
         let mut failures = 0;
         let mut forget_at = self.ctx.env.now().saturating_add(self.ctx.settings.retention / RETENTION_SHARE);
@@ -332,7 +332,7 @@ impl<S: Store> Inbox<S> {
         Ok(())
     }
 
-    /// Forgets all ids that are old enough, some at a time.
+    /// Deletes all message ids that are older than the retention, some at a time.
     async fn forget_ids(&self) {
         while !self.ctx.lifecycle.is_stopping() {
             let forgetting = self.ctx.store.forget_received(self.ctx.settings.retention, FORGOTTEN_AT_A_TIME);

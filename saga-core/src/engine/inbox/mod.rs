@@ -1,4 +1,4 @@
-//! Receiving messages.
+//! The inbox: receives messages, and hands each to the component that handles it.
 
 mod dispatch;
 mod fast_path;

@@ -1,4 +1,4 @@
-//! Running and stopping the tasks of a runtime.
+//! Spawns the tasks of a runtime, and stops them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::log;
 use crate::step::CancelSignal;
 use crate::unwind::{caught, caught_while};
 
-/// A lane that ran for so long since its last panic begins again with the shortest pause.
+/// A task that ran for this long before a panic restarts after the shortest pause.
 const SOUND_AFTER: Duration = Duration::from_mins(1);
 
 /// The tasks of a runtime, and the signals that end them.
@@ -19,9 +19,9 @@ pub(crate) struct Lifecycle {
     env: Arc<dyn Environment>,
     tasks: Tasks,
     pub(crate) supervisor: Supervisor,
-    /// Set when the runtime takes nothing new.
+    /// Set when the runtime takes no new work.
     pub(crate) stopping: CancelSignal,
-    /// Set when nothing of the runtime runs any more.
+    /// Set when all tasks end.
     pub(crate) stopped: CancelSignal,
 }
 
@@ -48,7 +48,7 @@ impl Lifecycle {
         self.stopping.is_cancelled()
     }
 
-    /// Whether nothing of it runs on.
+    /// Whether all tasks end.
     pub(crate) fn has_stopped(&self) -> bool {
         self.stopped.is_cancelled()
     }
@@ -59,10 +59,10 @@ impl Lifecycle {
         self.stopped.cancel();
     }
 
-    /// Runs a lane until it ends by itself or the runtime stops. When it panics it is started again.
-    pub(crate) fn run_lane<T, F>(
+    /// Runs a long-running task until it ends or the runtime stops. After a panic it is started again.
+    pub(crate) fn run_task<T, F>(
         self: &Arc<Self>,
-        lane: &'static str,
+        name: &'static str,
         owner: &Arc<T>,
         serve: impl Fn(Arc<T>) -> F + Send + 'static,
     ) where
@@ -74,23 +74,23 @@ impl Lifecycle {
             let mut failures = 0;
             loop {
                 let began = this.time();
-                // It is large: on the heap it is not moved again, neither into the task nor when that begins.
+                // Boxed, since it is large: it is not moved again.
                 let serving: BoxFuture<'static, ()> = Box::pin(serve(Arc::clone(&owner)));
                 let Some(Err(panic)) = this.until_stopped(caught_while(serving)).await else { return };
                 let now = this.time();
                 failures = if now.saturating_sub(began) < SOUND_AFTER { failures + 1 } else { 0 };
-                this.supervisor.panicked(lane, now, &panic, true);
-                log::error!(task = lane, panic, "long-running task panicked");
+                this.supervisor.panicked(name, now, &panic, true);
+                log::error!(task = name, panic, "long-running task panicked");
                 let pause = this.until_stopped(this.pause(backoff_after(failures)));
                 if pause.await.is_none() {
                     return;
                 }
-                this.supervisor.is_up(lane);
+                this.supervisor.is_up(name);
             }
         }));
     }
 
-    /// Runs a task on its own, until the runtime stops.
+    /// Runs a task until it ends or the runtime stops.
     pub(crate) fn spawn(self: &Arc<Self>, doing: &'static str, task: BoxFuture<'static, ()>) {
         let this = Arc::clone(self);
         self.env.spawn(Box::pin(async move {
@@ -100,13 +100,13 @@ impl Lifecycle {
         }));
     }
 
-    /// What was done for one saga or message panicked.
+    /// Reports a panic of what was done for one saga or message.
     pub(crate) fn has_panicked(&self, doing: &'static str, panic: &str) {
         self.supervisor.panicked(doing, self.time(), panic, false);
         log::error!(task = doing, panic, "task panicked");
     }
 
-    /// Nothing when the runtime stops first.
+    /// `None` if the runtime stops first.
     async fn until_stopped<T>(&self, task: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             biased;
@@ -115,12 +115,12 @@ impl Lifecycle {
         }
     }
 
-    /// The time where that cannot panic, whatever the environment does.
+    /// The time, even if the environment panics.
     pub(crate) fn time(&self) -> Duration {
         caught(|| self.env.now()).unwrap_or_default()
     }
 
-    /// A pause, likewise. Without a clock the others have their turn at least.
+    /// A pause, likewise. If the clock panics, it yields at least.
     pub(crate) async fn pause(&self, duration: Duration) {
         let slept = caught_while(async { self.env.sleep(duration).await }).await;
         if slept.is_err() {

@@ -1,4 +1,4 @@
-//! The tasks of a runtime: counted, supervised, and stopped.
+//! The tasks of a runtime: spawned, counted, restarted after a panic, and stopped.
 
 mod backoff;
 mod lifecycle;

@@ -1,23 +1,23 @@
-//! Watching the tasks of a runtime: a lane that panics is started again, and what panicked is shown.
+//! Remembers which tasks panicked, for the health report.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What panicked of a runtime, apart from the steps, whose panics are failures of their attempts: a bug of the runtime, the
-/// store or the transport. What was under way is taken up again, at the latest when its lease ends.
+/// A task of the runtime that panicked: a bug of the runtime, the store or the transport. Panics of steps are failed attempts, and
+/// are not listed. The work of the task is done again, at the latest when its lease ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Panicked {
-    /// The lane, a task that serves all sagas, or the name of what was done for one saga or message.
+    /// The name of the task: a long-running one that serves all sagas, or one for a single saga or message.
     pub lane: &'static str,
-    /// How often it panicked since the runtime began.
+    /// How often it has panicked since the runtime started.
     pub count: u64,
-    /// What the last panic said.
+    /// The text of the last panic.
     pub last: String,
     /// How long ago that was.
     pub since: Duration,
-    /// Whether it is down: it is started again after a pause of at most two seconds.
+    /// Whether it is down now. It is started again after at most two seconds.
     pub is_down: bool,
 }
 

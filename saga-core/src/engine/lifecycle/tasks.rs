@@ -1,11 +1,11 @@
-//! Counting what is under way, so that a shutdown can wait for it.
+//! Counts the work in flight, so that a shutdown can wait for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
 
-/// What is under way, so that a shutdown can wait for it.
+/// The count of the work in flight.
 #[derive(Debug, Clone)]
 pub(crate) struct Tasks {
     shared: Arc<Inner>,
@@ -17,7 +17,7 @@ struct Inner {
     idle: Notify,
 }
 
-/// Counts as under way until it is dropped.
+/// Counts as work in flight until it is dropped.
 #[derive(Debug)]
 pub(crate) struct TaskGuard(Arc<Inner>);
 
@@ -31,7 +31,7 @@ impl Tasks {
         TaskGuard(Arc::clone(&self.shared))
     }
 
-    /// Waits until nothing is under way.
+    /// Waits until no work is in flight.
     pub(crate) async fn idle(&self) {
         loop {
             let idle = self.shared.idle.notified();

@@ -1,4 +1,4 @@
-//! Saying that this process is alive.
+//! Sends the heartbeats of this process, and rejoins the store when this process counted as dead.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -17,9 +17,9 @@ pub(crate) struct Membership<S: Store> {
     member: AtomicI64,
     /// Until when the member counts as alive, in nanoseconds of this process' clock.
     alive_until: AtomicU64,
-    /// From when on this process takes over rows of members that vanished, in nanoseconds of its clock.
+    /// From when on this process recovers the rows of dead members, in nanoseconds of its clock.
     takes_over_from: AtomicU64,
-    /// Held while a heartbeat is under way.
+    /// Held while a heartbeat is sent.
     heartbeat: tokio::sync::Mutex<()>,
 }
 
@@ -37,13 +37,13 @@ impl<S: Store> Membership<S> {
 }
 
 impl<S: Store> Membership<S> {
-    /// This process as the owner of leases; nothing while it takes no new work.
+    /// This process as the owner of leases; `None` while it takes no new work.
     pub(crate) fn member(&self) -> Option<MemberId> {
         let member = self.member.load(Ordering::Acquire);
         (member > 0 && !self.ctx.lifecycle.is_stopping()).then_some(MemberId(member))
     }
 
-    /// This process as it is known to the store, also while it stops.
+    /// This process as the store knows it, also during a shutdown.
     pub(crate) fn member_id(&self) -> MemberId {
         MemberId(self.member.load(Ordering::Acquire))
     }
@@ -52,7 +52,7 @@ impl<S: Store> Membership<S> {
         self.member.store(member.0, Ordering::Release);
     }
 
-    /// Until when no process takes this one for dead.
+    /// Until when no other process counts this one as dead.
     pub(crate) fn alive_until(&self) -> Duration {
         Duration::from_nanos(self.alive_until.load(Ordering::Acquire))
     }
@@ -61,22 +61,22 @@ impl<S: Store> Membership<S> {
         self.alive_until.store(u64::try_from(moment.as_nanos()).unwrap_or(u64::MAX), Ordering::Release);
     }
 
-    /// Whether this process is certainly known to live: no other process has its leases.
+    /// Whether this process certainly counts as alive: no other process can have its leases.
     pub(crate) fn is_alive(&self) -> bool {
         self.ctx.env.now() < self.alive_until()
     }
 
-    /// Whether it takes over what others seem to have left.
+    /// Whether this process recovers the work of members that seem dead.
     pub(crate) fn takes_over(&self) -> bool {
         self.ctx.env.now() >= Duration::from_nanos(self.takes_over_from.load(Ordering::Acquire))
     }
 
-    /// Others are given this time to come back before anything of theirs is taken over.
+    /// Recovers nothing until this moment: other members have this time to come back.
     pub(crate) fn take_nothing_over_until(&self, moment: Duration) {
         self.takes_over_from.store(u64::try_from(moment.as_nanos()).unwrap_or(u64::MAX), Ordering::Release);
     }
 
-    /// Beats until it is dropped.
+    /// Sends heartbeats until it is dropped.
     pub(crate) async fn run_heartbeat(self: Arc<Self>) {
         loop {
             self.ctx.env.sleep(self.ctx.settings.member_ttl / 4).await;
@@ -84,16 +84,16 @@ impl<S: Store> Membership<S> {
         }
     }
 
-    /// Sends one heartbeat. A process that was taken for dead comes back as another member, and keeps those of its
-    /// rows that no other process took meanwhile. The epoch of a row says whether it is one of them.
+    /// Sends one heartbeat. A process that counts as dead rejoins as another member, and keeps those of its rows that no other process
+    /// has claimed: the epoch of a row tells.
     ///
-    /// When one process cannot reach the store, often none can: all of them look dead when it is back. So a process
-    /// that could not send its heartbeat recovers nothing for as long as others need to come back.
+    /// If one process cannot reach the store, often none can, and all look dead when the store is back. So a process whose heartbeat
+    /// failed recovers nothing until the others had time to come back.
     pub(crate) async fn heartbeat_now(&self) {
         let known_until = self.alive_until();
         let _one_at_a_time = self.heartbeat.lock().await;
         if self.alive_until() != known_until {
-            // Another one was answered meanwhile.
+            // Another heartbeat was sent meanwhile.
             return;
         }
         let ttl = self.ctx.settings.member_ttl;
@@ -113,7 +113,7 @@ impl<S: Store> Membership<S> {
                         self.ctx.health.store_works("rejoin");
                         self.set_member(incarnation.member);
                         self.set_alive_until(began.saturating_add(ttl));
-                        // What it had asked for is answered only now.
+                        // Work that is due now can be claimed again.
                         self.poll_timer.announce(self.ctx.env.now());
                     }
                     Err(error) => self.ctx.health.store_failed("rejoin", &error),
@@ -126,8 +126,8 @@ impl<S: Store> Membership<S> {
         }
     }
 
-    /// Waits until this process is known to live; false if it stops first. A process that may be dead claims nothing:
-    /// the unleased work may be its own.
+    /// Waits until this process counts as alive; false if it stops first. A process that may count as dead claims nothing: the
+    /// unleased work may be its own.
     pub(crate) async fn wait_until_alive(&self) -> bool {
         while !self.is_alive() {
             if self.ctx.lifecycle.is_stopping() {

@@ -1,4 +1,4 @@
-//! This process as a member of the store: its heartbeat, and whether it may be taken for dead.
+//! The membership of this process in its store: heartbeats, and whether other processes may recover its work.
 
 mod membership;
 

@@ -1,4 +1,4 @@
-//! The commands that this service sends for remote steps.
+//! The commands and undos that a coordinator sends.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -9,7 +9,7 @@ use crate::engine::instance::SagaInstance;
 use crate::machine::{self, Effect};
 use crate::store::{Answer, Headers, MessageId, MessageKind, NewMessage, Store};
 
-/// What an undo brings: what its step took, and what it returned if that is known.
+/// The content of an undo: the input of the step, and its output if it is known.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct UndoContent<'a> {
     #[serde(borrow)]
@@ -25,7 +25,7 @@ pub(crate) fn undo_content(input: &[u8], output: Option<&[u8]>) -> Option<Vec<u8
 }
 
 impl Messages {
-    /// The message that asks for a step: the same whenever it is made.
+    /// The command or undo message of a remote step: the same each time.
     pub(crate) fn command_message<S: Store>(
         &self,
         saga: &SagaInstance<S>,

@@ -1,4 +1,4 @@
-//! Events that steps emit.
+//! The events that steps emit.
 
 use super::messages::Messages;
 use crate::engine::context::random_uuid;
@@ -6,8 +6,7 @@ use crate::engine::instance::SagaInstance;
 use crate::store::{Headers, MessageId, NewMessage, Store};
 
 impl Messages {
-    /// An event of a saga. Those of a saga with a definition have its name as their topic; those of a step that events
-    /// ask for have their own.
+    /// An event of a saga. Its topic is the name of the saga definition; in a choreography it is the name of the event.
     pub(crate) fn event_message<S: Store>(
         &self,
         saga: &mut SagaInstance<S>,

@@ -1,4 +1,4 @@
-//! Which reactions an event leads to.
+//! Finds the reactions to an event.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::key::Key;
 use crate::saga::Definition;
 use crate::store::{DeadLetterReason, Message, MessageId, MessageKind, Store};
 
-/// The longest name of a service or of a step with its number, with room to spare.
+/// The longest name of a service, or of a step with its number, with some room.
 const NAME_BYTES_MAX: usize = 80;
 
 pub(crate) fn saga_key_of(message: &Message) -> Result<Key, HandleError> {
@@ -20,12 +20,12 @@ pub(crate) fn saga_key_of(message: &Message) -> Result<Key, HandleError> {
     key.map_err(|problem| HandleError::Dead(DeadLetterReason::Unreadable, problem.to_string()))
 }
 
-/// The id of the event, not of the part of it that is handled.
+/// The id of the event itself, not of the message for one reaction.
 pub(crate) fn event_id_of(message: &Message) -> MessageId {
     message.headers.correlation.unwrap_or(message.id)
 }
 
-/// The event as it came for a service. Its saga is the one that it names, or else the one of its ordering key.
+/// The event as a service received it. Its saga is the one in its header, or else its ordering key.
 pub(crate) fn for_service(event: Message, service: &str) -> Message {
     debug_assert_eq!(event.kind, MessageKind::Event);
     let mut event = event;
@@ -35,8 +35,8 @@ pub(crate) fn for_service(event: Message, service: &str) -> Message {
     event
 }
 
-/// The part of an event that one reaction is about. It has an id of its own, which is always the same.
-pub(crate) fn meant(event: &Message, service: &str, reaction: &str) -> Message {
+/// The message for one reaction to an event. Its id is made from the event and the reaction, so it is always the same.
+pub(crate) fn for_reaction(event: &Message, service: &str, reaction: &str) -> Message {
     let mut hash = Sha256::new_with_prefix("reaction-1");
     for part in [event.id.0.as_bytes().as_slice(), service.as_bytes(), reaction.as_bytes()] {
         hash.update(part);
@@ -52,7 +52,7 @@ pub(crate) fn meant(event: &Message, service: &str, reaction: &str) -> Message {
 }
 
 impl<S: Store> Validator<S> {
-    /// What a service receives beside what is addressed to it.
+    /// The topics of events that a service subscribes to.
     pub(crate) fn topics_of(&self, service: &str) -> Vec<String> {
         let mut topics: Vec<String> =
             self.reactions_of(service).map(|reaction| reaction.topic.as_ref().to_owned()).collect();
@@ -61,11 +61,11 @@ impl<S: Store> Validator<S> {
         topics
     }
 
-    /// What is done here for an event that came for this service. One that nothing is done for is left as it is, and is
-    /// found to be unwanted; one that shares its topic with wanted ones is passed over.
-    pub(crate) fn meant_by(&self, mut event: Message, service: &str) -> Vec<Message> {
+    /// One message for each reaction of the service to an event. An event without a reaction is kept as it is, and becomes a dead
+    /// letter; but it is ignored if it only shares its topic with events that have reactions.
+    pub(crate) fn for_reactions(&self, mut event: Message, service: &str) -> Vec<Message> {
         if let Some(now) = self.store_calls.clock.now(self.ctx.env.now()) {
-            // Or a deadline would wait as long as the sender's clock is ahead.
+            // Otherwise a deadline would be late by as much as the sender's clock is ahead.
             event.committed_at = event.committed_at.min(now);
         }
         let wanted: Vec<_> = self.reactions_of(service).filter(|reaction| reaction.is_to(&event)).collect();
@@ -78,10 +78,10 @@ impl<S: Store> Validator<S> {
                 vec![for_service(event, service)]
             };
         }
-        wanted.into_iter().map(|reaction| meant(&event, service, &reaction.name())).collect()
+        wanted.into_iter().map(|reaction| for_reaction(&event, service, &reaction.name())).collect()
     }
 
-    /// Whether an event can be handled at all.
+    /// Checks that an event can be handled.
     pub(crate) fn check_event(&self, message: &Message, service: &str) -> Result<(), HandleError> {
         let key = message.headers.saga_key.as_deref().unwrap_or_default();
         Key::from_message(key)
@@ -89,7 +89,7 @@ impl<S: Store> Validator<S> {
         self.reaction(message, service).map(drop)
     }
 
-    /// Whether a report can be handled at all.
+    /// Checks that a report can be handled.
     pub(crate) fn check_fact(&self, message: &Message, service: &str) -> Result<(), HandleError> {
         if !self.reactions_of(service).any(|reaction| matches!(reaction.does, Reacts::Mark(_))) {
             let detail = format!("the service `{service}` does not follow sagas; let one of its events mark them");
@@ -104,8 +104,8 @@ impl<S: Store> Validator<S> {
         saga_key_of(message).map(drop)
     }
 
-    /// Whether it may be handled without a row of its own: what it asks for takes effect in one commit.
-    pub(crate) fn is_run_by(&self, message: &Message, service: &str) -> bool {
+    /// Whether the reaction runs a step, so that the event can be handled without a row of its own.
+    pub(crate) fn runs_step(&self, message: &Message, service: &str) -> bool {
         matches!(self.reaction(message, service).map(|reaction| &reaction.does), Ok(Reacts::Run { .. }))
     }
 

@@ -5,13 +5,13 @@ use crate::store::DeadLetterReason;
 /// Why a message was not handled.
 #[derive(Debug)]
 pub(crate) enum HandleError {
-    /// It never will be: the reason, and the same in a sentence.
+    /// It cannot be handled: the reason, and the detail in a sentence.
     Dead(DeadLetterReason, String),
-    /// It may be later.
+    /// It is tried again later.
     Later {
-        /// In words.
+        /// In one sentence.
         why: String,
-        /// Whether that counts as an attempt.
+        /// Whether this counts as an attempt.
         is_counted: bool,
     },
 }

@@ -1,4 +1,4 @@
-//! Handling a message that was stored.
+//! A received message, while it is handled.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use super::handle_error::HandleError;
 use crate::engine::store_calls::RecordError;
 use crate::store::{Changes, Condition, Message, StoreError, WorkRef};
 
-/// A message that is handled now.
+/// A received message, while it is handled.
 #[derive(Debug)]
 pub(crate) struct InboundMessage {
     pub(crate) message: Message,
-    /// Its row; none for one that came before.
+    /// Its work row; `None` on the fast path, and for a duplicate.
     pub(crate) work: Option<WorkRef>,
     /// How long ago it was committed.
     pub(crate) age: Duration,
@@ -20,7 +20,7 @@ pub(crate) struct InboundMessage {
 }
 
 impl InboundMessage {
-    /// The changes with which the message has been handled.
+    /// The changes, together with the end of the message.
     pub(crate) fn handled(&self, changes: Changes) -> Changes {
         let mut changes = changes;
         changes.finished.extend(self.work.map(|work| (work, Condition::Held)));
@@ -28,7 +28,7 @@ impl InboundMessage {
     }
 }
 
-/// A failing store is not the message's fault: the message waits, and no attempt is counted.
+/// A failing store is not the fault of the message: no attempt is counted.
 impl From<StoreError> for HandleError {
     fn from(error: StoreError) -> Self {
         Self::Later { why: error.to_string(), is_counted: false }
@@ -41,7 +41,7 @@ impl From<RecordError> for HandleError {
     }
 }
 
-/// How long ago a message was committed; nothing where that lies ahead.
+/// How long ago a message was committed; zero if that is in the future.
 pub(crate) fn age(message: &Message, now: crate::store::Timestamp) -> Duration {
     Duration::from_micros(u64::try_from(now.0.saturating_sub(message.committed_at.0)).unwrap_or(0))
 }

@@ -1,4 +1,4 @@
-//! Messages that this service sends.
+//! The builder of the messages that this service sends.
 
 use std::sync::Arc;
 

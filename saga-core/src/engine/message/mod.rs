@@ -1,4 +1,4 @@
-//! Messages between services: built, validated and named. Nothing here is sent or received.
+//! Builds and validates the messages between services. The outbox sends them, and the inbox receives them.
 
 mod check_value;
 mod command;

@@ -1,22 +1,20 @@
-//! Reports of steps that are hosted for another service: they are told to it, which keeps them on the row that waits for
-//! the reply.
+//! The content of a progress report from a host to the coordinator, which keeps it on the work row that waits for the reply.
 //!
-//! Nothing rests on them. The host keeps its own, which is where the next call goes on; one that is lost on its way, or
-//! comes when its step is over, is only not shown.
+//! It is for operators only. The next attempt reads the copy of the host. A report that is lost or late is only not shown.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// The bits that the number of a report has; those above are of the fence, which grows from one owner to the next.
+/// How many low bits the number of a report has. The high bits are the fencing token, which grows with each owner.
 const NUMBER_BITS: u32 = 32;
 
-/// The highest fence that a number says: the stores keep numbers of 63 bits.
+/// The highest fencing token that fits: the stores keep numbers of 63 bits.
 const FENCE_MAX: u64 = (1 << 31) - 1;
 
-/// A report as it travels.
+/// A report as it is sent.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Content<'a> {
-    /// Higher than that of every report before it, from any process.
+    /// Higher than that of each earlier report, from any process.
     pub(crate) number: u64,
     #[serde(borrow)]
     pub(crate) report: &'a RawValue,

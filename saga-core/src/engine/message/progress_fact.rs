@@ -1,4 +1,4 @@
-//! What a service reports of its steps to the service that follows the saga.
+//! The reports of a choreographed step to the service that follows the saga.
 
 use super::messages::Messages;
 use crate::engine::context::random_uuid;
@@ -7,7 +7,7 @@ use crate::machine::{Fact, reported};
 use crate::store::{Answer, Headers, MessageId, MessageKind, NewMessage, Store};
 
 impl Messages {
-    /// What a service that reports its steps says of one that has moved.
+    /// The report of a step whose outcome has changed, if a service follows the saga.
     pub(crate) fn report<S: Store>(&self, saga: &SagaInstance<S>, before: Option<Answer>) -> Option<NewMessage> {
         let follower = saga.definition.told.as_ref()?.reports_to.as_deref()?;
         let (became, reason) = reported(before, &saga.state)?;

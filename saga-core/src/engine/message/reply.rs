@@ -1,4 +1,4 @@
-//! What a step that is hosted for another service tells that service.
+//! The replies and progress reports of a hosted step.
 
 use uuid::Uuid;
 
@@ -10,21 +10,21 @@ use crate::machine::{Caller, answer_again, answer_of};
 use crate::step::Rejection;
 use crate::store::{Answer, Headers, MessageId, MessageKind, NewMessage, Store};
 
-/// A reason as it travels: JSON of its message and, where there are any, its details.
+/// A reason as it is sent: JSON of its message and its details.
 pub(crate) fn reason_bytes(reason: &Rejection) -> Vec<u8> {
     // A message and JSON text always encode.
     serde_json::to_vec(reason).unwrap_or_default()
 }
 
 impl Messages {
-    /// What is told when a hosted step has moved: nothing as long as there is nothing new to tell.
+    /// The reply after a hosted step has moved, if it has a new outcome.
     pub(crate) fn reply_to_move<S: Store>(&self, saga: &SagaInstance<S>, before: Option<Answer>) -> Option<NewMessage> {
         let caller = saga.state.caller.as_ref()?;
         let answer = answer_of(&saga.state).filter(|answer| Some(*answer) != before)?;
         self.reply(saga, caller, answer)
     }
 
-    /// What is told when the same is asked again, if there is anything to tell yet.
+    /// The reply to a repeated command or undo, if the step has an outcome.
     pub(crate) fn reply_again<S: Store>(
         &self,
         saga: &SagaInstance<S>,
@@ -44,7 +44,7 @@ impl Messages {
 
     fn reply<S: Store>(&self, saga: &SagaInstance<S>, caller: &Caller, answer: Answer) -> Option<NewMessage> {
         if caller.reply_to.is_empty() {
-            // An event asked for the step: subscribers learn the outcome from events.
+            // An event asked for the step, and its outcome is another event.
             return None;
         }
         let step = saga.step(0).name;
@@ -68,13 +68,13 @@ impl Messages {
         payload: Vec<u8>,
     ) -> Option<NewMessage> {
         let caller = saga.state.caller.as_ref().filter(|caller| !caller.reply_to.is_empty())?;
-        // A step that is taken back while it runs is under way for who asked for it.
+        // A step that is undone while it runs still reports to its command.
         let undo = caller.undo.filter(|_| is_undo);
         let message = self.reply_to_caller(saga, &Caller { undo, ..(**caller).clone() })?;
         Some(NewMessage { kind: MessageKind::Report, payload, ..message })
     }
 
-    /// A reply without its answer and its content.
+    /// A reply without its answer and content.
     fn reply_to_caller<S: Store>(&self, saga: &SagaInstance<S>, caller: &Caller) -> Option<NewMessage> {
         let step = saga.key.numbered(StepId::doing(saga.step(0).name)).to_string();
         let asked = caller.undo.or(caller.command)?;

@@ -1,4 +1,4 @@
-//! Topics whose messages could not be sent, so that each is warned of once.
+//! Remembers the topics whose messages could not be sent, so that there is one warning per topic.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,11 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::log;
 use crate::transport::TransportErrorKind;
 
-/// How many topics are remembered. Further ones are not logged: replies to invented names must not cause warnings for
-/// ever.
+/// How many topics are remembered. Further ones are not logged, since replies to invented service names have no limit.
 const TOPICS_MAX: usize = 1_000;
 
-/// The topics whose messages could not be sent lately, so that each is warned of once and not for each of its messages.
+/// The topics whose messages could not be sent lately.
 #[derive(Debug, Default)]
 pub(crate) struct BlockedTopics {
     is_any: AtomicBool,
@@ -19,7 +18,7 @@ pub(crate) struct BlockedTopics {
 }
 
 impl BlockedTopics {
-    /// A message of this topic was not sent; answers whether that was not known yet.
+    /// A message of this topic was not sent; true if that is new.
     pub(crate) fn is_news(&self, topic: &str, kind: TransportErrorKind) -> bool {
         let mut kinds = self.lock();
         if kinds.len() >= TOPICS_MAX && !kinds.contains_key(topic) {
@@ -31,7 +30,7 @@ impl BlockedTopics {
 
     /// A message of this topic was sent.
     pub(crate) fn sent(&self, topic: &str) {
-        // Nearly always there is nothing to forget.
+        // Usually no topic is blocked.
         if !self.is_any.load(Ordering::Acquire) {
             return;
         }

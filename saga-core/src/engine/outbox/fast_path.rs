@@ -16,13 +16,13 @@ use crate::engine::lifecycle::TaskGuard;
 use crate::engine::store_calls::StoreCalls;
 use crate::store::{Hint, MessageId, NewMessage, OutboxRow, Store};
 
-/// Beyond so many that are not sent yet, the relays send what follows.
+/// With more messages than this in memory, the relay sends the further ones.
 const WAITING_MAX: usize = 1_024;
 
-/// How many calls of the transport are under way at a time.
+/// How many calls of the transport run concurrently.
 const CALLS_MAX: usize = 2;
 
-/// Messages between their commit and the transport.
+/// Committed messages that are not sent yet.
 #[derive(Debug)]
 pub(crate) struct SendQueue {
     sender: mpsc::UnboundedSender<OutgoingRow>,
@@ -43,7 +43,7 @@ impl SendQueue {
     }
 }
 
-/// Sends what this process has just committed, from memory.
+/// Sends the messages that this process has just committed, from memory.
 pub(crate) struct Outbox<S: Store> {
     ctx: Arc<EngineContext<S>>,
     store_calls: Arc<StoreCalls<S>>,
@@ -68,7 +68,7 @@ impl<S: Store> Outbox<S> {
 
     /// Sends a message that was committed.
     pub(crate) fn send_from_memory(&self, message: NewMessage) {
-        // Without a clock it waits for the relays.
+        // Without a reading of the store clock, the relay sends it.
         let Some(committed_at) = self.store_calls.clock.now(self.ctx.env.now()) else { return };
         let row = OutboxRow::of_committed(message, committed_at);
         self.send_queue.waiting.fetch_add(1, Ordering::Relaxed);
@@ -77,25 +77,25 @@ impl<S: Store> Outbox<S> {
         }
     }
 
-    /// Sends what is committed here, until it is dropped. What comes while calls are under way goes with the next.
+    /// Sends queued messages until it is dropped. Those that arrive during a call share the next one.
     pub(crate) async fn serve_send_queue(self: Arc<Self>) {
         let mut receiver = self.send_queue.receiver.lock().await;
-        let lines = Arc::new(Semaphore::new(CALLS_MAX));
-        while let Ok(line) = Arc::clone(&lines).acquire_owned().await {
+        let permits = Arc::new(Semaphore::new(CALLS_MAX));
+        while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
             let mut leaving = Vec::new();
             if receiver.recv_many(&mut leaving, self.ctx.settings.relay_batch).await == 0 {
                 return;
             }
-            self.ctx.lifecycle.spawn("send", Box::pin(Arc::clone(&self).send_rows(leaving, line)));
+            self.ctx.lifecycle.spawn("send", Box::pin(Arc::clone(&self).send_rows(leaving, permit)));
         }
     }
 
-    async fn send_rows(self: Arc<Self>, leaving: Vec<OutgoingRow>, line: OwnedSemaphorePermit) {
+    async fn send_rows(self: Arc<Self>, leaving: Vec<OutgoingRow>, permit: OwnedSemaphorePermit) {
         let (rows, under_way): (Vec<_>, Vec<_>) =
             leaving.into_iter().map(|leaving| (leaving.row, leaving.under_way)).unzip();
         let results = self.publisher.publish(&rows).await;
-        // Another call need not wait until these are written off.
-        drop(line);
+        // The next call need not wait for the store.
+        drop(permit);
         self.send_queue.waiting.fetch_sub(rows.len(), Ordering::Relaxed);
         match results.first() {
             Some(Err(error)) if met_outage(&results) => self.ctx.health.transport_failed("publish", error),
@@ -106,7 +106,7 @@ impl<S: Store> Outbox<S> {
         if !sent.is_empty() {
             match self.ctx.store.sent(&sent).await {
                 Ok(()) => self.ctx.health.store_works("sent"),
-                // The relays send them once more.
+                // The relay sends them once more.
                 Err(error) => self.ctx.health.store_failed("sent", &error),
             }
         }
@@ -121,8 +121,7 @@ impl<S: Store> Outbox<S> {
             && self.store_calls.clock.now(self.ctx.env.now()).is_some()
     }
 
-    /// A commit of this process left messages in the outbox. Its relay publishes them, or the process that has their
-    /// lane does.
+    /// A commit left messages in the outbox: wakes the relay of this process, and those of others.
     pub(crate) fn wake_relay(&self) {
         self.filled.notify_one();
         self.ctx.store.hint(Hint::Outbox);

@@ -1,4 +1,4 @@
-//! Sending what was committed.
+//! The outbox: publishes committed messages, from memory or through the relay.
 
 mod blocked_topics;
 mod fast_path;

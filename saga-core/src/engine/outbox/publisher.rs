@@ -1,4 +1,4 @@
-//! Handing messages to the transport.
+//! Signs messages and hands them to the transport.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,11 +9,10 @@ use crate::store::{Message, OutboxRow, Store};
 use crate::transport::{TransportError, TransportErrorKind};
 use crate::unwind::caught_while;
 
-/// Whether the transport says that it can send nothing. How many messages of a round were refused does not say that: all of
-/// them may be for one queue that is full.
+/// Whether the results say that the transport is down. Refused messages do not say so: all of them may be for one full queue.
 pub(crate) fn met_outage(results: &[Result<(), TransportError>]) -> bool {
     let kinds = || results.iter().map(|result| result.as_ref().map_err(TransportError::kind));
-    // A connection that breaks in the middle leaves messages behind of which nothing is known.
+    // A connection that breaks leaves messages with an unknown outcome.
     let is_silent = |kind| matches!(kind, Err(kind) if kind == TransportErrorKind::Unknown || is_outage(kind));
     kinds().all(is_silent) && kinds().any(|kind| kind.is_err_and(is_outage))
 }
@@ -41,7 +40,7 @@ impl<S: Store> Publisher<S> {
     pub(crate) async fn publish(&self, rows: &[OutboxRow]) -> Vec<Result<(), TransportError>> {
         match self.publish_together(rows).await {
             Ok(results) => results,
-            // Which of them it was is found out one by one.
+            // Which message makes the transport panic is found one by one.
             Err(_) if rows.len() > 1 => {
                 let mut results = Vec::with_capacity(rows.len());
                 for row in rows {
@@ -55,7 +54,7 @@ impl<S: Store> Publisher<S> {
         }
     }
 
-    /// One result for each row, or what a panic of the transport said.
+    /// One result for each row; an error if the transport panicked.
     async fn publish_together(&self, rows: &[OutboxRow]) -> Result<Vec<Result<(), TransportError>>, TransportError> {
         let messages = rows.iter().cloned().map(|row| self.ctx.authorizer.sign(Message::from(row))).collect();
         let limit = self.publish_timeout();

@@ -1,4 +1,4 @@
-//! Sending what was committed.
+//! The relay: leases lanes of the outbox, and publishes their messages in the order of each key.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -16,39 +16,39 @@ use crate::store::{Hint, LANES, Lease, LeasedLane, MessageId, NewParked, OutboxR
 use crate::transport::{TransportError, TransportErrorKind};
 use crate::unwind::caught_while;
 
-/// How many lanes are leased at a time where much waits: some are left for other processes.
+/// How many lanes are leased at a time while many messages wait: the others are left to other processes.
 const CROWDED_LANES: usize = 16;
 
-/// How long a key waits whose message was tried once in vain. Each further attempt doubles it.
+/// How long an ordering key waits after its message failed once. Each further failure doubles it.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 
 /// The messages of one ordering key, in their order.
 type OrderingKey = (Tenant, String, String);
 
-/// What became of a look at the outbox.
+/// The result of one pass over the outbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pass {
-    /// Something was sent: there may be more.
+    /// Messages were sent, and there may be more.
     Sent,
-    /// There is nothing that could be sent now; whether some of it will be tried again.
+    /// No message can be sent now; `retries` says whether some are tried again later.
     Idle { retries: bool },
-    /// The transport takes nothing from anybody at present.
+    /// The transport or the store fails.
     Outage,
 }
 
-/// What one pass leaves to the next.
+/// What a pass leaves to the next one.
 #[derive(Debug, Default)]
-struct Turn {
-    /// What is leased.
+struct RelayState {
+    /// The leased lanes.
     lanes: Vec<LeasedLane>,
-    /// Whether more waited than is sent at a time. Then lane after lane is read, while the one before is sent; otherwise all
-    /// of them are read at once, since what waits in each is little.
+    /// Whether more messages waited than one batch holds. Then lanes are read one by one, each while the one before is sent. Otherwise
+    /// all lanes are read at once.
     is_crowded: bool,
 }
 
-/// What becomes of rows that are sent together.
+/// The results of rows that were sent together.
 #[derive(Debug, Default)]
-pub(crate) struct Sending {
+pub(crate) struct SendResults {
     confirmed: Vec<MessageId>,
     parked: Vec<NewParked>,
     held_up: BTreeSet<OrderingKey>,
@@ -72,17 +72,16 @@ impl<S: Store> Relay<S> {
 }
 
 impl<S: Store> Relay<S> {
-    /// Sends what is in the outbox, until it is dropped. It is woken after commits; the poll is for what others wrote
-    /// and for what could not be sent before.
+    /// Relays until it is dropped. Commits of this process wake it. It also polls, for messages of other processes and for retries.
     pub(crate) async fn relay(self: Arc<Self>) {
         if !self.ctx.is_relayed {
             return;
         }
-        let mut turn = Turn::default();
+        let mut state = RelayState::default();
         let mut failures = 0;
         let mut is_filled = true;
         loop {
-            let pass = caught_while(self.relay_once(is_filled, &mut turn)).await.unwrap_or_else(|panic| {
+            let pass = caught_while(self.relay_once(is_filled, &mut state)).await.unwrap_or_else(|panic| {
                 self.ctx.lifecycle.has_panicked("relay", &panic);
                 Ok(Pass::Outage)
             });
@@ -103,14 +102,14 @@ impl<S: Store> Relay<S> {
                     failures += 1;
                     // Another process may reach the transport when this one cannot.
                     self.ctx.store.hint(Hint::Outbox);
-                    // What is committed meanwhile makes nothing better.
+                    // New messages do not shorten this pause.
                     self.ctx.env.sleep(backoff_after(failures)).await;
                     continue;
                 }
                 Pass::Idle { retries } => {
                     failures = 0;
                     let is_alone = !retries && !self.ctx.store.capabilities().shared;
-                    // No other process writes to it: this only finds what a dead process left behind.
+                    // No other process writes to this store, so a poll finds only what a dead process left.
                     self.ctx.settings.poll_interval.saturating_mul(if is_alone { 10 } else { 1 })
                 }
             };
@@ -122,13 +121,12 @@ impl<S: Store> Relay<S> {
         }
     }
 
-    /// Publishes the due messages. Unless a message was announced, it first looks for one, since leasing is more
-    /// expensive. Messages that an error left leased come first; otherwise they would wait for the end of their
-    /// leases. A process that is cut off from the transport leases nothing: another one may reach it, and needs the
-    /// lanes.
-    async fn relay_once(&self, is_filled: bool, turn: &mut Turn) -> Result<Pass, StoreError> {
+    /// Publishes the due messages. Without an announced message it first checks that there is one, since leasing costs more. Lanes
+    /// that an error left leased are released first. A process that cannot reach the transport leases nothing: another one may
+    /// reach it.
+    async fn relay_once(&self, is_filled: bool, state: &mut RelayState) -> Result<Pass, StoreError> {
         let Some(owner) = self.membership.member() else { return Ok(Pass::Idle { retries: false }) };
-        self.free_lanes(&mut turn.lanes).await?;
+        self.release_lanes(&mut state.lanes).await?;
         if !is_filled && self.ctx.store.is_empty().await? {
             self.ctx.health.store_works("relay");
             return Ok(Pass::Idle { retries: false });
@@ -140,30 +138,30 @@ impl<S: Store> Relay<S> {
             return Ok(Pass::Outage);
         }
         let lease = Lease { owner, ttl: self.ctx.settings.lease_ttl };
-        let limit = if turn.is_crowded { CROWDED_LANES } else { usize::from(LANES) };
-        turn.lanes = self.ctx.store.lease_lanes(lease, limit).await?;
+        let limit = if state.is_crowded { CROWDED_LANES } else { usize::from(LANES) };
+        state.lanes = self.ctx.store.lease_lanes(lease, limit).await?;
         self.ctx.health.store_works("relay");
-        let sent = self.send_lanes(turn).await;
+        let sent = self.send_lanes(state).await;
         if sent.is_ok() {
-            self.free_lanes(&mut turn.lanes).await?;
+            self.release_lanes(&mut state.lanes).await?;
         }
         sent
     }
 
-    /// Sends what lies in the leased lanes. While some rows are under way, those of the lanes before are written off and
-    /// those of the lanes behind are read: no two of them have an ordering key in common.
-    async fn send_lanes(&self, turn: &mut Turn) -> Result<Pass, StoreError> {
+    /// Sends the rows of the leased lanes. While some rows are sent, the results of the lanes before are recorded and the rows of the
+    /// lanes after are read: lanes have no ordering key in common.
+    async fn send_lanes(&self, state: &mut RelayState) -> Result<Pass, StoreError> {
         let mut pass = Pass::Idle { retries: true };
-        let (mut lanes, was_crowded, mut count) = (turn.lanes.iter().copied(), turn.is_crowded, 0);
+        let (mut lanes, was_crowded, mut count) = (state.lanes.iter().copied(), state.is_crowded, 0);
         let mut rows = self.read_next(&mut lanes, was_crowded).await?;
-        let mut before = Sending::default();
+        let mut before = SendResults::default();
         while !rows.is_empty() {
             count += rows.len();
             let (sending, noted, following) =
-                tokio::join!(self.send(rows), self.note(&before), self.read_next(&mut lanes, was_crowded));
-            // What was sent meanwhile is written off in any case.
+                tokio::join!(self.send(rows), self.record_results(&before), self.read_next(&mut lanes, was_crowded));
+            // The results of the rows that were just sent are recorded in any case.
             if noted.is_err() || following.is_err() || sending.is_outage {
-                self.note(&sending).await?;
+                self.record_results(&sending).await?;
                 noted?;
                 following?;
                 return Ok(Pass::Outage);
@@ -173,8 +171,8 @@ impl<S: Store> Relay<S> {
             }
             (before, rows) = (sending, following?);
         }
-        turn.is_crowded = count >= self.ctx.settings.relay_batch;
-        self.note(&before).await?;
+        state.is_crowded = count >= self.ctx.settings.relay_batch;
+        self.record_results(&before).await?;
         Ok(pass)
     }
 
@@ -196,7 +194,7 @@ impl<S: Store> Relay<S> {
         Ok(rows)
     }
 
-    async fn free_lanes(&self, lanes: &mut Vec<LeasedLane>) -> Result<(), StoreError> {
+    async fn release_lanes(&self, lanes: &mut Vec<LeasedLane>) -> Result<(), StoreError> {
         if !lanes.is_empty() {
             self.ctx.store.release_lanes(lanes).await?;
             lanes.clear();
@@ -204,14 +202,14 @@ impl<S: Store> Relay<S> {
         Ok(())
     }
 
-    /// Sends rows, and answers what became of them.
-    pub(crate) async fn send(&self, rows: Vec<OutboxRow>) -> Sending {
+    /// Sends rows, and returns the results.
+    pub(crate) async fn send(&self, rows: Vec<OutboxRow>) -> SendResults {
         let mut keys: BTreeMap<OrderingKey, VecDeque<OutboxRow>> = BTreeMap::new();
         for row in rows {
             let key = (row.tenant.clone(), row.aggregate_type.clone(), row.aggregate_id.clone());
             keys.entry(key).or_default().push_back(row);
         }
-        let mut sending = Sending::default();
+        let mut sending = SendResults::default();
         // One message of each key at a time: the next one of a key goes when this one is confirmed (G9).
         while !keys.is_empty() && !sending.is_outage {
             let round: Vec<(OrderingKey, OutboxRow)> =
@@ -222,9 +220,8 @@ impl<S: Store> Relay<S> {
         sending
     }
 
-    /// Writes down what became of rows: all at once, since what a crash before this leaves behind is sent again in its
-    /// order.
-    async fn note(&self, sending: &Sending) -> Result<(), StoreError> {
+    /// Records the results of rows. After a crash before this, the rows are sent again in their order.
+    async fn record_results(&self, sending: &SendResults) -> Result<(), StoreError> {
         if !sending.confirmed.is_empty() {
             self.ctx.store.sent(&sending.confirmed).await?;
         }
@@ -234,11 +231,11 @@ impl<S: Store> Relay<S> {
         Ok(())
     }
 
-    async fn send_round(&self, round: Vec<(OrderingKey, OutboxRow)>, sending: &mut Sending) {
+    async fn send_round(&self, round: Vec<(OrderingKey, OutboxRow)>, sending: &mut SendResults) {
         let (keys, rows): (Vec<OrderingKey>, Vec<OutboxRow>) = round.into_iter().unzip();
         let results = self.publisher.publish(&rows).await;
         if met_outage(&results) {
-            // No message is at fault: no attempt is counted, and everything stays as it is.
+            // No message is at fault, so no attempt is counted.
             if let Some(Err(error)) = results.first() {
                 self.ctx.health.transport_failed("publish", error);
             }
@@ -254,26 +251,26 @@ impl<S: Store> Relay<S> {
                 }
                 Err(error) => {
                     sending.held_up.insert(key);
-                    sending.parked.push(self.not_sent(row, &error));
+                    sending.parked.push(self.park(row, &error));
                 }
             }
         }
     }
 
-    /// A message that could not be sent holds up its own key only, where everybody sees it. Only one that the transport
-    /// refuses for what it is waits for a person in the end: whatever else is in the way may go away by itself.
-    fn not_sent(&self, row: &OutboxRow, error: &TransportError) -> NewParked {
+    /// Parks the key of a message that could not be sent. If the transport refuses the message itself, the key waits for an operator
+    /// after the last attempt; any other problem may go away.
+    fn park(&self, row: &OutboxRow, error: &TransportError) -> NewParked {
         let attempts = row.attempts.saturating_add(1);
         let is_final = error.kind() == TransportErrorKind::Refused && attempts >= self.ctx.settings.publish_attempts;
         let pause = FIRST_RETRY.saturating_mul(1 << row.attempts.min(20)).min(self.ctx.settings.publish_backoff_max);
         let retry_in = (!is_final).then_some(pause);
-        let (message, message_id, event, topic) = (row.id, row.id, &row.event_type, &row.aggregate_type);
+        let (message_id, event, topic) = (row.id, &row.event_type, &row.aggregate_type);
         // Of many messages that fail alike, one warning is enough.
         if is_final || (row.attempts == 0 && self.blocked_topics.is_news(topic, error.kind())) {
             log::warn!(%message_id, event, topic, attempt = attempts, ?retry_in, %error, "message not sent");
         } else {
             log::debug!(%message_id, event, topic, attempt = attempts, ?retry_in, %error, "message not sent");
         }
-        NewParked { message, attempts, error: error.to_string(), retry_in }
+        NewParked { message: message_id, attempts, error: error.to_string(), retry_in }
     }
 }

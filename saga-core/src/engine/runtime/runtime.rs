@@ -114,8 +114,8 @@ impl<S: Store> Runtime<S> {
     pub fn health(&self) -> Health {
         let now = self.engine.ctx.env.now();
         Health {
-            store: self.engine.ctx.health.store.standing(now),
-            transport: self.engine.ctx.health.transport.standing(now),
+            store: self.engine.ctx.health.store.health(now),
+            transport: self.engine.ctx.health.transport.health(now),
             panicked: self.engine.ctx.lifecycle.supervisor.read(now),
         }
     }

@@ -1,7 +1,7 @@
 //! Starting a saga in the transaction that runs its first steps.
 //!
-//! A saga whose first step is known to be quick and clean needs no commit of its own to be started: one transaction
-//! inserts it and runs its first steps. Where anything is in the way of that, the saga is started by itself.
+//! A saga whose first step is known to be quick needs no commit of its own to start: one transaction inserts it and runs its first
+//! steps. If that is not possible, the saga is started by a commit of its own.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl<S: Store> Starter<S> {
     /// Starts a saga in the transaction of its first step.
     ///
     /// # Cancel safety
-    /// Dropped, the saga is started or not, as if its process had ended.
+    /// When dropped, the saga was started or not; the same call again tells.
     pub(crate) async fn start_with_step(
         self: &Arc<Self>,
         mut first: WorkItem<S>,
@@ -39,7 +39,7 @@ impl<S: Store> Starter<S> {
         let key = self.pending_starts.enter(&saga.tenant, &saga.key).ok_or(NotInlined)?;
         let (answer, answered) = oneshot::channel();
         first.inline_start = Some(Box::new(InlineStart::new(Arc::clone(saga), answer, under_way, key)));
-        // A queue that is closed gives it back, and the answer is dropped with it.
+        // A closed queue returns it, and the answer is dropped with it.
         let flow = self.scheduler.concurrency_key(&first.saga, first.command).flow();
         drop(self.scheduler.transactions.push(flow, first));
         answered.await.map_err(|_| NotInlined)

@@ -1,4 +1,4 @@
-//! Starting sagas.
+//! Starts sagas.
 
 mod inline;
 mod start_many;

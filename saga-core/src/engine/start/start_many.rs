@@ -1,4 +1,4 @@
-//! Starting many sagas in one commit.
+//! Starts many sagas in one commit.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::saga::Definition;
 use crate::store::{MemberId, NewSaga, Store};
 
 /// The key and the encoded input of a saga, or why it is not started.
-pub(crate) type Asked = Result<(Key, Vec<u8>), StartError>;
+pub(crate) type StartInput = Result<(Key, Vec<u8>), StartError>;
 
 type Answered = Result<StartedSaga, StartError>;
 
@@ -21,23 +21,23 @@ fn failed(problem: Option<&RecordError>) -> StartError {
 }
 
 impl<S: Store> Starter<S> {
-    /// Starts sagas of one definition, so many of them together as one commit may carry. There is an answer for each, in
-    /// their order; one that is refused does not hinder the others.
+    /// Starts sagas of one definition, at most `COMMIT_MAX` in a commit. Returns an answer for each, in their order. A refused one does
+    /// not affect the others.
     pub(crate) async fn start_sagas(
         self: &Arc<Self>,
         definition: &Arc<Definition<S>>,
         tenant: &Tenant,
-        asked: Vec<Asked>,
+        inputs: Vec<StartInput>,
     ) -> Vec<Answered> {
-        let mut answers = Vec::with_capacity(asked.len());
-        let mut asked = asked.into_iter();
+        let mut answers = Vec::with_capacity(inputs.len());
+        let mut inputs = inputs.into_iter();
         loop {
-            let together: Vec<Asked> = asked.by_ref().take(COMMIT_MAX).collect();
+            let together: Vec<StartInput> = inputs.by_ref().take(COMMIT_MAX).collect();
             if together.is_empty() {
                 return answers;
             }
-            let new = together.into_iter().map(|asked| {
-                let (key, input) = asked?;
+            let new = together.into_iter().map(|input| {
+                let (key, input) = input?;
                 if is_inside_step() {
                     return Err(StartError::InsideStep);
                 }

@@ -1,10 +1,9 @@
-//! How long to wait before the store is asked again.
+//! The state of a caller that retries a call of the store.
 
 use crate::store::{StoreError, StoreErrorKind};
 use crate::unwind::caught_while;
 
-/// How long a caller waits between its attempts to reach the store. The caller makes it before the first attempt, so that it
-/// notices a recovery that happens during that attempt.
+/// The retries of one caller. It is made before the first attempt, so that the caller notices a recovery during that attempt.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     pub(super) failures: u32,
@@ -12,7 +11,7 @@ pub(crate) struct Backoff {
     pub(super) recoveries: u64,
 }
 
-/// What the store answers. A panic of it is an error of this call, which may have been carried out.
+/// Calls the store. A panic of the store is an error with an unknown outcome.
 pub(crate) async fn catch_panic<T>(
     operation: &'static str,
     call: impl Future<Output = Result<T, StoreError>>,

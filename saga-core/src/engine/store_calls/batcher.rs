@@ -1,11 +1,11 @@
-//! Calls that are made together.
+//! Batches concurrent calls into one.
 
 use std::future::Future;
 
 use tokio::sync::{Mutex, mpsc, oneshot};
 
-/// Batches calls: those that arrive while one batch runs are made in the next one. So under load one commit carries
-/// many calls, and in an idle system no call waits.
+/// Batches calls: those that arrive while a batch runs form the next one. Under load one commit carries many calls, and in an idle
+/// system no call waits.
 #[derive(Debug)]
 pub(crate) struct Batcher<T, R> {
     sender: mpsc::UnboundedSender<Request<T, R>>,
@@ -20,7 +20,7 @@ pub(crate) struct Request<T, R> {
 }
 
 impl<T, R> Request<T, R> {
-    /// Answers the call. The caller may have gone by now.
+    /// Answers the call, if its caller still waits, and returns it.
     pub(crate) fn answer(self, answer: R) -> T {
         drop(self.answer.send(answer));
         self.call
@@ -36,14 +36,14 @@ impl<T, R> Batcher<T, R> {
     /// Makes a call; `None` if the task that answers has stopped.
     ///
     /// # Cancel safety
-    /// A call that was handed over is made, whether or not its caller waits.
+    /// A call that was queued is made even if its caller is dropped.
     pub(crate) async fn call(&self, call: T) -> Option<R> {
         let (answer, answered) = oneshot::channel();
         self.sender.send(Request { call, answer }).ok()?;
         answered.await.ok()
     }
 
-    /// Makes calls together and waits for all of them; `None` in place of each that is not answered.
+    /// Makes several calls and waits for all of them; `None` for each that is not answered.
     ///
     /// # Cancel safety
     /// That of [`call`](Self::call).
@@ -63,8 +63,8 @@ impl<T, R> Batcher<T, R> {
         answers
     }
 
-    /// Serves the calls, `group_max` at a time, until it is dropped: one who serves at a time. The calls of a group whose
-    /// `make` panics are not answered, and those behind them wait for the next who serves.
+    /// Serves calls, at most `group_max` in a batch, until it is dropped. One task serves at a time. If `make` panics, the calls of its
+    /// batch are not answered, and later ones wait for the next task that serves.
     pub(crate) async fn serve<F: Future<Output = ()>>(
         &self,
         group_max: usize,

@@ -1,15 +1,14 @@
-//! Ids from blocks that the store hands out.
+//! Hands out ids from blocks that the store reserves.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use crate::store::{Ids, StoreError};
 
-/// How many ids are fetched at a time.
+/// How many ids one block has at least.
 const BLOCK: u32 = 4_096;
 
-/// Ids from blocks that the store hands out. What is left of a block when a larger demand comes is lost, which costs
-/// nothing.
+/// Ids from reserved blocks. The rest of a block is dropped when a call needs more; ids are cheap.
 #[derive(Debug)]
 pub(crate) struct IdBlocks {
     block: Mutex<Range<i64>>,

@@ -1,5 +1,5 @@
-//! Retries calls that met a lock in a shared commit: such a call is taken out of the batch and made alone, so that no
-//! other call waits with it.
+//! Retries calls that met a lock in a shared commit: such a call is taken out of its batch and made alone, so that the others do not
+//! wait with it.
 
 use std::sync::Arc;
 
@@ -12,39 +12,43 @@ use crate::env::Environment;
 use crate::log;
 use crate::store::StoreError;
 
-/// How often a call that waits for a lock is made again by itself, in some seven seconds, until its caller is told so.
+/// How often such a call is made alone, within about seven seconds, before it fails.
 const TRIES_MAX: u32 = 8;
 
-/// How many of those that wait are made at a time: each takes a connection of the store.
-const LINES: usize = 2;
+/// How many such calls run concurrently: each takes a connection of the store.
+const CONCURRENT_MAX: usize = 2;
 
-/// Calls that met a lock. Nothing of them was done.
+/// Calls whose commit met a lock. None of them had an effect.
 #[derive(Debug)]
 pub(crate) struct LockConflict<T> {
     pub(crate) group: Vec<T>,
     pub(crate) error: StoreError,
 }
 
-/// A call with the answer that its caller waits for.
+/// A call, and the channel for its answer.
 type Call<T, A> = Request<T, Result<A, RecordError>>;
 
-/// What makes a group of calls in one commit.
+/// A function that makes a group of calls in one commit.
 type MakeGroup<O, T, A, F> = fn(Arc<O>, Vec<Call<T, A>>) -> F;
 
-/// The calls that are made apart.
+/// Makes calls alone after a lock conflict.
 #[derive(Clone)]
 pub(crate) struct LockRetry {
-    lines: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     lifecycle: Arc<Lifecycle>,
     env: Arc<dyn Environment>,
 }
 
 impl LockRetry {
     pub(crate) fn new(lifecycle: &Arc<Lifecycle>, env: &Arc<dyn Environment>) -> Self {
-        Self { lines: Arc::new(Semaphore::new(LINES)), lifecycle: Arc::clone(lifecycle), env: Arc::clone(env) }
+        Self {
+            permits: Arc::new(Semaphore::new(CONCURRENT_MAX)),
+            lifecycle: Arc::clone(lifecycle),
+            env: Arc::clone(env),
+        }
     }
 
-    /// Makes the calls of a group, in halves where one of them waits for a lock, until that one is alone.
+    /// Makes the calls of a group. After a lock conflict it makes them in halves, until the call that waits is alone.
     pub(crate) async fn make<O, T, A, F>(&self, owner: &Arc<O>, group: Vec<Call<T, A>>, make: MakeGroup<O, T, A, F>)
     where
         O: Send + Sync + 'static,
@@ -66,7 +70,7 @@ impl LockRetry {
                 retry.make_alone(&owner, group, make).await;
                 drop(under_way);
             };
-            self.lifecycle.spawn("call apart", Box::pin(task));
+            self.lifecycle.spawn("retry a locked call", Box::pin(task));
         }
     }
 
@@ -76,8 +80,8 @@ impl LockRetry {
     {
         for tries in 0.. {
             self.env.sleep(backoff_after(tries)).await;
-            // It is never closed.
-            let Ok(_line) = self.lines.acquire().await else { return };
+            // The semaphore is never closed.
+            let Ok(_permit) = self.permits.acquire().await else { return };
             let Err(locked) = make(Arc::clone(owner), group).await else { return };
             if tries + 1 >= TRIES_MAX || self.lifecycle.has_stopped() {
                 for request in locked.group {

@@ -1,4 +1,4 @@
-//! Calls of the store: retried until it answers, grouped into few commits, and what they need.
+//! Helpers for calls of the store: retries, batching into few commits, ids, and its clock.
 
 mod backoff;
 mod batcher;

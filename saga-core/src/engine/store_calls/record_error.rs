@@ -2,7 +2,7 @@
 
 use crate::store::{RetryClass, StoreError, StoreErrorKind};
 
-/// A commit of several changes that failed. The error is everybody's.
+/// The error of a commit of several changes, for each of their callers.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{operation}: {detail}")]
 pub(crate) struct RecordError {
@@ -13,7 +13,7 @@ pub(crate) struct RecordError {
 }
 
 impl RecordError {
-    /// No answer arrived, so the write may have happened.
+    /// The commit was not answered, so its outcome is unknown.
     pub(crate) fn unanswered(operation: &'static str, detail: &str) -> Self {
         let (kind, class) = (StoreErrorKind::UnknownCommit, RetryClass::Unknown);
         Self { kind, class, operation, detail: detail.to_owned() }

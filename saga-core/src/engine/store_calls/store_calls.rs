@@ -1,4 +1,4 @@
-//! Asking the store until it answers.
+//! Retries calls of the store until they work.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::engine::lifecycle::{Lifecycle, PAUSE, backoff_after};
 use crate::log;
 use crate::store::{Store, StoreError};
 
-/// Calls of the store that are made again until it answers.
+/// Calls of the store with retries, and what commits need: ids and the clock.
 pub(crate) struct StoreCalls<S: Store> {
     ctx: Arc<EngineContext<S>>,
     pub(crate) ids: IdBlocks,
@@ -24,7 +24,7 @@ impl<S: Store> StoreCalls<S> {
 }
 
 impl<S: Store> StoreCalls<S> {
-    /// What the store answers, however often it fails before. Nothing when the runtime is told to stop while it fails.
+    /// Calls the store until it works; `None` if the runtime starts to stop while the store fails.
     pub(crate) async fn retry_store<T, F>(&self, doing: &'static str, call: impl FnMut() -> F + Send) -> Option<T>
     where
         F: Future<Output = Result<T, StoreError>> + Send,
@@ -32,7 +32,7 @@ impl<S: Store> StoreCalls<S> {
         self.retry_store_until(Lifecycle::is_stopping, doing, call).await
     }
 
-    /// The same for what is not left undone by a shutdown: nothing only when its patience is over.
+    /// The same for calls that a shutdown waits for; `None` only once the shutdown has timed out.
     pub(crate) async fn retry_store_to_the_end<T, F>(
         &self,
         doing: &'static str,
@@ -76,8 +76,8 @@ impl<S: Store> StoreCalls<S> {
         Backoff { failures, recoveries: self.ctx.health.store.recoveries() }
     }
 
-    /// Waits before the store is asked again. Once it has recovered, also between the failure and this call, there is
-    /// nothing to wait for: what could not be recorded while it was away is recorded before its leases end.
+    /// Waits before the next attempt. The wait ends early once the store has recovered, also between the failure and this call, so that
+    /// results are recorded before their leases end.
     pub(crate) async fn pause_for_store(&self, backoff: &mut Backoff) {
         tokio::select! {
             biased;
@@ -90,7 +90,7 @@ impl<S: Store> StoreCalls<S> {
         backoff.recoveries = self.ctx.health.store.recoveries();
     }
 
-    /// Ids for the commands that follow; nothing when the runtime stops before the store gives any.
+    /// Ids for new rows; `None` if the runtime stops before the store reserves any.
     pub(crate) async fn take_ids(&self, count: usize) -> Option<std::ops::Range<i64>> {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         let ids = self.retry_store("reserve_ids", || self.ids.take(&*self.ctx.store, count)).await;

@@ -1,22 +1,22 @@
-//! The clock of the store, carried on by the clock of this process.
+//! The clock of the store, as the last reading plus the time that has passed in this process.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::store::Timestamp;
 
-/// How long a reading of the store's clock is carried on by the clock of this process.
+/// How long a reading is used.
 const READING_TRUSTED: Duration = Duration::from_mins(1);
 
-/// The clock of the store, as it was read last.
+/// The last reading of the clock of the store.
 #[derive(Debug, Default)]
 pub(crate) struct StoreClock(Mutex<Option<Reading>>);
 
 #[derive(Debug, Clone, Copy)]
 struct Reading {
-    /// What it said.
+    /// The reading.
     said: Timestamp,
-    /// When it said so, by the clock of this process.
+    /// When it was taken, by the clock of this process.
     at: Duration,
 }
 
@@ -25,7 +25,7 @@ impl StoreClock {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Reading { said, at });
     }
 
-    /// What it says now, if it was read lately.
+    /// The time of the store now; `None` if the last reading is too old.
     pub(crate) fn now(&self, now: Duration) -> Option<Timestamp> {
         let reading = (*self.0.lock().unwrap_or_else(PoisonError::into_inner))?;
         let since = now.saturating_sub(reading.at);
