@@ -3,13 +3,13 @@
 //! A step key is `key:step`, of a compensation `key:step:undo`. It is read from the right, and no step may be called
 //! `undo`, so that two different steps never share a key (a property test holds it).
 
-mod outside;
+mod external;
 mod step;
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-pub(crate) use self::outside::outside_key;
+pub(crate) use self::external::external_key;
 use self::step::checked_number;
 pub use self::step::{StepId, StepKey};
 
@@ -17,7 +17,7 @@ pub use self::step::{StepId, StepKey};
 pub const KEY_BYTES_MAX: usize = 120;
 /// The longest step name, in bytes.
 pub const STEP_NAME_BYTES_MAX: usize = 40;
-/// The longest key that those outside are handed, in bytes.
+/// The longest external key, in bytes.
 const STEP_KEY_BYTES_MAX: usize = 255;
 /// The longest tenant or namespace, in bytes.
 pub const TENANT_BYTES_MAX: usize = 32;
@@ -85,8 +85,8 @@ impl Key {
         Self::from_stored(text)
     }
 
-    /// Whether the keys of the saga's steps, and of sagas that are steps of it, are short enough for those outside who are
-    /// handed them: `longest` is how many bytes they have more than this key.
+    /// Checks that the external keys of the saga's steps, and of its sub-sagas, are short enough: `longest` is by how many bytes they
+    /// are longer than this key.
     pub(crate) fn check_length_with(&self, longest: usize, tenant: &Tenant) -> Result<(), InvalidName> {
         // The host of a step may have another namespace, of any length.
         let taken = TENANT_BYTES_MAX + 1 + tenant.0.len() + 1 + longest;

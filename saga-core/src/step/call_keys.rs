@@ -1,9 +1,9 @@
 use std::sync::OnceLock;
 
-use crate::key::{Key, Namespace, StepId, Tenant, outside_key};
+use crate::key::{Key, Namespace, StepId, Tenant, external_key};
 
 /// The key of a call as other services see it. It is written out when somebody asks for it: most steps never do.
-pub(crate) struct OutsideKey {
+pub(crate) struct ExternalKey {
     text: OnceLock<String>,
     parts: Option<Parts>,
 }
@@ -15,7 +15,7 @@ struct Parts {
     step: StepId,
 }
 
-impl OutsideKey {
+impl ExternalKey {
     pub(crate) fn of(namespace: Option<&Namespace>, tenant: &Tenant, key: &Key, step: StepId) -> Self {
         let parts = Parts { namespace: namespace.cloned(), tenant: tenant.clone(), key: key.clone(), step };
         Self { text: OnceLock::new(), parts: Some(parts) }
@@ -29,7 +29,7 @@ impl OutsideKey {
     pub(crate) fn text(&self) -> &str {
         self.text.get_or_init(|| {
             let Some(Parts { namespace, tenant, key, step }) = &self.parts else { return String::new() };
-            outside_key(namespace.as_ref(), tenant, key, step)
+            external_key(namespace.as_ref(), tenant, key, step)
         })
     }
 }

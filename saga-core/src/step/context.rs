@@ -4,7 +4,7 @@ use std::{
     time::Duration,
 };
 
-use super::call_keys::OutsideKey;
+use super::call_keys::ExternalKey;
 use super::progress::{Reporting, Reports};
 use super::{CancelSignal, Emitted, Event, Outputs, Step, StepError};
 use crate::env::Environment;
@@ -33,10 +33,10 @@ pub struct StepContext {
 
 /// What the engine says about a call.
 pub(crate) struct ContextParts {
-    /// The outside key of this call.
-    pub(crate) key: OutsideKey,
-    /// In a compensation, the outside key that the step it undoes was called with.
-    pub(crate) do_key: Option<OutsideKey>,
+    /// The external key of this call.
+    pub(crate) key: ExternalKey,
+    /// In a compensation, the external key that the step it undoes was called with.
+    pub(crate) do_key: Option<ExternalKey>,
     /// The caller's key of the saga.
     pub(crate) saga_key: Arc<str>,
     /// Which attempt this is, from 1.
@@ -108,9 +108,9 @@ impl StepContext {
         let saga_key = undone.as_deref().unwrap_or(&key);
         let saga_key = saga_key.rsplit_once(':').map_or(saga_key, |(saga_key, _)| saga_key).into();
         Self::new(ContextParts {
-            do_key: undone.map(OutsideKey::given),
+            do_key: undone.map(ExternalKey::given),
             saga_key,
-            key: OutsideKey::given(key),
+            key: ExternalKey::given(key),
             attempt: 1,
             fence: 1,
             time_left: None,

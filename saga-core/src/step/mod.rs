@@ -71,7 +71,7 @@ pub use self::{
     undo::{Given, Ignored, UndoInput, UndoOf, UndoOutput, UndoValue, undone_by},
 };
 pub(crate) use self::{
-    call_keys::OutsideKey,
+    call_keys::ExternalKey,
     context::{ContextParts, OptionalOutputs, TimeLeft},
     each::{items_of, list_of},
     progress::{ReportLimit, Reporting, Reports},

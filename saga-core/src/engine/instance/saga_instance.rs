@@ -169,8 +169,8 @@ impl<S: Store> SagaInstance<S> {
         &self.definition.steps[self.state.base(index)]
     }
 
-    /// The key that others know: of a step that is hosted for another service, that of the saga which asked for it.
-    pub(crate) fn outside_key(&self) -> Key {
+    /// The key that other services know: for a hosted step, the key of the saga of the coordinator.
+    pub(crate) fn coordinator_key(&self) -> Key {
         if self.definition.is_hosted() { self.key.asked_for() } else { self.key.clone() }
     }
 

@@ -17,7 +17,7 @@ use crate::env::timeout;
 use crate::machine::Ending;
 use crate::saga::{StepRun, StepUndo, Unfinished};
 use crate::step::{
-    Args, CancelSignal, ContextParts, Emitted, FailedStep, OutsideKey, Reporting, StepContext, StepError, TimeLeft,
+    Args, CancelSignal, ContextParts, Emitted, ExternalKey, FailedStep, Reporting, StepContext, StepError, TimeLeft,
 };
 use crate::store::{HandlerVerdict, Store};
 use crate::unwind::{Guarded, caught, caught_while};
@@ -167,9 +167,9 @@ impl<S: Store> Attempts<S> {
     ) -> StepContext {
         let saga = &command.saga;
         // A hosted step has the key of the saga that asked for it.
-        let key = saga.outside_key();
+        let key = saga.coordinator_key();
         let outside =
-            |step| OutsideKey::of(self.ctx.settings.namespace.as_ref(), &saga.tenant, &key, saga.key.numbered(step));
+            |step| ExternalKey::of(self.ctx.settings.namespace.as_ref(), &saga.tenant, &key, saga.key.numbered(step));
         let until = self.ctx.env.now().saturating_add(limit);
         StepContext::new(ContextParts {
             key: outside(command.step_id()),

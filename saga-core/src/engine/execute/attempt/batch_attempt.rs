@@ -13,7 +13,7 @@ use crate::log;
 use crate::machine::Ending;
 use crate::saga::{BatchInputs, BatchUnfinished, StepRun, Unfinished};
 use crate::step::{
-    Args, ContextParts, Contexts, OptionalOutputs, OutsideKey, Reporting, StepContext, StepError, TimeLeft,
+    Args, ContextParts, Contexts, ExternalKey, OptionalOutputs, Reporting, StepContext, StepError, TimeLeft,
 };
 use crate::store::{HandlerVerdict, Store};
 use crate::unwind::{Guarded, caught_while};
@@ -59,7 +59,7 @@ impl Call {
     fn of<S: Store>(command: &WorkItem<S>) -> Self {
         Self {
             tenant: command.saga.tenant.clone(),
-            key: command.saga.outside_key(),
+            key: command.saga.coordinator_key(),
             numbered: command.saga.key.numbered(command.step_id()),
             attempt: command.attempt_number(),
             fence: command.fence(),
@@ -183,7 +183,7 @@ impl<S: Store> Attempts<S> {
         Contexts::new(commands.len(), move |index| {
             let (call, env) = (&calls[index], Arc::clone(&env));
             StepContext::new(ContextParts {
-                key: OutsideKey::of(namespace.as_ref(), &call.tenant, &call.key, call.numbered.clone()),
+                key: ExternalKey::of(namespace.as_ref(), &call.tenant, &call.key, call.numbered.clone()),
                 do_key: None,
                 saga_key: call.key.shared(),
                 attempt: call.attempt,

@@ -1,11 +1,11 @@
-//! The keys that other services see.
+//! External keys: the idempotency keys that external steps give to other systems.
 
 use super::{Key, Namespace, StepId, Tenant};
 
 /// The key that other services see: `key:step`, or `namespace/tenant/key:step` where a namespace is set or the tenant
 /// is not the default one. The default tenant is left out there, unless the key has a `/` and would look like one of
 /// another tenant.
-pub(crate) fn outside_key(namespace: Option<&Namespace>, tenant: &Tenant, key: &Key, step: &StepId) -> String {
+pub(crate) fn external_key(namespace: Option<&Namespace>, tenant: &Tenant, key: &Key, step: &StepId) -> String {
     let is_clear = match namespace {
         None => !key.0.starts_with('/'),
         Some(_) => !key.0.contains('/'),
@@ -22,7 +22,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::{Key, Namespace, StepId, Tenant};
-    use super::outside_key;
+    use super::external_key;
 
     fn whose() -> impl Strategy<Value = (String, String)> {
         ("[ab]{0,2}", prop_oneof!["[ab/:]{1,6}", "/?[ab]{1,2}/[ab]{1,2}"])
@@ -30,7 +30,7 @@ mod tests {
 
     fn shown(namespace: Option<&Namespace>, (tenant, key): &(String, String)) -> String {
         let tenant = Tenant::from_stored(tenant).expect("a legal tenant");
-        outside_key(namespace, &tenant, &Key::new(key).expect("a legal key"), &StepId::doing("step"))
+        external_key(namespace, &tenant, &Key::new(key).expect("a legal key"), &StepId::doing("step"))
     }
 
     proptest! {
