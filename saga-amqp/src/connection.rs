@@ -113,8 +113,9 @@ async fn open_one(uri: AMQPUri, role: &str, limit: Duration) -> Result<Connectio
     }
 }
 
-/// A connection that is closed when it is dropped, even if calls are under way. The library closes a connection only when nothing
-/// refers to it any more. A call that was dropped half way may refer to it for ever, and its consumer would go on taking messages.
+/// A connection that is closed when it is dropped, even if calls are under way. The library closes a connection only when
+/// nothing refers to it any more. A call that was dropped half way may refer to it for ever, and its consumer would go on
+/// taking messages.
 pub(crate) struct Closing(Arc<Connection>);
 
 impl Closing {
