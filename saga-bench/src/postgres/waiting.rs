@@ -39,7 +39,7 @@ pub(super) async fn fill(url: &str, waiting: u32) -> Result<()> {
     let runtime = runtime(url, &saga).await?;
     let mut conn = PgConnection::connect(url).await?;
     let first = reserve_ids(&mut conn, waiting * 2).await?;
-    // Nobody sees them before the commit, and by then the runtime is gone.
+    // No process sees them before the commit, and by then the runtime is gone.
     let mut tx = conn.begin().await?;
     drop(runtime.start(&saga, "order-0", order(0)).in_tx(&mut tx).await?);
     for (table, changed) in TABLES {
