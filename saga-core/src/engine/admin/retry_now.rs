@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::admin_context::{AdminContext, refused};
 use super::audit::AuditEntry;
 use super::control_error::{ControlError, until_applied};
+use super::due_now::due_in;
 use super::saga_control::SagaControl;
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::key::Key;
@@ -77,5 +78,5 @@ async fn try_retry_now<S: Store>(
 /// must have landed, keeps its time.
 fn waiting(stored: &SagaWithSteps) -> Vec<Postponed> {
     let waits = |work: &&WorkStatus| work.owner.is_none() && work.attempts > 0;
-    stored.work.iter().filter(waits).map(|work| work.due_again(Duration::ZERO)).collect()
+    stored.work.iter().filter(waits).map(|work| due_in(work, Duration::ZERO)).collect()
 }

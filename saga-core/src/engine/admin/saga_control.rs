@@ -13,7 +13,7 @@ use crate::store::Store;
 ///
 /// # Errors
 /// Every action fails if the key is not a legal one, there is no such saga, its definition is not known here, or the
-/// store fails. Every action needs a reason, and refuses an empty one.
+/// store fails. Every action but a signal needs a reason, and refuses an empty one.
 pub struct SagaControl<S: Store> {
     pub(super) ctx: AdminContext<S>,
     pub(super) key: String,

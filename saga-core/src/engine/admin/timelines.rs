@@ -45,7 +45,7 @@ impl TimelineStatus {
 }
 
 impl<S: Store> SagaQuery<S> {
-    /// The joined status of the saga of that key. Nothing if no service of this store has heard of it.
+    /// The timeline of the choreographed saga with this key; `None` if no service of this store has heard of it.
     ///
     /// # Errors
     /// When the key is not a legal one, what is stored cannot be read, or the store fails.
@@ -59,7 +59,7 @@ impl<S: Store> SagaQuery<S> {
         row.as_ref().map(TimelineStatus::of).transpose()
     }
 
-    /// The joined status of sagas, in the order in which they were heard of: at most so many behind this one.
+    /// Timelines, in the order in which this store heard of their sagas: at most `limit` of them after the row `after`.
     ///
     /// # Errors
     /// When what is stored cannot be read, or the store fails.

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::admin::{AdminRuntime, SagaAdmin};
+use crate::engine::admin::{AdminContext, AdminRuntime, cancel};
 use crate::engine::context::{EngineContext, StartError};
 use crate::engine::decide::{StartTiming, tombstone};
 use crate::engine::execute::record::AttemptRecorder;
@@ -233,10 +233,10 @@ impl<S: Store> SubSagas<S> {
             }
             _ => {
                 if is_taken_back && !command.is_undo() && state.phase == Phase::Running {
-                    let desk =
-                        SagaAdmin::of(AdminRuntime::new(&self.records.committer, &self.records.decider), &row.tenant);
+                    let runtime = AdminRuntime::new(&self.records.committer, &self.records.decider);
+                    let admin = AdminContext::of(runtime, &row.tenant);
                     // A saga that cannot be cancelled any more runs to its end and is undone then.
-                    if let Err(error) = desk.cancel(key.as_str(), TAKEN_BACK).await {
+                    if let Err(error) = cancel(&admin, key, None, TAKEN_BACK).await {
                         log::debug!(tenant = row.tenant.as_str(), saga = %key, %error, "sub-saga not cancelled");
                     }
                 }
