@@ -108,7 +108,7 @@ async fn plan(admin: &Admin<impl OpenStore>, args: &BulkPlanArgs, out: &mut dyn 
     let file_name = args.out.display();
     // A store that is only read may not be asked for its time.
     let store = if args.idle_for.is_some() { admin.writable().await? } else { admin.location.open_read_only().await? };
-    let plan = admin.desk(store).plan(args.action, &args.filter()).await?;
+    let plan = admin.sagas(store).plan(args.action, &args.filter()).await?;
     let cannot_write = || format!("cannot write {file_name}");
     let mut file = OpenOptions::new().write(true).create_new(true).open(&args.out).with_context(cannot_write)?;
     file.write_all(&serde_json::to_vec_pretty(&plan)?).with_context(cannot_write)?;

@@ -18,7 +18,7 @@ pub(crate) async fn cancel(
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     let desk = admin.actor(&args.actor).await?;
-    let done = desk.cancel(&args.key, &args.actor.reason).await.map(|cancellation| match cancellation {
+    let done = desk.control(&args.key).cancel(&args.actor.reason).await.map(|cancellation| match cancellation {
         CancelOutcome::Begun => {
             Done::now("is cancelled; the processes that work on the store undo what was done of it".to_owned())
         }
@@ -34,7 +34,7 @@ pub(crate) async fn pause(
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     let desk = admin.actor(&args.actor).await?;
-    let done = desk.pause(&args.key, &args.actor.reason).await.map(|pausing| match pausing {
+    let done = desk.control(&args.key).pause(&args.actor.reason).await.map(|pausing| match pausing {
         PauseOutcome::Paused => {
             Done::now(format!("is paused: nothing new of it begins before `{} resume`", admin.program))
         }
@@ -50,7 +50,7 @@ pub(crate) async fn resume(
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     let desk = admin.actor(&args.actor).await?;
-    let done = desk.resume(&args.key, &args.actor.reason).await.map(|resumption| match resumption {
+    let done = desk.control(&args.key).resume(&args.actor.reason).await.map(|resumption| match resumption {
         ResumeOutcome::Resumed => Done::now("goes on; the processes that work on the store do what waited".to_owned()),
         ResumeOutcome::NotPaused(status) if status.is_ended() => Done::ended(status),
         ResumeOutcome::NotPaused(_) => Done::now("is not paused".to_owned()),

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
-use saga_core::engine::OutboxAdmin;
+use saga_core::engine::{OutboxAdmin, SagaAdmin};
 use saga_core::store::{MessageId, ParkedKey, Store};
 use serde_json::{Value, json};
 
@@ -55,15 +55,17 @@ pub(crate) async fn outbox(
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     match command {
-        OutboxCommand::List(args) => list(&OutboxAdmin::new(admin.location.open_read_only().await?), args, out).await?,
+        OutboxCommand::List(args) => {
+            list(&SagaAdmin::new(admin.location.open_read_only().await?).outbox(), args, out).await?
+        }
         OutboxCommand::Release(args) => {
-            let desk = OutboxAdmin::new(admin.writable().await?);
+            let desk = SagaAdmin::new(admin.writable().await?).outbox();
             let message = parked(&desk, &args.message, &admin.program).await?;
             desk.release(message).await?;
             print(out, format_args!("{message} is tried again\n"))?;
         }
         OutboxCommand::Discard(args) => {
-            let desk = OutboxAdmin::new(admin.writable().await?);
+            let desk = SagaAdmin::new(admin.writable().await?).outbox();
             let message = parked(&desk, &args.message, &admin.program).await?;
             desk.discard(message, &args.reason).await?;
             print(out, format_args!("{message} is discarded\n"))?;
