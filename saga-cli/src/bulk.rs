@@ -134,7 +134,7 @@ async fn run(admin: &Admin<impl OpenStore>, args: &BulkRunArgs, out: &mut dyn Wr
     let text = std::fs::read(&args.plan).with_context(|| format!("cannot read {file_name}"))?;
     let plan: BatchPlan =
         serde_json::from_slice(&text).with_context(|| format!("{file_name} is no plan that `bulk plan` wrote"))?;
-    let desk = admin.actor(&args.actor).await?;
+    let sagas = admin.actor(&args.actor).await?;
     let count = plan.sagas.len();
     let progress = |place: usize, result: &BatchResult| {
         let said = match result {
@@ -148,7 +148,7 @@ async fn run(admin: &Admin<impl OpenStore>, args: &BulkRunArgs, out: &mut dyn Wr
         // A standard error that is closed does not stop a plan in its middle.
         let _ = writeln!(stderr(), "{}/{count} {key}: {said}", place + 1);
     };
-    let summary = desk.execute(&plan, &args.actor.reason, args.per_second, progress).await?;
+    let summary = sagas.execute(&plan, &args.actor.reason, args.per_second, progress).await?;
     let BatchSummary { done, already, refused, failed, .. } = &summary;
     let (refused, failed) = (refused.len(), failed.len());
     print(out, format_args!("{done} done, {already} done before, {refused} refused, {failed} failed\n"))?;

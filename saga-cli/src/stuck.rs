@@ -131,11 +131,11 @@ struct Seen<O: OpenStore> {
 impl<O: OpenStore> Seen<O> {
     async fn read(admin: &Admin<O>, args: &ControlArgs) -> anyhow::Result<Self> {
         let ActionArgs { key, actor } = &args.action;
-        let desk: SagaAdmin<O::Store> = admin.actor(actor).await?;
+        let sagas: SagaAdmin<O::Store> = admin.actor(actor).await?;
         let Some(seen) = admin.query().await?.status(key).await? else { return admin.no_saga(key) };
         let revision = args.revision.unwrap_or(seen.revision);
         Ok(Self {
-            operator: desk.control(seen.summary.key.as_str()).at_revision(revision),
+            operator: sagas.control(seen.summary.key.as_str()).at_revision(revision),
             status: seen.summary.status,
         })
     }

@@ -88,12 +88,12 @@ pub(crate) async fn dead_letters(
 }
 
 async fn list(admin: &Admin<impl OpenStore>, args: &DeadLetterListArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    let desk = SagaAdmin::new(admin.location.open_read_only().await?).dead_letters();
+    let dead_letters = SagaAdmin::new(admin.location.open_read_only().await?).dead_letters();
     let mut filter =
         DeadLetterFilter { state: DeadLetterState::parse(&args.state), limit: PAGE, ..DeadLetterFilter::default() };
     let mut shown = Vec::new();
     loop {
-        let letters = desk.list(filter.clone()).await?;
+        let letters = dead_letters.list(filter.clone()).await?;
         for letter in &letters {
             if args.json {
                 shown.push(as_json(letter));
@@ -113,8 +113,8 @@ async fn list(admin: &Admin<impl OpenStore>, args: &DeadLetterListArgs, out: &mu
 }
 
 async fn show(admin: &Admin<impl OpenStore>, args: &DeadLetterArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    let desk = SagaAdmin::new(admin.location.open_read_only().await?).dead_letters();
-    let Some(letter) = desk.show(DeadLetterId(args.id)).await? else {
+    let dead_letters = SagaAdmin::new(admin.location.open_read_only().await?).dead_letters();
+    let Some(letter) = dead_letters.show(DeadLetterId(args.id)).await? else {
         bail!("there is no dead letter {} in {}", args.id, admin.location.name());
     };
     if args.json {
