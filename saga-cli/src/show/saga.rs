@@ -106,7 +106,7 @@ fn said(step: &StepStatus) -> String {
     }
     let error = step.stuck.clone().or_else(|| step.error.clone()).unwrap_or_default();
     let waits = match step.due_at {
-        Some(at) if step.waits => format!("{error} (waits until {} UTC)", utc(at)),
+        Some(at) if step.wait.is_some() => format!("{error} (waits until {} UTC)", utc(at)),
         Some(at) if step.attempts == 0 => format!("{error} (begins at {} UTC)", utc(at)),
         Some(at) => format!("{error} (tried again at {} UTC)", utc(at)),
         None => error,

@@ -35,7 +35,7 @@ pub use self::admin::{
     AuditEntry, AuditRecord, BatchAction, BatchFilter, BatchPlan, BatchResult, BatchSummary, CancelOutcome,
     ChildStatus, DeadLetterAdmin, HistoryEvent, ItemCounts, MigrationReport, OutboxAdmin, PauseOutcome, PausedBy,
     PlannedAction, ReplacedInput, RestartOutcome, ResumeOutcome, SagaAdmin, SagaControl, SagaQuery, SagaStatus,
-    SagaSummary, SignalOutcome, StepProgress, StepStatus, TimelineStatus, Unregistered,
+    SagaSummary, SignalOutcome, StepProgress, StepStatus, TimelineStatus, Unregistered, WaitKind,
 };
 pub use self::context::{BuildError, RuntimeError, Settings, StartError};
 pub use self::health::{ComponentHealth, Health};

@@ -1,4 +1,4 @@
-//! Acting on many sagas: first a plan that says what would be done, then the plan, and nothing else, is carried out.
+//! Acting on many sagas: a plan says what would be done, then exactly this plan is executed.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -24,43 +24,43 @@ use crate::store::{HistoryKind, SagaFilter, SagaRow, Status, Store, Timestamp};
 /// How many sagas are read at a time.
 const PAGE: usize = 500;
 
-/// Which sagas are acted on. Everything that is set must hold.
+/// The sagas that a plan is about: those that match every field that is set.
 #[derive(Debug, Clone, Default)]
 pub struct BatchFilter {
-    /// Those of this status.
+    /// Sagas of this status.
     pub status: Option<Status>,
-    /// Those of definitions with this name.
+    /// Sagas of definitions with this name.
     pub definition: Option<String>,
-    /// Those that are stuck at this step, or compensate or were compensated because of it.
+    /// Sagas that are stuck at this step, or that compensate or were compensated because of it.
     pub failed_step: Option<String>,
-    /// Those that are stuck, or compensate, for a reason in which this text stands.
+    /// Sagas that are stuck or compensate for a reason that contains this text.
     pub reason: Option<String>,
-    /// Those that have not moved for at least so long.
+    /// Sagas about which nothing was decided for at least this time.
     pub idle_for: Option<Duration>,
-    /// At most so many.
+    /// At most this number of sagas.
     pub limit: Option<usize>,
 }
 
-/// What is done with each.
+/// What a plan does with each saga.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum BatchAction {
     /// Try again what is stuck.
     Retry,
-    /// Try at once what waits for its next attempt.
+    /// Make the next attempt due now.
     RetryNow,
-    /// Go past what is stuck.
+    /// Skip what is stuck.
     Skip,
-    /// End it as completed, as it is.
+    /// End it as completed, in its present state.
     ForceCompleted,
-    /// End it as compensated, as it is.
+    /// End it as compensated, in its present state.
     ForceCompensated,
     /// Cancel it.
     Cancel,
     /// Pause it.
     Pause,
-    /// Let it go on.
+    /// Resume it.
     Resume,
 }
 
@@ -68,11 +68,11 @@ pub enum BatchAction {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BatchPlan {
-    /// The plan's own id, which each act of it names.
+    /// The id of the plan, which the history of each saga names.
     pub id: String,
     /// What is done.
     pub action: BatchAction,
-    /// With which sagas.
+    /// The sagas that it is done with.
     pub sagas: Vec<PlannedAction>,
 }
 
@@ -82,9 +82,9 @@ pub struct BatchPlan {
 pub struct PlannedAction {
     /// The saga's key.
     pub key: String,
-    /// As it was seen. It is acted on only if it still stands so.
+    /// The revision at which it was seen. The plan acts on it at this revision only.
     pub revision: u64,
-    /// Where it stood.
+    /// Its status then.
     pub status: Status,
     /// The step that it is stuck at, or that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,36 +92,36 @@ pub struct PlannedAction {
     /// Why it is stuck, or compensates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why the action would be refused, where that is known already.
+    /// Why the action would be refused, if that is known already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
 }
 
-/// What became of one saga of a plan.
+/// The result for one saga of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BatchResult {
-    /// It was acted on by this call.
+    /// This call acted on it.
     Done,
-    /// It was acted on when the plan was carried out before.
+    /// An earlier execution of the plan acted on it.
     Already,
-    /// It was not: it moved since, or the action does not fit it.
+    /// Nothing was done: the saga moved since, or the action is not possible for it.
     Refused(String),
-    /// The store failed; carry the plan out again.
+    /// The store failed; execute the plan again.
     Failed(String),
 }
 
-/// What became of a plan.
+/// The result of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BatchSummary {
-    /// How many were acted on by this call.
+    /// How many sagas this call acted on.
     pub done: usize,
-    /// How many had been acted on before.
+    /// How many sagas earlier executions acted on.
     pub already: usize,
-    /// The keys of those that were not, and why.
+    /// The keys of the sagas that were refused, and why.
     pub refused: Vec<(String, String)>,
-    /// The keys of those where the store failed, and how.
+    /// The keys of the sagas for which the store failed, and how.
     pub failed: Vec<(String, String)>,
 }
 
@@ -208,7 +208,7 @@ impl<S: Store> SagaAdmin<S> {
     pub async fn plan(&self, action: BatchAction, filter: &BatchFilter) -> Result<BatchPlan, RuntimeError> {
         outside_step()?;
         let id = random_uuid(&*self.ctx.decider()?.env).to_string();
-        // Nothing is received by that: it only tells the time of the store's clock.
+        // It receives no message, and only returns the time of the store's clock.
         let now = match filter.idle_for {
             Some(_) => self.ctx.tenant_store.store.receive(Vec::new()).await?.now,
             None => Timestamp::default(),
@@ -237,12 +237,13 @@ impl<S: Store> SagaAdmin<S> {
         }
     }
 
-    /// Carries a plan out, so many acts a second at most. Each saga is acted on only if it still stands as it was seen. What
-    /// became of each is told to `progress` with the place of the saga in the plan; what was done before is not done again,
-    /// so that a plan that was interrupted is carried out by the same call.
+    /// Executes a plan, with at most `per_second` actions in a second. It acts on a saga only at the revision that the plan
+    /// has. `progress` is called with the position of each saga in the plan and its result. An action that was done before
+    /// is not done again, so the same call continues a plan that was interrupted.
     ///
     /// # Errors
-    /// When the reason or the name of who acts is none. What is refused, and what fails in the store, is counted.
+    /// When the reason or the name of the actor is refused. A saga that is refused, or for which the store fails, is counted
+    /// in the summary.
     ///
     /// # Cancel safety
     /// When dropped, some sagas were acted on; the same call again goes on with the rest.

@@ -39,7 +39,7 @@ pub use self::saga_admin::SagaAdmin;
 pub use self::saga_control::SagaControl;
 pub use self::signal::SignalOutcome;
 pub use self::status::{
-    ChildStatus, HistoryEvent, ItemCounts, PausedBy, SagaStatus, SagaSummary, StepProgress, StepStatus,
+    ChildStatus, HistoryEvent, ItemCounts, PausedBy, SagaStatus, SagaSummary, StepProgress, StepStatus, WaitKind,
 };
 pub(crate) use self::tenant_store::AdminRuntime;
 pub use self::timelines::TimelineStatus;
