@@ -20,12 +20,12 @@ pub mod store;
 pub mod transport;
 mod unwind;
 
-pub use engine::{Outcome, Runtime, SagaControl, SagaHandle, Settings, StartError};
+pub use engine::{BuildError, Outcome, Runtime, RuntimeError, SagaHandle, SagaStatus, Settings, StartError};
 pub use key::{Key, Tenant};
-pub use saga::{Migration, Saga, SubSaga};
+pub use saga::{Migration, Saga, SagaError, SubSaga};
 pub use service::Service;
 pub use step::{
-    Batch, BatchResults, CancelSignal, Each, Event, IfTaken, IntoStepError, Output, Rejection, Resolved, RetryPolicy,
+    Batch, BatchResults, Each, Event, IfTaken, IntoStepError, Output, Rejection, Resolved, RetryPolicy,
     Signal, Signaled, State, StepContext, StepError, StepErrorKind, StepOptions, StepResultExt,
 };
 

@@ -24,10 +24,10 @@ impl<S: Store> Runtime<S> {
         self.admin().query().status(key).await
     }
 
-    /// Sends a signal to the saga with this key, as [`SagaControl::signal`](crate::SagaControl::signal) does.
+    /// Sends a signal to the saga with this key, as [`SagaControl::signal`](crate::engine::SagaControl::signal) does.
     ///
     /// # Errors
-    /// Those of [`SagaControl::signal`](crate::SagaControl::signal).
+    /// Those of [`SagaControl::signal`](crate::engine::SagaControl::signal).
     ///
     /// # Cancel safety
     /// When dropped, the signal was received or not; the same call again says which.
@@ -40,11 +40,11 @@ impl<S: Store> Runtime<S> {
         self.admin().control(key).signal(id, signal).await
     }
 
-    /// Cancels the saga with this key, as [`SagaControl::cancel`](crate::SagaControl::cancel) does: it starts
+    /// Cancels the saga with this key, as [`SagaControl::cancel`](crate::engine::SagaControl::cancel) does: it starts
     /// compensating. To record who cancelled it, use [`Runtime::admin`].
     ///
     /// # Errors
-    /// Those of [`SagaControl::cancel`](crate::SagaControl::cancel).
+    /// Those of [`SagaControl::cancel`](crate::engine::SagaControl::cancel).
     ///
     /// # Cancel safety
     /// When dropped, the saga was cancelled or not; the same call again says which.

@@ -31,7 +31,7 @@ impl Moves {
     }
 
     /// The points at which it could not be moved, each with the reason that
-    /// [`SagaControl::migrate`](saga_core::SagaControl::migrate) gives. It went on in the old version there.
+    /// [`SagaControl::migrate`](saga_core::engine::SagaControl::migrate) gives. It went on in the old version there.
     pub fn unmoved(&self) -> &[Refusal] {
         &self.unmoved
     }
