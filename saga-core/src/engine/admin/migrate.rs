@@ -45,18 +45,18 @@ impl fmt::Display for MigrationReport {
 }
 
 impl<S: Store> SagaControl<S> {
-    /// Moves the saga to another version of its definition, in one commit, and leaves a line with the reason in its history.
-    /// What is under way of it goes on as the new version.
+    /// Moves the saga to another version of its definition, in one commit, and adds the reason to its history. Steps that are
+    /// under way go on as steps of the new version.
     ///
     /// A saga can move when it has not ended, and
-    /// - no process is running a step of it; a command that waits, also for another attempt, goes along,
-    /// - what is under way is in the new version by the same name, with its effect in the same place,
-    /// - what took effect is there too, in an order that fits, or there is nothing to undo of it,
-    /// - every step that comes before what has begun is done, or the migration lets sagas pass it,
-    /// - the arms that it took are in the new version, what has begun stands in no other arm there, and of a choice that it is
-    ///   past without having made it the migration says which arm counts as taken,
-    /// - the compensations of what stands find what they take of other steps,
-    /// - its input, and what its steps were given and returned, can be read as the new version's types.
+    /// - no process is running a step of it; a command that waits, also for another attempt, moves along,
+    /// - the steps under way are in the new version by the same names, with their effects in the same place,
+    /// - the steps that took effect are there too, in an order that fits, or have nothing to undo,
+    /// - every step before those that have begun is done, or the migration lets sagas pass it,
+    /// - the arms that it took are in the new version, no step that has begun is in another arm there, and the migration
+    ///   names the arm that counts as taken for a choice that the saga is past without having made it,
+    /// - the compensations of steps that took effect find the outputs that they take,
+    /// - its input, and the inputs and outputs of its steps, can be read as the types of the new version.
     ///
     /// When the saga has that version already, nothing happens: the same call may be repeated.
     ///
@@ -113,8 +113,8 @@ impl<S: Store> SagaAdmin<S> {
     /// [`SagaControl::migrate`] does.
     ///
     /// # Errors
-    /// When the new version is not registered here, or the store fails: what was moved until then stays so, and the same
-    /// call may be repeated.
+    /// When the new version is not registered here, or the store fails: sagas that were moved until then stay moved, and the
+    /// same call may be repeated.
     ///
     /// # Cancel safety
     /// When dropped, some sagas were moved, each whole; call it again for the others.

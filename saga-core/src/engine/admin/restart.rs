@@ -93,7 +93,7 @@ impl<S: Store> SagaControl<S> {
         if let Some(problem) = entry.problem() {
             return Err(refused(&key, problem));
         }
-        // First: what the old saga did may have changed since it was restarted.
+        // This is checked first, since the old saga may have changed after it was restarted.
         if is_restarted(ctx, &key, from, &new_key).await? {
             return Ok(RestartOutcome::Already);
         }
@@ -142,19 +142,19 @@ impl<S: Store> SagaControl<S> {
         );
         let mut pending = decided.map_err(|refusal| refused(&key, refusal.to_string()))?;
         let whose = Rejection::new(format!("taken over from the saga `{key}`"));
-        // Beside them stands what the new saga itself has decided already: a choice, or an empty list.
+        // The other records are of what the new saga has decided already: a choice, or an empty list.
         for written in &mut pending.changes.records {
             let Some(record) = records.iter().find(|record| record.step == written.step) else { continue };
             written.error = serde_json::to_vec(&whose).ok();
             written.output.clone_from(&record.output);
             written.took = Duration::ZERO;
         }
-        // It may begin behind its pivot.
+        // It may begin after its pivot.
         let deadline = deadline.filter(|_| saga.state.deadline.is_some());
         let first = pending.changes.commands.first();
         let row = first.zip(deadline).map(|(first, deadline)| deadline_row(deadline, Duration::ZERO, first));
         pending.changes.commands.extend(row);
-        // It is one start.
+        // The decision is part of the start.
         if let Some(advance) = pending.changes.saga.take() {
             (new.status, new.state) = (advance.status, saga.state.encode());
         }
@@ -190,7 +190,7 @@ async fn is_restarted<S: Store>(
     Ok(acts.any(|act| act.action == TAKEN_OVER && is_from(&act)))
 }
 
-/// Which step it is, if a saga can begin there instead of this one.
+/// The index of the step `from`, if a new saga can begin there in place of this one.
 fn check<S: Store>(
     old: &SagaRow,
     state: &SagaState,
@@ -216,8 +216,8 @@ fn check<S: Store>(
     })
 }
 
-/// The steps that this saga itself took over, where it was started instead of another one: what that one did stands,
-/// however this one ended.
+/// The steps that this saga itself took over, if it is a restart: their effects belong to the earlier saga, and stay however
+/// this one ended.
 fn taken_over_before<S: Store>(old: &SagaWithSteps, definition: &Definition<S>) -> Vec<usize> {
     let acts = old.history.iter().filter(|(_, entry)| entry.kind == HistoryKind::Operator);
     let taken_over = acts.map(|(_, entry)| AuditEntry::read(&entry.detail)).find(|act| act.action == TAKEN_OVER);
@@ -225,7 +225,7 @@ fn taken_over_before<S: Store>(old: &SagaWithSteps, definition: &Definition<S>) 
     from.map(|from| definition.shape.before(from)).unwrap_or_default()
 }
 
-/// The record of a step whose effect stands, for a saga that begins at `from`.
+/// The record of a step that a saga which begins at `from` takes over; its effect was not undone.
 fn standing<'a, S: Store>(
     old: &'a SagaWithSteps,
     state: &SagaState,
@@ -238,7 +238,7 @@ fn standing<'a, S: Store>(
     let outcome = record.map(|record| record.outcome);
     let again = "start it anew under another key";
     let earlier = "restart it from there, or from an earlier step";
-    // Of what was done for each item of a list, the items say what became of it.
+    // The phase of a step that runs for each item of a list follows from its items.
     let items = state.items.iter().filter(|items| items.step == index).flat_map(Items::range);
     let items: Vec<usize> = items.collect();
     let phases: Vec<StepPhase> = items.iter().map(|item| state.steps[*item].phase).collect();

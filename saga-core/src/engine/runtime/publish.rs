@@ -17,7 +17,7 @@ pub enum PublishError {
     /// The topic or the ordering key is not a legal one.
     #[error(transparent)]
     Name(#[from] InvalidName),
-    /// The topic is the name of a saga, whose events are in an order of their own.
+    /// The topic is the name of a saga, whose events have an order of their own.
     #[error("the topic `{0}` is the name of a saga, whose steps emit the events of that topic; take another one")]
     TopicOfSaga(String),
     /// The event cannot be encoded.
@@ -33,7 +33,7 @@ pub enum PublishError {
         /// The limit.
         max: usize,
     },
-    /// It was called inside a step, whose transaction would not know of it.
+    /// It was called inside a step, whose transaction would not contain it.
     #[error("inside a step, tell it with `ctx.emit`, which commits together with the step")]
     InsideStep,
     /// The store failed, or the connection is not in a transaction.
@@ -76,7 +76,7 @@ impl<S: StartIn> Engine<S> {
             aggregate_id: key.to_string(),
             event_type: name.to_owned(),
             payload,
-            // The store counts.
+            // The store counts the messages of a key.
             position: 0,
             lane: lane_of(tenant, topic, key.as_str()),
             ..message_to(message, tenant, "")
@@ -103,7 +103,7 @@ impl<S: Store> Engine<S> {
             payload,
             lane: lane_of(tenant, name, &id.to_string()),
             headers: Headers { saga_key: Some(key.to_string()), ..Headers::default() },
-            // It is in no order with others.
+            // It has no order with other messages.
             ..message_to(id, tenant, "")
         };
         let changes = Changes { messages: vec![message], ..Changes::default() };
