@@ -25,8 +25,8 @@ pub use key::{Key, Tenant};
 pub use saga::{Migration, Saga, SagaError, SubSaga};
 pub use service::Service;
 pub use step::{
-    Batch, BatchResults, Each, Event, IfTaken, IntoStepError, Output, Rejection, Resolved, RetryPolicy,
-    Signal, Signaled, State, StepContext, StepError, StepErrorKind, StepOptions, StepResultExt,
+    Batch, BatchResults, Each, Event, IfTaken, IntoStepError, Output, Rejection, Resolved, RetryPolicy, Signal,
+    Signaled, State, StepContext, StepError, StepErrorKind, StepOptions, StepResultExt,
 };
 
 #[cfg(feature = "macros")]

@@ -75,9 +75,9 @@ impl Outline {
     pub(crate) fn of_kept(kept: &StoredDefinition) -> Option<Self> {
         let shape: KeptShape = serde_json::from_str(kept.shape.as_deref()?).ok()?;
         let steps = shape.steps.into_iter().enumerate().map(|(index, step)| OutlinedStep {
+            wait: step.wait(),
             name: step.name,
             after: step.after.unwrap_or_else(|| index.checked_sub(1).into_iter().collect()),
-            wait: step.wait(),
             arms: step.arms,
             is_child: step.child.is_some(),
         });
