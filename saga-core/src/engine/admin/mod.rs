@@ -32,6 +32,7 @@ pub(crate) use self::cancel::{cancel, end_overdue};
 pub use self::dead_letters::DeadLetterAdmin;
 pub use self::migrate::MigrationReport;
 pub use self::outbox::OutboxAdmin;
+pub use self::outline::WaitKind;
 pub use self::pause::{PauseOutcome, ResumeOutcome};
 pub use self::query::{SagaQuery, Unregistered};
 pub use self::restart::RestartOutcome;
@@ -39,7 +40,7 @@ pub use self::saga_admin::SagaAdmin;
 pub use self::saga_control::SagaControl;
 pub use self::signal::SignalOutcome;
 pub use self::status::{
-    ChildStatus, HistoryEvent, ItemCounts, PausedBy, SagaStatus, SagaSummary, StepProgress, StepStatus, WaitKind,
+    ChildStatus, HistoryEvent, ItemCounts, PausedBy, SagaStatus, SagaSummary, StepProgress, StepStatus,
 };
 pub(crate) use self::tenant_store::AdminRuntime;
 pub use self::timelines::TimelineStatus;

@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 
-use super::status::WaitKind;
 use crate::saga::Definition;
 use crate::store::{Store, StoredDefinition};
 
@@ -25,6 +24,16 @@ pub(crate) struct OutlinedStep {
     pub(crate) is_child: bool,
     /// What it waits for, if it only waits.
     pub(crate) wait: Option<WaitKind>,
+}
+
+/// What a step waits for that only waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WaitKind {
+    /// A time.
+    Sleep,
+    /// A signal, or the end of the time that it may take.
+    Signal,
 }
 
 /// The part of a stored shape that is read.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use super::audit::AuditEntry;
-use super::outline::{Outline, OutlinedStep};
+use super::outline::{Outline, OutlinedStep, WaitKind};
 use crate::engine::outcome::{Outcome, outcome_by};
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{Phase, SagaState, StepPhase, StepState};
@@ -118,16 +118,6 @@ pub struct StepStatus {
     pub error: Option<String>,
     /// The last progress report of the step or of its undo, while that is retried.
     pub progress: Option<StepProgress>,
-}
-
-/// What a step waits for that only waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum WaitKind {
-    /// A time.
-    Sleep,
-    /// A signal, or the end of the time that it may take.
-    Signal,
 }
 
 /// The last progress report of a step.
