@@ -45,3 +45,4 @@ pub use self::runtime::{
     MigrationReport, PublishError, Runtime, RuntimeBuilder, SagaHandle, UncommittedPublish, UncommittedStart,
 };
 pub use self::statistics::Statistics;
+pub use crate::machine::{Became, Happened, Mark, TimelineEntry};

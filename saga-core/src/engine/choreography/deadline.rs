@@ -48,7 +48,7 @@ impl<S: Store> Choreography<S> {
                 AtDeadline::Decided => {
                     self.committer.recorder.record(arrived.handled(Changes::default())).await.map(|_| true)?
                 }
-                AtDeadline::Bar => {
+                AtDeadline::Tombstone => {
                     let passed = self.passed(tell.event, payload.clone(), &asked.key.asked_for(), arrived);
                     self.host.tombstone_and_emit(&asked, arrived, Some(passed)).await?
                 }

@@ -256,7 +256,8 @@ impl<S: Store> SubSagas<S> {
         let Ok(mut child) = SagaInstance::of_row(row, records, definition) else { return Some(()) };
         let ids = self.records.committer.store_calls.take_ids(definition.width).await?;
         let hand_on = NextWork { ids: ids.start, slot: NextSlot::Nowhere };
-        let prepared = self.records.decider.decide(&mut child, Event::TakenBack, &AttemptDetails::default(), hand_on);
+        let prepared =
+            self.records.decider.decide(&mut child, Event::UndoRequested, &AttemptDetails::default(), hand_on);
         if let Ok(prepared) = prepared {
             // If it moved meanwhile, it is looked at again.
             _ = self.records.committer.commit_decision(prepared).await;
