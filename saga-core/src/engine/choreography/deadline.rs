@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use super::choreography::Choreography;
 use super::reactions::barring;
-use crate::choreography::EventEncoder;
 use crate::engine::commit::{CONFLICTS_MAX, ends, retry_on_conflict};
 use crate::engine::decide::at_pivot_deadline;
 use crate::engine::message::{HandleError, InboundMessage, message_to};
 use crate::machine::{AtDeadline, SagaState};
 use crate::saga::Definition;
+use crate::saga::EventEncoder;
 use crate::store::{Changes, DeadLetterReason, Headers, MessageId, MessageKind, NewMessage, Postponed, Store, lane_of};
 
 /// How often a pivot that is on its way is looked at again.
