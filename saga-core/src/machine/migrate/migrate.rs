@@ -64,7 +64,7 @@ fn steps_that_cannot_move(route: &Route<'_>, state: &SagaState) -> Vec<String> {
                 problems.push(format!("`{name}` is under way, and the other version does not have it"));
             } else if is_undone_later(route, state, index) {
                 problems.push(format!(
-                    "`{name}` took effect and can be undone, and without it nobody would; keep the step, or let such sagas end first"
+                    "`{name}` took effect and can be undone, and without the step it would not be; keep the step, or let such sagas end first"
                 ));
             } else if state.items_of(index).is_some()
                 || state.failure.as_ref().is_some_and(|failure| state.base(failure.step) == index)
