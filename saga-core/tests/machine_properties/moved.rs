@@ -224,7 +224,7 @@ fn each_rule_has_its_sentence() {
     check("a b", "a x b", &[1], Ok("a started, x ready, b ready"));
     check("a! b! c", "b a c", &[], Err("`a` was done before `b`, and comes behind it in the other version"));
     check("a! b", "a c", &[], Err("`b` is under way, and the other version does not have it"));
-    check("a! b", "b", &[], Err("`a` took effect and can be undone, and without it nobody would"));
+    check("a! b", "b", &[], Err("`a` took effect and can be undone, and without the step it would not be"));
     check(
         "a! b c",
         "b a c",
