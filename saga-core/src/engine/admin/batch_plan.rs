@@ -147,7 +147,7 @@ impl BatchAction {
             Self::Skip => Event::Operator(Action::Skip),
             Self::ForceCompleted => force(true),
             Self::ForceCompensated => force(false),
-            Self::Cancel => Event::CalledOff { reason: Rejection::new(""), has_begun: true },
+            Self::Cancel => Event::CancelRequested { reason: Rejection::new(""), has_begun: true },
             Self::Pause => Event::Paused { by: None, reason: String::new() },
             Self::Resume => Event::Resumed,
         })
@@ -357,7 +357,7 @@ async fn act_once<S: Store>(
         },
         BatchAction::Cancel => match cancel(ctx, &key, seen, reason).await? {
             CancelOutcome::Begun => return Ok(()),
-            CancelOutcome::UnderWay => Refused::TurnedRound,
+            CancelOutcome::UnderWay => Refused::Compensating,
             CancelOutcome::Ended(_) => Refused::Ended,
         },
         BatchAction::Pause => match pause(ctx, &key, seen, reason).await? {

@@ -101,7 +101,7 @@ pub(crate) async fn cancel<S: Store>(
     }
     match until_applied(|| try_cancel(ctx, key, seen, CancelCause::Wanted(&entry))).await? {
         Ok(()) => Ok(CancelOutcome::Begun),
-        Err((Refused::TurnedRound, _)) => Ok(CancelOutcome::UnderWay),
+        Err((Refused::Compensating, _)) => Ok(CancelOutcome::UnderWay),
         Err((Refused::Ended, status)) => Ok(CancelOutcome::Ended(status)),
         Err((refusal, _)) => Err(refused(key, refusal.to_string())),
     }
@@ -163,7 +163,7 @@ fn decide_cancel<S: Store>(
     let (event, finished, entry) = match cause {
         CancelCause::Wanted(entry) => {
             let has_begun = has_begun(stored, &saga.state);
-            (Event::CalledOff { reason: Rejection::new(&*entry.reason), has_begun }, None, entry.entry(row.id))
+            (Event::CancelRequested { reason: Rejection::new(&*entry.reason), has_begun }, None, entry.entry(row.id))
         }
         CancelCause::Overdue(work) => (Event::DeadlinePassed, Some((work, Condition::Held)), overdue(row.id, within)),
     };

@@ -71,7 +71,7 @@ impl Outline {
             after: definition.shape.predecessors(index).collect(),
             arms: definition.shape.steps[index].arms.iter().map(|arm| (*arm).to_owned()).collect(),
             is_child: definition.shape.is_child(index),
-            wait: match (definition.shape.is_idle(index), definition.shape.awaits_signal(index)) {
+            wait: match (definition.shape.is_wait(index), definition.shape.awaits_signal(index)) {
                 (_, true) => Some(WaitKind::Signal),
                 (true, false) => Some(WaitKind::Sleep),
                 (false, false) => None,

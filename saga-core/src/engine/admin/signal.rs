@@ -61,7 +61,7 @@ impl<S: Store> SagaControl<S> {
         }
         match until_applied(|| try_signal(&self.ctx, &key, self.seen, (T::NAME, id, &payload))).await? {
             Ok(outcome) => Ok(outcome),
-            Err((Refused::Received, _)) => Ok(SignalOutcome::Duplicate),
+            Err((Refused::Duplicate, _)) => Ok(SignalOutcome::Duplicate),
             Err((Refused::Decided, _)) => Ok(SignalOutcome::TooLate),
             Err((other, _)) => Err(refused(other.to_string())),
         }
