@@ -88,6 +88,32 @@ pub struct NewWork {
     pub tried: Option<Tried>,
 }
 
+impl NewWork {
+    /// A command that is due at once, without a lease and without an input of its own.
+    pub(crate) fn new(
+        id: WorkId,
+        saga: SagaId,
+        (tenant, key): (&Tenant, &Key),
+        definition: &DefinitionId,
+        kind: WorkKind,
+        step: StepId,
+    ) -> Self {
+        Self {
+            id,
+            saga,
+            tenant: tenant.clone(),
+            key: key.clone(),
+            kind,
+            step,
+            definition: definition.clone(),
+            payload: None,
+            due_in: Duration::ZERO,
+            lease: None,
+            tried: None,
+        }
+    }
+}
+
 /// An attempt that was made before its command was written down.
 #[derive(Debug, Clone)]
 pub struct Tried {
