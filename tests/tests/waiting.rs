@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use saga_core::StepPhase;
 use saga_core::engine::{
     CancelOutcome, CompensationCause, PauseOutcome, RestartOutcome, ResumeOutcome, SagaAdmin, SagaStatus, SignalOutcome,
 };
-use saga_core::machine::StepPhase;
 use saga_core::saga::{Branch, SagaBuilder};
 use saga_core::store::Status;
 use saga_core::{Outcome, Output, Runtime, Saga, Signal, Signaled, StepError, saga_compensation, saga_step};

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::emitted_events::EmittedEvents;
 use super::{Arm, Mapping, StepResolve, StepRun, StepUndo, SubSaga};
-use crate::choreography::EmittedEvents;
 use crate::key::StepId;
 use crate::machine::{self, SagaState, Shape, StepShape, UndoShape};
 use crate::step::{Each, Handler, NeededOutput, Needs, Outputs, Step, StepOptions};

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::{Arm, Definition, Idle, StepOutputs};
-use crate::choreography::EventInput;
 use crate::env::BoxFuture;
 use crate::machine::Effect;
 use crate::step::{
@@ -174,10 +173,10 @@ impl Mapping {
     }
 
     /// The event itself.
-    pub(crate) fn of_event<E: Payload, T: Step<Input: EventInput<E>>>() -> Self {
-        Self(Arc::new(|event, _| {
+    pub(crate) fn of_event<E: Payload, T: Step>(input: impl Fn(E) -> T::Input + Send + Sync + 'static) -> Self {
+        Self(Arc::new(move |event, _| {
             let event = codec::<E>().decode(event).map_err(|error| error.to_string())?;
-            give::<T>(&<T::Input as EventInput<E>>::of(event))
+            give::<T>(&input(event))
         }))
     }
 

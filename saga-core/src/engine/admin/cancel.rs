@@ -49,7 +49,7 @@ impl<S: Store> SagaAdmin<S> {
         let key = Key::from_stored(key.as_ref())?;
         match until_applied(|| self.try_to_cancel(&key, None, reason)).await? {
             Ok(()) => Ok(CancelOutcome::Begun),
-            Err((Refused::TurnedRound, _)) => Ok(CancelOutcome::UnderWay),
+            Err((Refused::Compensating, _)) => Ok(CancelOutcome::UnderWay),
             Err((Refused::Ended, status)) => Ok(CancelOutcome::Ended(status)),
             Err((refusal, _)) => Err(refused(&key, refusal.to_string())),
         }
@@ -99,7 +99,7 @@ impl<S: Store> SagaAdmin<S> {
         let (event, finished, entry) = match cause {
             CancelCause::Act(act) => {
                 let has_begun = has_begun(stored, &saga.state);
-                (Event::CalledOff { reason: Rejection::new(&*act.reason), has_begun }, None, act.entry(row.id))
+                (Event::CancelRequested { reason: Rejection::new(&*act.reason), has_begun }, None, act.entry(row.id))
             }
             CancelCause::Overdue(work) => {
                 (Event::DeadlinePassed, Some((work, Condition::Held)), overdue(row.id, within))

@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use super::choreography::Choreography;
 use super::reactions::barring;
-use crate::choreography::EventEncoder;
 use crate::engine::commit::{CONFLICTS_MAX, ends, retry_on_conflict};
 use crate::engine::decide::at_pivot_deadline;
 use crate::engine::message::{HandleError, InboundMessage};
 use crate::machine::{AtDeadline, SagaState};
-use crate::saga::Definition;
+use crate::saga::{Definition, EventEncoder};
 use crate::store::{Changes, DeadLetterReason, Headers, MessageId, NewMessage, Postponed, Store};
 
 /// How often a pivot that is on its way is looked at again.
@@ -48,7 +47,7 @@ impl<S: Store> Choreography<S> {
                 AtDeadline::Decided => {
                     self.committer.recorder.record(arrived.handled(Changes::default())).await.map(|_| true)?
                 }
-                AtDeadline::Bar => {
+                AtDeadline::Tombstone => {
                     let passed = self.passed(tell.event, payload.clone(), &asked.key.asked_for(), arrived);
                     self.host.tombstone_and_emit(&asked, arrived, Some(passed)).await?
                 }

@@ -49,9 +49,9 @@ pub(crate) fn prepare_move<S: Store>(
         from: &from.shape,
         to: &to.shape,
         places: &plan.places,
-        passed: &plan.passed,
+        assumed_done: &plan.passed,
         arms: &plan.arms,
-        chosen: &plan.chosen,
+        assumed_arms: &plan.chosen,
     };
     let made = arms_taken(&from.shape, &state, &stored.records)?;
     let migrated = machine::migrate(&route, &state, &made).map_err(|problems| problems.join("; "))?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::engine::commit::{CONFLICTS_MAX, Committer, ends, retry_on_conflict};
 use crate::engine::context::EngineContext;
-use crate::engine::decide::{hosted_state, unseen_state};
+use crate::engine::decide::{hosted_state, state_of_early_undo};
 use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, SagaInstance, WorkItem, in_flight};
 use crate::engine::message::{
     HandleError, HostRequest, InboundMessage, Messages, UndoContent, Validator, check_value, request_hash, step_or_item,
@@ -216,7 +216,8 @@ impl<S: Store> Host<S> {
             return Ok(!matches!(applied, Err(Miss::Saga(_))));
         }
         let hand_on = self.committer.reserve_next_work(&saga.definition).await?;
-        let prepared = self.starter.decider.decide(&mut saga, Event::TakenBack, &AttemptDetails::default(), hand_on);
+        let prepared =
+            self.starter.decider.decide(&mut saga, Event::UndoRequested, &AttemptDetails::default(), hand_on);
         // Only an operator's action is refused.
         let Ok(mut prepared) = prepared else { return Ok(true) };
         if prepared.changes.messages.is_empty() {
@@ -248,7 +249,7 @@ impl<S: Store> Host<S> {
             traceparent: message.headers.traceparent.clone(),
             earlier: Vec::new(),
         };
-        let (state, event) = unseen_state(&asked.definition, output.is_some(), caller);
+        let (state, event) = state_of_early_undo(&asked.definition, output.is_some(), caller);
         let mut new = self.fresh(asked, message, &input, state).await?;
         let mut saga = in_flight(&asked.definition, &new).map_err(unreadable)?.unstored();
         let hand_on = NextWork { ids: new.id.0 + 1, slot: NextSlot::Nowhere };

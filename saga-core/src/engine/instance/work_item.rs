@@ -120,7 +120,7 @@ impl<S: Store> WorkItem<S> {
             in_doubt: claimed.in_doubt,
             recovered: suspect,
             is_late: claimed.late.is_some(),
-            can_be_asked: saga.step(step).resolve.is_some(),
+            has_resolution: saga.step(step).resolve.is_some(),
         };
         Ok(Self {
             work: claimed.work,
@@ -151,7 +151,7 @@ impl<S: Store> WorkItem<S> {
             in_doubt: self.in_doubt,
             recovered: self.recovered,
             is_late: self.late_success.is_some(),
-            can_be_asked: self.resolve().is_some(),
+            has_resolution: self.resolve().is_some(),
         }
     }
 
@@ -266,7 +266,7 @@ impl<S: Store> WorkItem<S> {
         self.resolve().map(|resolve| Resolving {
             policy: &resolve.options.retry,
             settle_time: self.settle_time(),
-            turned_round: self.saga.state.phase != Phase::Running,
+            is_compensating: self.saga.state.phase != Phase::Running,
             is_fresh: self.recovered && !findings.is_settled,
         })
     }

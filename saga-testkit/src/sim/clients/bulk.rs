@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use saga_core::StepPhase;
 use saga_core::engine::{BatchAction, BatchFilter, BatchPlan, BatchResult};
-use saga_core::machine::StepPhase;
 use saga_core::store::Status;
 
 use super::rows::Row;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use saga_core::StepPhase;
 use saga_core::engine::{Outcome, SagaStatus};
 use saga_core::env::Environment;
-use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{DeadLetterFilter, Outbox, Status};
 

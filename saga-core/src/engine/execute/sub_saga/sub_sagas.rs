@@ -255,7 +255,8 @@ impl<S: Store> SubSagas<S> {
         let Ok(mut child) = SagaInstance::of_row(row, records, definition) else { return Some(()) };
         let ids = self.records.committer.store_calls.take_ids(definition.width).await?;
         let next_work = NextWork { ids: ids.start, slot: NextSlot::Nowhere };
-        let prepared = self.records.decider.decide(&mut child, Event::TakenBack, &AttemptDetails::default(), next_work);
+        let prepared =
+            self.records.decider.decide(&mut child, Event::UndoRequested, &AttemptDetails::default(), next_work);
         if let Ok(prepared) = prepared {
             // After a conflict, the next check decides again.
             _ = self.records.committer.commit_decision(prepared).await;

@@ -1,16 +1,16 @@
-//! Sagas that are steps of others.
+//! Sub-sagas: sagas that are steps of others.
 
+use super::failure::{Failure, FailureKind};
 use super::shape::{Shape, StepShape};
-use super::state::{Failure, FailureKind, Phase, SagaState};
-use crate::step::Rejection;
+use super::state::{Phase, SagaState};
 
-/// A saga that never begins, since the one that would have started it compensates: it stands in the way of a late start.
+/// A saga that never begins, since the saga that would have started it compensates. It prevents a late start.
 pub fn tombstone(shape: &Shape, reason: &str) -> SagaState {
-    let failure = Failure { step: 0, kind: FailureKind::Cancelled, reason: Rejection::new(reason) };
+    let failure = Failure::new(0, FailureKind::Cancelled, reason);
     SagaState { phase: Phase::Compensated, failure: Some(failure), ..SagaState::new(shape.steps.len()) }
 }
 
-/// Why a step that has begun cannot go on as this one of another version, where one of them is a saga of its own.
+/// Why a step that has begun cannot go on as this step of another version, where one of them is a sub-saga.
 pub(super) fn cannot_move(was: &StepShape, is: &StepShape) -> Option<String> {
     let (name, child) = (was.name, was.child.as_deref());
     if child != is.child.as_deref() {

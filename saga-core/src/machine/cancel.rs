@@ -1,14 +1,18 @@
+//! Cancelling a saga before its pivot.
+
 use super::compensate::begin_compensation;
 use super::decision::Decision;
 use super::event::Refused;
+use super::failure::{Failure, FailureKind};
 use super::shape::Shape;
-use super::state::{Failure, FailureKind, Phase, SagaState, StepPhase, StepState};
+use super::state::{Phase, SagaState};
+use super::step_state::{StepPhase, StepState};
 use crate::step::Rejection;
 
-/// The saga is called off: it turns round, and nothing new of it begins. What is in flight comes to its end first, and
-/// what needs a person waits for that person. Of a saga that is fresh no command was claimed, nor will be: it ends at once.
-/// Whoever calls it off gives out no commands, so what only waits is ended by whoever has its row next.
-pub(super) fn call_off(
+/// The saga is cancelled: it starts compensating. What is in flight ends first, and what is stuck waits for an operator. A
+/// fresh saga has no command that was claimed, and these are withdrawn: it ends at once. Cancelling gives out no commands, so
+/// a wait is ended by the worker that has its row next.
+pub(super) fn cancel(
     shape: &Shape,
     state: &mut SagaState,
     kind: FailureKind,
@@ -18,13 +22,13 @@ pub(super) fn call_off(
 ) -> Result<(), Refused> {
     match state.phase {
         Phase::Running => {}
-        Phase::Compensating => return Err(Refused::TurnedRound),
+        Phase::Compensating => return Err(Refused::Compensating),
         Phase::Completed | Phase::Compensated => return Err(Refused::Ended),
     }
     if state.caller.is_some() {
         return Err(Refused::Hosted);
     }
-    let step = come_to(state);
+    let step = current_step(state);
     if is_fresh {
         state.steps.iter_mut().for_each(|step| (step.phase, step.timer) = (StepPhase::Ready, None));
     }
@@ -43,13 +47,13 @@ pub(super) fn is_fresh(shape: &Shape, state: &SagaState) -> bool {
     if (0..shape.steps.len()).any(may_have_started) {
         return false;
     }
-    // A signal that came early has a position, and changes no phase; a step that was given out before has a fence, or its
-    // command lies with another service, where it may be done at any time.
+    // A signal that arrived early has a position, and changes no phase. A step that was given out before has a fence. The
+    // command of a remote step lies with another service, where it may be done at any time.
     let was_given_out = |step: &StepState| step.in_doubt || step.fence > 0 || step.sent.is_some();
     state.stuck.is_none() && state.steps.iter().all(|step| is_untouched(step.phase) && !was_given_out(step))
 }
 
-/// The first step that is neither done nor skipped. In a saga that goes forward there is one.
-fn come_to(state: &SagaState) -> usize {
+/// The first step that is not passed. A saga that goes forward has one.
+fn current_step(state: &SagaState) -> usize {
     state.steps.iter().position(|step| !step.phase.is_passed()).unwrap_or_default()
 }

@@ -1,15 +1,17 @@
+//! The events that a choreographed step emits.
+
 use std::fmt;
 use std::sync::Arc;
 
 use crate::step::{Event, Rejection, Step};
 use crate::unwind::caught;
 
-/// What is told of a step that events ask for, and what it reads of others.
+/// The events that a choreographed step emits, and the outputs of other steps that it reads.
 #[derive(Debug, Default)]
 pub(crate) struct EmittedEvents {
     /// When it was done.
     pub(crate) done: Vec<EventEncoder>,
-    /// When it came to nothing.
+    /// When it was rejected or failed.
     pub(crate) failed: Vec<EventEncoder>,
     /// When it was undone.
     pub(crate) undone: Vec<EventEncoder>,
@@ -23,13 +25,13 @@ pub(crate) struct EmittedEvents {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OptionalOutput {
     pub(crate) step: &'static str,
-    /// Whether the other one waits until it is there.
+    /// Whether the reading step waits for it.
     pub(crate) is_awaited: bool,
 }
 
 type Make = dyn Fn(&[u8], &[u8]) -> Result<Vec<u8>, String> + Send + Sync;
 
-/// An event that tells of a step, made of the step's input and of what became of it.
+/// Makes an event of the step's input and its outcome.
 #[derive(Clone)]
 pub(crate) struct EventEncoder {
     pub(crate) event: &'static str,
@@ -39,34 +41,34 @@ pub(crate) struct EventEncoder {
 impl EventEncoder {
     /// That the step was done.
     pub(crate) fn of_output<T: Step, E: Event>(
-        tell: impl Fn(&T::Input, &T::Output) -> E + Send + Sync + 'static,
+        map: impl Fn(&T::Input, &T::Output) -> E + Send + Sync + 'static,
     ) -> Self {
         Self::new::<E>(move |input, output| {
             let output = T::OUTPUT.decode(output).map_err(|error| error.to_string())?;
-            Ok(tell(&input_of::<T>(input)?, &output))
+            Ok(map(&input_of::<T>(input)?, &output))
         })
     }
 
     /// That the step was rejected, or failed.
     pub(crate) fn of_rejection<T: Step, E: Event>(
-        tell: impl Fn(&T::Input, &Rejection) -> E + Send + Sync + 'static,
+        map: impl Fn(&T::Input, &Rejection) -> E + Send + Sync + 'static,
     ) -> Self {
         Self::new::<E>(move |input, reason| {
             let reason = serde_json::from_slice(reason).map_err(|error| error.to_string())?;
-            Ok(tell(&input_of::<T>(input)?, &reason))
+            Ok(map(&input_of::<T>(input)?, &reason))
         })
     }
 
     /// That the step was undone.
-    pub(crate) fn of_undo<T: Step, E: Event>(tell: impl Fn(&T::Input) -> E + Send + Sync + 'static) -> Self {
-        Self::new::<E>(move |input, _| Ok(tell(&input_of::<T>(input)?)))
+    pub(crate) fn of_undo<T: Step, E: Event>(map: impl Fn(&T::Input) -> E + Send + Sync + 'static) -> Self {
+        Self::new::<E>(move |input, _| Ok(map(&input_of::<T>(input)?)))
     }
 
-    /// What follows from another event.
-    pub(crate) fn of_event<E: Event, F: Event>(tell: impl Fn(&E) -> F + Send + Sync + 'static) -> Self {
+    /// An event that is made of another event.
+    pub(crate) fn of_event<E: Event, F: Event>(map: impl Fn(&E) -> F + Send + Sync + 'static) -> Self {
         Self::new::<F>(move |event, _| {
             let event: E = serde_json::from_slice(event).map_err(|error| error.to_string())?;
-            Ok(tell(&event))
+            Ok(map(&event))
         })
     }
 
@@ -78,7 +80,7 @@ impl EventEncoder {
         Self { event: E::NAME, make: Arc::new(make) }
     }
 
-    /// The encoded event. What makes it is the user's code: a panic concerns its own saga only.
+    /// The encoded event. The user's code makes it: a panic concerns its own saga only.
     pub(crate) fn make(&self, of: &[u8], what: &[u8]) -> Result<Vec<u8>, String> {
         let made = caught(|| (self.make)(of, what));
         let made = made.unwrap_or_else(|panic| Err(format!("it panicked: {panic}")));
@@ -88,7 +90,7 @@ impl EventEncoder {
 
 impl fmt::Debug for EventEncoder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Telling").field(&self.event).finish()
+        f.debug_tuple("EventEncoder").field(&self.event).finish()
     }
 }
 

@@ -1,14 +1,15 @@
+//! The reactions of a service to events, and how they are put together when the service is built.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{EmittedEvents, EventEncoder, OptionalOutput};
+use super::error::ServiceProblem;
 use crate::machine::{Mark, StepShape, UndoShape};
-use crate::saga::{Definition, Mapping, StepDefinition};
-use crate::service::ServiceProblem;
+use crate::saga::{Definition, EmittedEvents, EventEncoder, Mapping, OptionalOutput, StepDefinition};
 use crate::store::{Message, Store};
 
-/// What a service does when an event comes.
+/// What a service does on an event.
 pub(crate) struct Reaction<S: Store> {
     /// The event's name.
     pub(crate) event: &'static str,
@@ -19,15 +20,15 @@ pub(crate) struct Reaction<S: Store> {
 
 /// What is done.
 pub(crate) enum Reacts<S: Store> {
-    /// A step: once a saga, or once an event.
+    /// Runs a step: once per saga, or once per event.
     Run { definition: Arc<Definition<S>>, input: Mapping, is_each: bool },
-    /// A step is taken back.
+    /// Undoes a step.
     Undo { definition: Arc<Definition<S>> },
-    /// A step that has not begun is barred.
-    Bar { definition: Arc<Definition<S>> },
-    /// After a time a step that has not begun is barred, and that is told.
+    /// Gives a step that has not begun a tombstone.
+    Tombstone { definition: Arc<Definition<S>> },
+    /// After a time gives a step that has not begun a tombstone, and publishes an event.
     Deadline { pivot: Arc<Definition<S>>, after: Duration, tell: EventEncoder },
-    /// It is noted in the saga's timeline.
+    /// Notes the event in the saga's timeline.
     Mark(Mark),
 }
 
@@ -42,14 +43,14 @@ impl<S: Store> Reaction<S> {
         match &self.does {
             Reacts::Run { definition, .. } => definition.steps[0].name.to_owned(),
             Reacts::Undo { definition } => format!("{}:undo", definition.steps[0].name),
-            Reacts::Bar { definition } => format!("{}:bar", definition.steps[0].name),
+            Reacts::Tombstone { definition } => format!("{}:bar", definition.steps[0].name),
             Reacts::Deadline { pivot, .. } => format!("{}:deadline", pivot.steps[0].name),
             Reacts::Mark(_) => ":timeline".to_owned(),
         }
     }
 }
 
-/// A reaction before its step is known to be whole.
+/// A reaction whose step is checked when the service is built.
 pub(crate) struct Planned {
     pub(crate) event: &'static str,
     pub(crate) topic: String,
@@ -57,22 +58,22 @@ pub(crate) struct Planned {
     pub(crate) plans: Plans,
 }
 
-/// What is planned.
+/// What the reaction will do.
 pub(crate) enum Plans {
     Run {
         input: Mapping,
     },
     Undo,
-    Bar,
+    Tombstone,
     Deadline {
         after: Duration,
         tell: EventEncoder,
     },
-    /// Of the whole saga: there is no step.
+    /// Marks the whole saga: there is no step.
     Mark(Mark),
 }
 
-/// A step that events ask for, while its service is built.
+/// A step that events start, while its service is built.
 pub(crate) struct Wired<S: Store> {
     pub(crate) shape: StepShape,
     pub(crate) step: StepDefinition<S>,
@@ -81,7 +82,7 @@ pub(crate) struct Wired<S: Store> {
 }
 
 impl<S: Store> Wired<S> {
-    /// The definition of the saga of one step that it is.
+    /// The definition of the saga of this one step.
     fn definition(self, service: &str, reports_to: Option<&Arc<str>>) -> (Arc<Definition<S>>, bool) {
         let Self { shape, step, mut told, is_each } = self;
         told.reports_to = reports_to.cloned();
@@ -93,8 +94,8 @@ impl<S: Store> Wired<S> {
     }
 }
 
-/// Puts reactions and their steps together. What does not fit is noted.
-pub(crate) fn put_together<S: Store>(
+/// Puts reactions and their steps together, and notes the problems.
+pub(super) fn put_together<S: Store>(
     service: &str,
     reports_to: Option<&str>,
     wired: BTreeMap<&'static str, Wired<S>>,
@@ -123,7 +124,7 @@ pub(crate) fn put_together<S: Store>(
         let (definition, is_each) = (Arc::clone(definition), *is_each);
         let does = match plans {
             Plans::Run { input } => Reacts::Run { definition, input, is_each },
-            Plans::Undo | Plans::Bar | Plans::Deadline { .. } if is_each => {
+            Plans::Undo | Plans::Tombstone | Plans::Deadline { .. } if is_each => {
                 problems.push(ServiceProblem::UndoneEach { step, event });
                 continue;
             }
@@ -132,7 +133,7 @@ pub(crate) fn put_together<S: Store>(
                 continue;
             }
             Plans::Undo => Reacts::Undo { definition },
-            Plans::Bar => Reacts::Bar { definition },
+            Plans::Tombstone => Reacts::Tombstone { definition },
             Plans::Deadline { after, tell } => Reacts::Deadline { pivot: definition, after, tell },
             Plans::Mark(mark) => Reacts::Mark(mark),
         };
@@ -148,10 +149,10 @@ pub(crate) fn put_together<S: Store>(
     reactions
 }
 
-/// Whether one event cannot mean both: a step is done, undone or barred, and once.
+/// Whether one event must not cause both: an event does, undoes or tombstones a step, and only once.
 fn clash<S: Store>(one: &Reacts<S>, other: &Reacts<S>) -> bool {
     let of = |does: &Reacts<S>| match does {
-        Reacts::Run { definition, .. } | Reacts::Undo { definition } | Reacts::Bar { definition } => {
+        Reacts::Run { definition, .. } | Reacts::Undo { definition } | Reacts::Tombstone { definition } => {
             Some((false, definition.steps[0].name))
         }
         Reacts::Deadline { pivot, .. } => Some((true, pivot.steps[0].name)),

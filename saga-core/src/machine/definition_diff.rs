@@ -1,11 +1,10 @@
-//! What differs between two shapes of a definition, in sentences.
+//! The differences between two shapes of a definition, in sentences.
 //!
-//! They are compared as they are stored, so that a shape which another version of this program wrote can be compared too.
+//! Shapes are compared as they are stored, so that a shape which another version of this program wrote can be compared too.
 
 use serde_json::{Map, Value};
 
-/// What is different in the later shape, in the order of its steps. Nothing where the two say the same, or where one of
-/// them is no shape.
+/// The differences of the later shape, in the order of its steps. Empty where the two are equal, or one of them is no shape.
 pub fn differences(before: &str, after: &str) -> Vec<String> {
     let (Some(before), Some(after)) = (Steps::read(before), Steps::read(after)) else { return Vec::new() };
     let common = in_one_order(&before.names(), &after.names());
@@ -18,8 +17,8 @@ pub fn differences(before: &str, after: &str) -> Vec<String> {
             None => found.push(format!("`{}` was added {}", step.name, after.place_of(step, |_| true))),
             Some(earlier) => {
                 let is_common = |name: &str| common.iter().any(|known| known == name);
-                let is_seen = |name: &str| is_common(name) && name != step.name;
-                let (was, is) = (before.place_of(earlier, is_seen), after.place_of(step, is_seen));
+                let is_visible = |name: &str| is_common(name) && name != step.name;
+                let (was, is) = (before.place_of(earlier, is_visible), after.place_of(step, is_visible));
                 if !is_common(&step.name) || was != is {
                     found.push(format!("`{}` was moved: it came {was}, and comes {is}", step.name));
                 }
@@ -78,13 +77,13 @@ impl Steps {
         self.steps.iter().find(|step| step.name == name)
     }
 
-    /// Behind which of the steps that are seen a step stands.
-    fn place_of(&self, step: &Step, is_seen: impl Fn(&str) -> bool) -> String {
+    /// After which of the visible steps a step comes.
+    fn place_of(&self, step: &Step, is_visible: impl Fn(&str) -> bool) -> String {
         let (mut open, mut passed, mut names) = (step.after.clone(), Vec::new(), Vec::new());
         while let Some(index) = open.pop() {
             let Some(before) = self.steps.get(index).filter(|_| !passed.contains(&index)) else { continue };
             passed.push(index);
-            if is_seen(&before.name) {
+            if is_visible(&before.name) {
                 names.push(format!("`{}`", before.name));
             } else {
                 open.extend(&before.after);
@@ -95,9 +94,9 @@ impl Steps {
     }
 }
 
-/// The longest part of the two lists that stands in both in one order.
+/// The longest common subsequence of the two lists.
 fn in_one_order(before: &[&str], after: &[&str]) -> Vec<String> {
-    // `longest[i][j]` is how long it is in what stands from `i` and from `j` on.
+    // `longest[i][j]` is its length in the parts from `i` and from `j` on.
     let mut longest = vec![vec![0_usize; after.len() + 1]; before.len() + 1];
     for i in (0..before.len()).rev() {
         for j in (0..after.len()).rev() {

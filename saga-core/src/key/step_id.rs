@@ -1,10 +1,10 @@
-//! The keys of steps: which step of a saga, for which item, done or undone.
+//! The ids of steps: which step of a saga, for which item, done or undone.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{InvalidName, Key, check_step_name};
+use super::name::InvalidName;
 
 /// The part of a step key behind the saga's key: `step`, `step:undo`, or `step:undo#2` for a second undo. Of the third
 /// item of a list that a step is done for it is `step#3`, `step#3:undo`, and so on; the list itself is kept under `step#0`.
@@ -99,56 +99,19 @@ impl StepId {
 }
 
 /// A step's name, and the number of an item behind it.
-fn split_item(text: &str) -> (&str, Option<u32>) {
+pub(super) fn split_item(text: &str) -> (&str, Option<u32>) {
     match text.rsplit_once('#') {
         Some((step, digits)) => (step, digits.parse().ok()),
         None => (text, None),
     }
 }
 
-/// A step's name without the number of an item or an event behind it. One number has one text: `#02` is nobody's.
+/// A step's name without the number of an item or an event behind it. One number has one text: `#02` is refused.
 pub(super) fn checked_number<'a>(what: &'static str, text: &'a str) -> Result<&'a str, InvalidName> {
     let Some((step, digits)) = text.rsplit_once('#') else { return Ok(text) };
     match digits.parse::<u64>() {
         Ok(number) if number.to_string() == digits => Ok(step),
         _ => Err(InvalidName::new(what, text, "has an item or an event that is not numbered `#n`")),
-    }
-}
-
-/// The idempotency key of a step: `key:step`, or `key:step:undo`. At most 255 bytes, whatever its parts are.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct StepKey {
-    /// The saga's key.
-    pub key: Key,
-    /// Which step, and whether it is done or undone.
-    pub step: StepId,
-}
-
-impl StepKey {
-    /// Reads a step key from the right.
-    ///
-    /// # Errors
-    /// Says what is wrong with a text that no step key has.
-    pub fn parse(text: &str) -> Result<Self, InvalidName> {
-        let missing = || InvalidName::new("step key", text, "has no `:step` at its end");
-        let (head, tail) = text.rsplit_once(':').ok_or_else(missing)?;
-        let is_undo = tail == "undo" || tail.starts_with("undo#");
-        let (key, step) = if is_undo { head.rsplit_once(':').ok_or_else(missing)? } else { (head, tail) };
-        check_step_name(split_item(step).0)?;
-        checked_number("step key", step)
-            .map_err(|_| InvalidName::new("step key", text, "has an item or an event that is not numbered `#n`"))?;
-        let written = StepId::from_stored(&text[key.len() + 1..]);
-        // One key has one text: `#02` and `#1` are nobody's.
-        if is_undo && written.undo_round().is_none_or(|round| written != StepId::undoing(step, round)) {
-            return Err(InvalidName::new("step key", text, "has an undo that is not numbered `#n` from 2 on"));
-        }
-        Ok(Self { key: Key::from_stored(key)?, step: written })
-    }
-}
-
-impl fmt::Display for StepKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.key.0, self.step.0)
     }
 }
 

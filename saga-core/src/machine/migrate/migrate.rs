@@ -1,47 +1,20 @@
 //! Whether a saga can go on as another version of its definition, and as what.
 //!
-//! The rules keep G5 through the move: what took effect is undone by the new version if the saga turns round, what is
-//! under way is what the new version would have under way, and nothing that stands before it is passed over silently.
+//! The rules keep G5 through the migration: the new version can undo what took effect, the steps that are under way are steps
+//! that the new version would have under way, and no step before them is left out silently.
 
-use super::children::cannot_move;
-use super::deadline::let_go;
-use super::decision::Record;
-use super::items::Items;
-use super::migrate_arms::{Taken, begun_before_choices, go_past, has_begun, remedy_of_choice, taken_there, undecided};
-use super::shape::{Effect, Shape, Side, UndoShape};
-use super::state::{Phase, SagaState, StepPhase, StepState, Stuck};
-use super::timer::Timer;
+use super::arms::{Taken, begun_before_choices, has_begun, pass_assumed, remedy_of_choice, taken_there, undecided};
+use super::route::{Migrated, Route};
+use crate::machine::deadline::remove_if_over;
+use crate::machine::failure::Stuck;
+use crate::machine::items::Items;
+use crate::machine::shape::{Effect, Side, UndoShape};
+use crate::machine::state::{Phase, SagaState};
+use crate::machine::step_state::{StepPhase, StepState};
+use crate::machine::sub_saga::cannot_move;
 
-/// Where the steps of one version are in another.
-#[derive(Debug, Clone)]
-pub struct Route<'a> {
-    /// The shape that a saga has until now.
-    pub from: &'a Shape,
-    /// The shape that it gets.
-    pub to: &'a Shape,
-    /// The place of each step of the first in the second; nothing for one that is left out.
-    pub places: &'a [Option<usize>],
-    /// Steps of the second that a saga may be past without having done them.
-    pub passed: &'a [usize],
-    /// Of each step of the first that is a choice: the place of each of its arms in the second.
-    pub arms: &'a [Vec<Option<usize>>],
-    /// Choices of the second that a saga may be past without having made them, each with the arm that counts as taken.
-    pub chosen: &'a [(usize, Option<usize>)],
-}
-
-/// A saga as the other version has it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Migrated {
-    /// Where it stands.
-    pub state: SagaState,
-    /// The records of steps that it goes past.
-    pub records: Vec<Record>,
-    /// Work rows that say nothing any more.
-    pub withdrawn: Vec<Timer>,
-}
-
-/// The saga in the steps of the other version. What it has chosen is recorded: each choice of its own version that it made,
-/// with the arm that it took.
+/// The saga in the steps of the other version. `made` is each choice of its own version that it made, with the arm that it
+/// took.
 ///
 /// # Errors
 /// Each reason why it cannot go on there, as a sentence that names the step.
@@ -56,15 +29,15 @@ pub fn migrate(route: &Route<'_>, state: &SagaState, made: &[(usize, Option<usiz
         return Err(problems);
     }
     let mut moved = Migrated { state: carried_over(route, state), records: Vec::new(), withdrawn: Vec::new() };
-    problems.extend(go_past(route, &mut moved, &mut taken));
+    problems.extend(pass_assumed(route, &mut moved, &mut taken));
     problems.extend(begun_before_choices(route.to, &moved.state, &taken));
-    // Once a saga turned round, nothing of it begins any more.
+    // A compensating saga begins no step any more.
     if state.phase == Phase::Running {
         problems.extend(not_done_before(route, &moved.state, &taken));
         problems.extend(done_in_another_order(route, &moved.state));
     }
     // It may be past the pivot of the other version.
-    moved.withdrawn.extend(let_go(route.to, &mut moved.state));
+    moved.withdrawn.extend(remove_if_over(route.to, &mut moved.state));
     if problems.is_empty() { Ok(moved) } else { Err(problems) }
 }
 
@@ -91,7 +64,7 @@ fn steps_that_cannot_move(route: &Route<'_>, state: &SagaState) -> Vec<String> {
                 problems.push(format!("`{name}` is under way, and the other version does not have it"));
             } else if is_undone_later(route, state, index) {
                 problems.push(format!(
-                    "`{name}` took effect and can be undone, and without it nobody would; keep the step, or let such sagas end first"
+                    "`{name}` took effect and can be undone, and without the step it would not be; keep the step, or let such sagas end first"
                 ));
             } else if state.items_of(index).is_some()
                 || state.failure.as_ref().is_some_and(|failure| state.base(failure.step) == index)
@@ -121,12 +94,12 @@ fn steps_that_cannot_move(route: &Route<'_>, state: &SagaState) -> Vec<String> {
         }
     }
     if state.phase == Phase::Compensating {
-        problems.extend(what_is_not_undone(route, state));
+        problems.extend(not_undoable(route, state));
     }
     problems
 }
 
-/// What is asked of another service is known there only. What is under way stays what it is.
+/// The state of a remote step is at its host. A step that is under way stays what it is.
 fn has_other_place(was: Effect, is: Effect, is_open: bool) -> bool {
     let is_remote = |effect| matches!(effect, Effect::Remote { .. });
     was != is && (is_open || is_remote(was) || is_remote(is))
@@ -136,7 +109,8 @@ fn is_under_way(phase: StepPhase) -> bool {
     matches!(phase, StepPhase::Started | StepPhase::Undoing | StepPhase::FannedOut)
 }
 
-/// Whether the step, or an item of it, stands, and would be undone if the saga turned round in either version.
+/// Whether the step, or an item of it, took effect or may have, and would be undone if the saga compensated in either
+/// version.
 fn is_undone_later(route: &Route<'_>, state: &SagaState, index: usize) -> bool {
     let stands = |step: &StepState| matches!(step.phase, StepPhase::Done | StepPhase::Unknown);
     let items = state.items_of(index).unwrap_or_default();
@@ -151,8 +125,8 @@ fn only_goes_forward(route: &Route<'_>, state: &SagaState) -> bool {
     route.from.pivot.is_some_and(is_done) && new.is_some_and(is_done)
 }
 
-/// A saga that turned round needs, of each step that stands, an undo that can be called with what is known.
-fn what_is_not_undone(route: &Route<'_>, state: &SagaState) -> Vec<String> {
+/// A compensating saga needs, for each step that took effect or may have, an undo that can be called with what is known.
+fn not_undoable(route: &Route<'_>, state: &SagaState) -> Vec<String> {
     let mut problems = Vec::new();
     for (index, step) in state.steps.iter().enumerate() {
         let Some(place) = route.places[state.base(index)] else { continue };
@@ -181,7 +155,7 @@ fn what_is_not_undone(route: &Route<'_>, state: &SagaState) -> Vec<String> {
     problems
 }
 
-/// The undoing has begun in the order of the old version. In that of the new one it must be as far.
+/// Undos have begun in the order of the old version. They must be a beginning of the order of the new one.
 fn undone_in_another_order(route: &Route<'_>, state: &SagaState) -> Vec<String> {
     let mut problems = Vec::new();
     let place = |step: usize| route.places[state.base(step)];
@@ -213,14 +187,14 @@ fn undone_in_another_order(route: &Route<'_>, state: &SagaState) -> Vec<String> 
 
 fn carried_over(route: &Route<'_>, state: &SagaState) -> SagaState {
     let (old, new) = (route.from.steps.len(), route.to.steps.len());
-    // Steps that are left out have nothing that refers to them.
+    // Nothing refers to steps that are removed.
     let place = |step: usize| if step < old { route.places[step].unwrap_or(0) } else { step - old + new };
     let mut steps = vec![StepState::new(); new];
     for (index, to) in route.places.iter().enumerate() {
         if let Some(to) = *to {
             steps[to] = state.steps[index];
             if state.steps[index].phase == StepPhase::NotTaken {
-                // Whether it runs is said by the choices of the other version.
+                // The choices of the other version say whether it runs.
                 steps[to].phase = StepPhase::Ready;
             }
         }
@@ -243,7 +217,7 @@ fn carried_over(route: &Route<'_>, state: &SagaState) -> SagaState {
     moved
 }
 
-/// What has begun comes behind what is done.
+/// The steps before each step that has begun must be done.
 fn not_done_before(route: &Route<'_>, state: &SagaState, taken: &Taken) -> Vec<String> {
     let (shape, mut problems) = (route.to, Vec::new());
     for (step, of) in shape.steps.iter().enumerate().filter(|(step, _)| has_begun(state.steps[*step].phase)) {
@@ -272,14 +246,14 @@ fn not_done_before(route: &Route<'_>, state: &SagaState, taken: &Taken) -> Vec<S
     problems
 }
 
-/// Whether it can be said of the step that a saga goes past it: it is new, or one that its own version may pass by.
+/// Whether the migration may assume the step done: it is new, or in an arm of its own version.
 fn may_be_passed(route: &Route<'_>, step: usize) -> bool {
     let old = route.places.iter().position(|place| *place == Some(step));
     old.is_none_or(|old| route.from.steps[old].within.is_some())
 }
 
-/// What is done was done in the order of the new version, or nothing would undo it in that order. When a choice was made
-/// does not matter, since there is nothing to undo of it.
+/// Steps that are done were done in the order of the new version, or they would not be undone in that order. When a choice
+/// was made does not matter, since it has no undo.
 fn done_in_another_order(route: &Route<'_>, state: &SagaState) -> Vec<String> {
     let (shape, mut problems) = (route.to, Vec::new());
     let old = |step: usize| route.places.iter().position(|place| *place == Some(step));
@@ -287,7 +261,7 @@ fn done_in_another_order(route: &Route<'_>, state: &SagaState) -> Vec<String> {
     for step in (0..shape.steps.len()).filter(is_done) {
         let ancestors = shape.ancestors(step);
         for before in (0..shape.steps.len()).filter(|before| ancestors[*before]).filter(is_done) {
-            // A success that was reported late came as late in the old version.
+            // A success that was reported late was late in the old version as well.
             let was_so = old(step).zip(old(before)).is_some_and(|(step, before)| route.from.is_behind(step, before));
             if state.steps[before].position > state.steps[step].position && !was_so {
                 problems.push(format!(
