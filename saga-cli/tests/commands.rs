@@ -294,7 +294,9 @@ fn each_command_has_a_help_page() {
         let asked = Cli::try_parse_from([&["shop"], args, &["--help"]].concat());
         asked.err().expect("a page instead of a command").to_string()
     };
-    for command in [&["retry"][..], &["skip"], &["force"], &["restart"], &["bulk", "plan"], &["bulk", "run"], &["audit"]] {
+    for command in
+        [&["retry"][..], &["skip"], &["force"], &["restart"], &["bulk", "plan"], &["bulk", "run"], &["audit"]]
+    {
         assert!(help(command).contains("Usage: shop "), "{command:?}");
     }
     for command in ["pause", "resume", "cancel"] {

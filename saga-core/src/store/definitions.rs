@@ -54,6 +54,25 @@ pub struct SagaMigration {
     pub history: Vec<HistoryEntry>,
 }
 
+impl SagaMigration {
+    /// The migration of a saga as it is stored, so far without a state, records, rows or history.
+    pub fn new(saga: &SagaRow, definition: &DefinitionId, digest: [u8; 32]) -> Self {
+        Self {
+            saga: saga.id,
+            tenant: saga.tenant.clone(),
+            key: saga.key.clone(),
+            expected: saga.version,
+            definition: definition.clone(),
+            digest,
+            state: Vec::new(),
+            rewritten: Vec::new(),
+            records: Vec::new(),
+            withdrawn: Vec::new(),
+            history: Vec::new(),
+        }
+    }
+}
+
 /// A step record that gets another name, another output or another input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RewrittenRecord {

@@ -291,14 +291,9 @@ fn fresh<S: Store>(old: &SagaRow, definition: &Definition<S>, id: SagaId, key: K
     let state = SagaState::new(definition.steps.len());
     NewSaga {
         id,
-        tenant: old.tenant.clone(),
-        key,
-        definition: definition.id.clone(),
-        digest: definition.digest,
         input: old.input.clone(),
         input_hash: old.input_hash.clone(),
-        status: state.status(),
         state: state.encode(),
-        commands: Vec::new(),
+        ..NewSaga::new(&old.tenant, key, &definition.id, definition.digest)
     }
 }

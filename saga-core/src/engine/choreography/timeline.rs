@@ -80,15 +80,10 @@ impl<S: Store> Choreography<S> {
         let ids = self.committer.store_calls.take_ids(1).await.ok_or_else(later)?;
         Ok(NewSaga {
             id: SagaId(ids.start),
-            tenant: message.tenant.clone(),
-            key,
-            definition: TIMELINES.clone(),
-            digest: Sha256::digest("timeline-1").into(),
             input: b"null".to_vec(),
-            input_hash: Vec::new(),
             status: Status::Completed,
             state: timeline.encode(),
-            commands: Vec::new(),
+            ..NewSaga::new(&message.tenant, key, &TIMELINES, Sha256::digest("timeline-1").into())
         })
     }
 }

@@ -4,11 +4,12 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::engine::Engine;
+use crate::engine::commit::changes;
 use crate::engine::context::is_inside_step;
 use crate::engine::message::{message_to, request_hash};
 use crate::engine::store_calls::store_error;
 use crate::key::{InvalidName, Key, Tenant, check_topic};
-use crate::store::{Changes, Headers, MessageId, MessageKind, NewMessage, StartIn, Store, StoreError, lane_of};
+use crate::store::{Headers, MessageId, MessageKind, NewMessage, StartIn, Store, StoreError, lane_of};
 
 /// Why an event was not published. Nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -106,7 +107,7 @@ impl<S: Store> Engine<S> {
             // It is in no order with others.
             ..message_to(id, tenant, "")
         };
-        let changes = Changes { messages: vec![message], ..Changes::default() };
+        let changes = changes::send(vec![message]);
         let recorded = self.committer.recorder.record(changes).await.map_err(|error| store_error(&error))?;
         debug_assert!(recorded.is_ok(), "a message alone cannot miss");
         self.committer.outbox.wake_relay();

@@ -312,7 +312,7 @@ impl<S: Store> Starter<S> {
                 for request in group {
                     let calls = request.answer(Err((&error).into()));
                     let commands = calls.iter().flat_map(|call| &call.saga.commands);
-                    in_doubt.extend(commands.map(|command| WorkRef { id: command.id, epoch: 1 }));
+                    in_doubt.extend(commands.map(|command| WorkRef::inserted(command.id)));
                 }
                 if error.class() == RetryClass::Unknown {
                     // What was committed after all is leased to this process, which does not know it.
@@ -342,18 +342,7 @@ impl<S: Store> Starter<S> {
         let definition = self.ctx.definitions.get(&new.definition)?;
         let first = new.commands.first()?;
         let step = definition.shape.position(first.step.step())?;
-        let mut saga = SagaInstance {
-            id: new.id,
-            tenant: new.tenant.clone(),
-            key: new.key.clone(),
-            definition: Arc::clone(definition),
-            version: 1,
-            state: definition.read_fresh(&new.state)?,
-            input: Arc::from(&*new.input),
-            outputs: Outputs::new(),
-            inputs: Vec::new(),
-            item_output: None,
-        };
+        let mut saga = SagaInstance::of_new(definition, new, definition.read_fresh(&new.state)?);
         if let Some(payload) = &first.payload {
             saga.set_input(step, payload.clone().into());
         }

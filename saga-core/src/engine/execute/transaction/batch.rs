@@ -8,6 +8,7 @@ use super::entry::BatchEntry;
 use super::order::{BatchOrder, HandlerCall};
 use super::rerun_policy::RerunPolicy;
 use super::savepoints::{Made, Savepoints};
+use crate::engine::commit::changes;
 use crate::engine::execute::attempt::{Attempts, BatchAttempt};
 use crate::engine::instance::{AttemptResult, WorkItem};
 use crate::engine::queue::Protection;
@@ -339,11 +340,7 @@ impl<S: Store> Body<S> {
         let prepared = member.pending.as_mut()?;
         (prepared.successor, prepared.outcome) = (None, None);
         let command = member.command.as_ref()?;
-        Some(Changes {
-            saga: Some(Advance { id: row.id, expected: row.version, status: Status::Stuck, state: row.state.clone() }),
-            finished: vec![(command.work, Condition::Held)],
-            ..Changes::default()
-        })
+        Some(changes::block_saga(row, Some(command.work)))
     }
 }
 
