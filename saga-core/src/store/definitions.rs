@@ -56,7 +56,7 @@ pub struct SagaMigration {
 
 impl SagaMigration {
     /// The migration of a saga as it is stored, so far without a state, records, rows or history.
-    pub fn new(saga: &SagaRow, definition: &DefinitionId, digest: [u8; 32]) -> Self {
+    pub(crate) fn new(saga: &SagaRow, definition: &DefinitionId, digest: [u8; 32]) -> Self {
         Self {
             saga: saga.id,
             tenant: saga.tenant.clone(),

@@ -31,13 +31,13 @@ pub struct NewSaga {
 }
 
 impl NewSaga {
-    /// A running saga without an id, an input, a state or commands.
-    pub fn new(tenant: &Tenant, key: Key, definition: &DefinitionId, digest: [u8; 32]) -> Self {
+    /// A running saga, still without input, state and commands.
+    pub(crate) fn new(id: SagaId, tenant: &Tenant, key: Key, definition: DefinitionId, digest: [u8; 32]) -> Self {
         Self {
-            id: SagaId(0),
+            id,
             tenant: tenant.clone(),
             key,
-            definition: definition.clone(),
+            definition,
             digest,
             input: Vec::new(),
             input_hash: Vec::new(),

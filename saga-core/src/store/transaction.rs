@@ -29,7 +29,7 @@ pub struct Claim {
 
 impl Claim {
     /// A claim of a work row.
-    pub fn new(work: WorkRef, saga: SagaId, tenant: &Tenant, key: &Key, step: StepId, kind: WorkKind) -> Self {
+    pub(crate) fn new(work: WorkRef, saga: SagaId, tenant: &Tenant, key: &Key, step: StepId, kind: WorkKind) -> Self {
         Self { work, saga, tenant: tenant.clone(), key: key.clone(), step, kind, start: None }
     }
 }

@@ -52,12 +52,12 @@ pub struct WorkRef {
 
 impl WorkRef {
     /// A row as it is inserted.
-    pub const fn inserted(id: WorkId) -> Self {
+    pub(crate) const fn inserted(id: WorkId) -> Self {
         Self { id, epoch: 1 }
     }
 
     /// How often the row was claimed, or moved to another version, since it was inserted.
-    pub const fn times_taken(self) -> u64 {
+    pub(crate) const fn times_taken(self) -> u64 {
         self.epoch.saturating_sub(Self::inserted(self.id).epoch)
     }
 }
@@ -101,17 +101,17 @@ pub struct NewWork {
 }
 
 impl NewWork {
-    /// A command without a row id, an input or a lease, which is due at once.
-    pub fn new(
+    /// A command that is due at once, without a lease and without an input of its own.
+    pub(crate) fn new(
+        id: WorkId,
         saga: SagaId,
-        tenant: &Tenant,
-        key: &Key,
+        (tenant, key): (&Tenant, &Key),
+        definition: &DefinitionId,
         kind: WorkKind,
         step: StepId,
-        definition: &DefinitionId,
     ) -> Self {
         Self {
-            id: WorkId(0),
+            id,
             saga,
             tenant: tenant.clone(),
             key: key.clone(),

@@ -290,10 +290,9 @@ fn standing<'a, S: Store>(
 fn fresh<S: Store>(old: &SagaRow, definition: &Definition<S>, id: SagaId, key: Key) -> NewSaga {
     let state = SagaState::new(definition.steps.len());
     NewSaga {
-        id,
         input: old.input.clone(),
         input_hash: old.input_hash.clone(),
         state: state.encode(),
-        ..NewSaga::new(&old.tenant, key, &definition.id, definition.digest)
+        ..NewSaga::new(id, &old.tenant, key, definition.id.clone(), definition.digest)
     }
 }

@@ -74,7 +74,7 @@ impl<S: Store> Poller<S> {
             is_fair = was_full && !is_fair && self.ctx.definition_ids.len() > 1;
             let now = self.ctx.env.now();
             let Some(plan) = self.committer.scheduler.bulkheads.plan(&self.ctx.definition_ids, is_fair) else {
-                // A place that becomes free leads to the next look.
+                // A slot that becomes free leads to the next poll.
                 self.committer.scheduler.poll_timer.begin(now, now.saturating_add(self.ctx.settings.poll_interval));
                 continue;
             };
@@ -144,7 +144,7 @@ impl<S: Store> Poller<S> {
         }
         let command = SagaInstance::of_row(row, records, definition)
             .and_then(|saga| WorkItem::of_claim(claimed, saga, owner, lease_until))
-            .map(|command| WorkItem { slot: Some(self.committer.scheduler.place_of(&command)), ..command });
+            .map(|command| WorkItem { slot: Some(self.committer.scheduler.slot_of_claimed(&command)), ..command });
         let command = match command {
             Ok(mut command) => match self.read_own_output(&mut command).await {
                 Ok(()) => Ok(command),

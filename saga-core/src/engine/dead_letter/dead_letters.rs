@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use crate::engine::commit::{Committer, changes};
 use crate::engine::context::EngineContext;
 use crate::engine::lifecycle::backoff_after;
-use crate::engine::message::{HandleError, InboundMessage, Validator, fingerprint_of, message_to, reason_bytes};
+use crate::engine::message::{HandleError, InboundMessage, Validator, fingerprint_of, reason_bytes};
 use crate::key::check_step_name;
 use crate::log;
 use crate::step::Rejection;
@@ -70,17 +70,11 @@ impl<S: Store> DeadLetters<S> {
             }
             hash.update(&unreadable.payload);
         }
+        let (id, fingerprint) = (self.dead_letter_id().await?, hash.finalize().into());
         Some(NewDeadLetter {
-            id: self.dead_letter_id().await?,
-            fingerprint: hash.finalize().into(),
-            tenant: crate::key::Tenant::default(),
-            reason: DeadLetterReason::Unreadable,
-            detail: unreadable.problem.clone(),
-            source: source.to_owned(),
             headers: unreadable.headers.clone(),
             payload: self.cut(&unreadable.payload),
-            message: None,
-            attempts: 1,
+            ..NewDeadLetter::new(id, fingerprint, DeadLetterReason::Unreadable, &unreadable.problem, source)
         })
     }
 
@@ -159,21 +153,16 @@ impl<S: Store> DeadLetters<S> {
         // One that is too old may have been done before, and its record is gone.
         let answer = if reason == DeadLetterReason::TooOld { Answer::Unknown } else { Answer::Refused };
         let reason = Rejection::new(format!("{} ({}): {detail}", "it is a dead letter there", reason.as_str()));
+        let id = MessageId(self.ctx.random_uuid());
         Some(NewMessage {
-            kind: MessageKind::Reply,
             event_type: message.event_type.clone(),
             payload: reason_bytes(&reason),
             headers: Headers {
-                saga_key: Some(headers.saga_key.clone()?),
-                step: Some(headers.step.clone()?),
-                service: Some(reply_to.to_owned()),
-                reply_to: Some(source.to_owned()),
-                correlation: Some(message.id),
                 answer: Some(answer),
                 traceparent: headers.traceparent.clone(),
-                ..Headers::default()
+                ..Headers::of_reply(headers.saga_key.clone()?, headers.step.clone()?, source, reply_to, message.id)
             },
-            ..message_to(MessageId(self.ctx.random_uuid()), &message.tenant, reply_to)
+            ..NewMessage::to_service(MessageKind::Reply, id, &message.tenant, reply_to)
         })
     }
 
@@ -186,17 +175,14 @@ impl<S: Store> DeadLetters<S> {
         attempts: u32,
     ) -> Option<NewDeadLetter> {
         let is_whole = message.payload.len() <= self.validator.bytes_max(message.kind);
+        let (id, fingerprint) = (self.dead_letter_id().await?, fingerprint_of(source, message.id));
         Some(NewDeadLetter {
-            id: self.dead_letter_id().await?,
-            fingerprint: fingerprint_of(source, message.id),
             tenant: message.tenant.clone(),
-            reason,
-            detail: detail.to_owned(),
-            source: source.to_owned(),
             headers: message.headers.pairs().into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),
             payload: self.cut(&message.payload),
             message: is_whole.then(|| message.clone()),
             attempts,
+            ..NewDeadLetter::new(id, fingerprint, reason, detail, source)
         })
     }
 

@@ -36,10 +36,8 @@ pub(crate) fn deadline_of<S: Store>(
 
 /// The row that falls due at the deadline of a saga that begins after that delay. It is of the saga of the other row.
 pub(crate) fn deadline_row(deadline: Deadline, delay: Duration, other: &NewWork) -> NewWork {
-    let (kind, step) = (WorkKind::Deadline, StepId::of_deadline());
-    NewWork {
-        id: deadline.timer.row(other.saga),
-        due_in: delay.saturating_add(deadline.within),
-        ..NewWork::new(other.saga, &other.tenant, &other.key, kind, step, &other.definition)
-    }
+    let (id, owner) = (deadline.timer.row(other.saga), (&other.tenant, &other.key));
+    let step = StepId::of_deadline();
+    let row = NewWork::new(id, other.saga, owner, &other.definition, WorkKind::Deadline, step);
+    NewWork { due_in: delay.saturating_add(deadline.within), ..row }
 }

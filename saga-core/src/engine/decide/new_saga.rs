@@ -12,7 +12,7 @@ use crate::key::{Key, Tenant};
 use crate::machine::{self, Timer};
 use crate::saga::Definition;
 use crate::step::Outputs;
-use crate::store::{NewSaga, NewWork, SagaId, Store, WorkKind};
+use crate::store::{NewSaga, NewWork, SagaId, Store, WorkId, WorkKind};
 
 impl<S: Store> Decider<S> {
     /// A saga that is not written yet: without ids and without a lease. Its definition is registered.
@@ -49,7 +49,7 @@ impl<S: Store> Decider<S> {
             }
             let due_in = when.delay.saturating_add(idle.unwrap_or_default());
             let doing = definition.steps[step].doing.clone();
-            let row = NewWork::new(SagaId(0), tenant, &key, WorkKind::Do, doing, &definition.id);
+            let row = NewWork::new(WorkId(0), SagaId(0), (tenant, &key), &definition.id, WorkKind::Do, doing);
             commands.push(NewWork { payload, due_in, ..row });
         }
         let timer = Timer::started_with(commands.len());
@@ -62,7 +62,7 @@ impl<S: Store> Decider<S> {
             status: state.status(),
             state: state.encode(),
             commands,
-            ..NewSaga::new(tenant, key, &definition.id, definition.digest)
+            ..NewSaga::new(SagaId(0), tenant, key, definition.id.clone(), definition.digest)
         })
     }
 }

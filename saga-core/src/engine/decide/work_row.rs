@@ -25,8 +25,8 @@ pub(crate) fn work_row<S: Store>(
         machine::Command::Undo { .. } => WorkKind::Undo,
     };
     let step = saga.step_id(order);
-    let row = NewWork::new(saga.id, &saga.tenant, &saga.key, kind, step, &saga.definition.id);
-    NewWork { id: WorkId(id), payload, due_in, lease, ..row }
+    let row = NewWork::new(WorkId(id), saga.id, (&saga.tenant, &saga.key), &saga.definition.id, kind, step);
+    NewWork { payload, due_in, lease, ..row }
 }
 
 pub(crate) fn is_of_list<S: Store>(saga: &SagaInstance<S>, step: usize) -> bool {

@@ -14,6 +14,7 @@ use crate::engine::message::{
 use crate::engine::start::Starter;
 use crate::key::{Key, StepId};
 use crate::machine::{self, Caller, Event, SagaState, answer_of};
+use crate::saga::Definition;
 use crate::store::{
     Answer, DeadLetterReason, Lease, Message, Miss, NewMessage, NewSaga, NewWork, RetryClass, SagaId, SagaRow, Store,
     WorkId, WorkKind, WorkRef,
@@ -96,7 +97,7 @@ impl<S: Store> Host<S> {
     }
 
     /// Begins a hosted step in the transaction that runs it. Answers whether that is how it went.
-    pub(crate) async fn begin_at_once(self: &Arc<Self>, asked: HostRequest<S>, arrived: &InboundMessage) -> bool {
+    pub(crate) async fn start_inline(self: &Arc<Self>, asked: HostRequest<S>, arrived: &InboundMessage) -> bool {
         if !self.starter.limits.is_proven(asked.definition.steps[0].name) {
             return false;
         }
@@ -108,7 +109,7 @@ impl<S: Store> Host<S> {
             )
     }
 
-    /// The hosted step that a command asks for, and its first command: with a lease and a place, if there is one.
+    /// The hosted step that a command asks for, and its first command: with a lease, if a slot is free.
     async fn first_of(&self, asked: &HostRequest<S>, message: &Message) -> Result<(NewSaga, WorkItem<S>), HandleError> {
         let step = &asked.definition.steps[0];
         let input = asked.made.as_ref().map_or(&message.payload, |made| &made.input);
@@ -126,20 +127,20 @@ impl<S: Store> Host<S> {
         let work = WorkRef::inserted(WorkId(saga.id.0 + 1));
         let owner = self.committer.scheduler.membership.member();
         let effect = asked.definition.shape.steps[0].effect;
-        let seat = self.committer.scheduler.bulkheads.seat(&asked.definition.id, 0, false, effect);
-        let place = owner.and_then(|_| self.committer.scheduler.place_to_begin(seat));
-        let lease = owner.filter(|_| place.is_some()).map(|owner| Lease { owner, ttl: self.ctx.settings.lease_ttl });
+        let key = self.committer.scheduler.bulkheads.concurrency_key(&asked.definition.id, 0, false, effect);
+        let slot = owner.and_then(|_| self.committer.scheduler.slot_to_start_now(key));
+        let lease = owner.filter(|_| slot.is_some()).map(|owner| Lease { owner, ttl: self.ctx.settings.lease_ttl });
         let lease_until = self.ctx.env.now().saturating_add(self.ctx.settings.lease_ttl);
-        let doing = StepId::doing(step.name);
-        let row = NewWork::new(saga.id, &saga.tenant, &saga.key, WorkKind::Do, doing, &saga.definition);
-        saga.commands.push(NewWork { id: work.id, lease, ..row });
+        let (kind, name) = (WorkKind::Do, StepId::doing(step.name));
+        let first = NewWork::new(work.id, saga.id, (&saga.tenant, &saga.key), &saga.definition, kind, name);
+        saga.commands.push(NewWork { lease, ..first });
         let first = WorkItem::new(
             in_flight(&asked.definition, &saga).map_err(unreadable)?,
             work.id,
             machine::Command::Do { step: 0 },
             owner.unwrap_or_else(|| self.committer.scheduler.membership.member_id()),
             lease_until,
-            place,
+            slot,
         );
         Ok((saga, first))
     }
@@ -320,13 +321,12 @@ impl<S: Store> Host<S> {
     ) -> Result<NewSaga, HandleError> {
         let later = || HandleError::Later { why: "the store gave no ids".to_owned(), is_counted: false };
         let ids = self.committer.store_calls.take_ids(2).await.ok_or_else(later)?;
-        let definition = &asked.definition;
+        let Definition { id, digest, .. } = &*asked.definition;
         Ok(NewSaga {
-            id: SagaId(ids.start),
             input: input.to_vec(),
             input_hash: asked.made.as_ref().map_or_else(|| request_hash(input), |made| made.hash.clone()),
             state: state.encode(),
-            ..NewSaga::new(&message.tenant, asked.key.clone(), &definition.id, definition.digest)
+            ..NewSaga::new(SagaId(ids.start), &message.tenant, asked.key.clone(), id.clone(), *digest)
         })
     }
 

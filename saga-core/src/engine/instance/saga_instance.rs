@@ -38,7 +38,7 @@ pub(crate) fn in_flight<S: Store>(definition: &Arc<Definition<S>>, new: &NewSaga
     let state = state?;
     debug_assert_eq!(state.phase, Phase::Running);
     let outputs = earlier_outputs(definition, &state);
-    Ok(SagaInstance { outputs, ..SagaInstance::of_new(definition, new, state) })
+    Ok(SagaInstance { outputs, ..SagaInstance::of_new(new, definition, state) })
 }
 
 /// A saga as this process holds it while one of its commands is under way.
@@ -58,8 +58,8 @@ pub(crate) struct SagaInstance<S: Store> {
 }
 
 impl<S: Store> SagaInstance<S> {
-    /// A saga that is about to be written, in its first version.
-    pub(crate) fn of_new(definition: &Arc<Definition<S>>, new: &NewSaga, state: SagaState) -> Self {
+    /// A saga that is about to be written, without outputs of earlier steps.
+    pub(crate) fn of_new(new: &NewSaga, definition: &Arc<Definition<S>>, state: SagaState) -> Self {
         Self {
             id: new.id,
             tenant: new.tenant.clone(),
@@ -67,7 +67,7 @@ impl<S: Store> SagaInstance<S> {
             definition: Arc::clone(definition),
             version: 1,
             state,
-            input: new.input.as_slice().into(),
+            input: Arc::from(&*new.input),
             outputs: Outputs::new(),
             inputs: Vec::new(),
             item_output: None,

@@ -15,7 +15,7 @@ use crate::step::StepOptions;
 use crate::store::{Claim, ClaimedWork, MemberId, Reported, Store, WorkId, WorkKind, WorkRef};
 
 impl<S: Store> WorkItem<S> {
-    /// Which attempt is the next one, or the one under way. That of a suspect was written down before it began.
+    /// Which attempt is the next one, or the one under way. That of a recovered command was written before it began.
     pub(crate) fn attempt_number(&self) -> u32 {
         if self.recovered { self.attempts.max(1) } else { self.attempts + 1 }
     }
@@ -41,7 +41,7 @@ pub(crate) struct WorkItem<S: Store> {
     pub(crate) is_claimed_only: bool,
     /// When the lease ends, by the clock of this process, counted from before the statement that gave it was sent.
     pub(crate) lease_until: Duration,
-    /// The place in memory that the command fills. Its successor inherits it.
+    /// The slot that the command takes in this process. Its successor inherits it.
     pub(crate) slot: Option<QueueSlot>,
     /// Set where the transaction that runs it starts its saga as well.
     pub(crate) inline_start: Option<Box<InlineStart>>,
@@ -212,21 +212,21 @@ impl<S: Store> WorkItem<S> {
         self.saga.effect_of(self.command)
     }
 
-    /// Whether it may run now.
-    pub(crate) fn has_line(&self) -> bool {
-        self.slot.as_ref().is_some_and(QueueSlot::has_line)
+    /// Whether it has a permit to run now.
+    pub(crate) fn has_permit(&self) -> bool {
+        self.slot.as_ref().is_some_and(QueueSlot::has_permit)
     }
 
-    /// The command on its line.
-    pub(crate) fn with_line(mut self, line: Option<ConcurrencyPermit>) -> Self {
-        if let Some(place) = &mut self.slot {
-            place.set_line(line);
+    /// The command with a permit to run.
+    pub(crate) fn with_permit(mut self, permit: Option<ConcurrencyPermit>) -> Self {
+        if let Some(slot) = &mut self.slot {
+            slot.set_permit(permit);
         }
         self
     }
 
-    pub(crate) fn take_line(&mut self) -> Option<ConcurrencyPermit> {
-        self.slot.as_mut().and_then(QueueSlot::take_line)
+    pub(crate) fn take_permit(&mut self) -> Option<ConcurrencyPermit> {
+        self.slot.as_mut().and_then(QueueSlot::take_permit)
     }
 
     /// A number that grows with every owner of this step, also from one command of it to the next.

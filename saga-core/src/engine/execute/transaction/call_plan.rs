@@ -1,4 +1,4 @@
-//! Which handlers a step transaction calls, and for which of its commands.
+//! Plans the handler calls of a step transaction: which comes next, and for which of its commands.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use super::entry::BatchEntry;
 use crate::engine::instance::WorkItem;
 use crate::store::Store;
 
-/// The members of a transaction whose handler is called at once: one, or those of a batch step.
+/// One call of a handler: for one member of the transaction, or for the members of a batch step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum HandlerCall {
     One(usize),
@@ -15,17 +15,17 @@ pub(crate) enum HandlerCall {
 
 /// The calls that a transaction still has to make.
 #[derive(Debug, Default)]
-pub(crate) struct BatchOrder {
-    /// Whose handler was called by now, by itself or with another's; those that were not granted count as such.
+pub(crate) struct CallPlan {
+    /// By member, whether its handler was called. A member that was not granted counts as called.
     begun: Vec<bool>,
-    /// How many of these were not.
+    /// How many handlers were not called yet.
     fresh: usize,
-    /// The calls that come next: what is made again, together or in parts.
+    /// The calls that come first: repeated ones, and parts of repeated ones.
     next: VecDeque<HandlerCall>,
-    /// Whose sagas ran on. They wait until every command had its first call: all that come as far share the call of a batch
-    /// step, and one savepoint of an ordinary one.
+    /// Members with a chained step. They wait until every member had its first call, so that those at the same step share the call
+    /// of a batch step, or one savepoint.
     later: Vec<usize>,
-    /// Of the latest call.
+    /// The latest call.
     latest: HandlerCall,
 }
 
@@ -37,7 +37,7 @@ impl HandlerCall {
         }
     }
 
-    /// Its parts, where it is made again in halves.
+    /// The call in two halves.
     pub(crate) fn halves(&self) -> [Self; 2] {
         let (first, second) = self.members().split_at(self.members().len() / 2);
         [first, second].map(|half| Self::Many(half.to_vec()))
@@ -50,25 +50,25 @@ impl Default for HandlerCall {
     }
 }
 
-impl BatchOrder {
-    /// The plan for commands that were granted, or were not.
+impl CallPlan {
+    /// The first plan, for the members that were granted.
     pub(crate) fn of_granted(granted: &[bool]) -> Self {
         let fresh = granted.iter().filter(|granted| **granted).count();
         Self { begun: granted.iter().map(|granted| !granted).collect(), fresh, ..Self::default() }
     }
 
-    /// Whether the handler of that command was called by now.
+    /// Whether the handler of the member was called.
     pub(crate) fn has_begun(&self, index: usize) -> bool {
         self.begun.get(index).copied().unwrap_or_default()
     }
 
-    /// Whether another call follows before the next command has its turn.
+    /// Whether another call comes before the next member has its turn.
     pub(crate) fn has_more(&self) -> bool {
         !self.next.is_empty() || (!self.later.is_empty() && self.fresh == 0)
     }
 
-    /// One of the members of the call that comes next, when that command has its turn.
-    pub(crate) fn is_next<S: Store>(&self, members: &[BatchEntry<S>], index: usize) -> usize {
+    /// A member of the call that is next when this member has its turn.
+    pub(crate) fn next_member<S: Store>(&self, members: &[BatchEntry<S>], index: usize) -> usize {
         let next = match self.next.front() {
             Some(call) => call.members().first().copied(),
             None if self.has_begun(index) => self.first_later(members),
@@ -77,8 +77,8 @@ impl BatchOrder {
         next.unwrap_or(index)
     }
 
-    /// One of the members of the next batch call, if one is next.
-    pub(crate) fn follows<S: Store>(&self, members: &[BatchEntry<S>]) -> Option<usize> {
+    /// A member of the next call, if there is one.
+    pub(crate) fn following_member<S: Store>(&self, members: &[BatchEntry<S>]) -> Option<usize> {
         let turn = if self.fresh > 0 { self.begun.iter().position(|begun| !begun) } else { None };
         match (self.next.front(), turn) {
             (Some(call), _) => call.members().first().copied(),
@@ -87,7 +87,7 @@ impl BatchOrder {
         }
     }
 
-    /// Takes the call that comes next, when that command has its turn.
+    /// Takes the call that is next when this member has its turn.
     pub(crate) fn take_next<S: Store>(&mut self, members: &[BatchEntry<S>], index: usize) -> HandlerCall {
         let call = match self.next.pop_front() {
             Some(call) => call,
@@ -98,24 +98,24 @@ impl BatchOrder {
         call
     }
 
-    /// Calls are made again, or a call in parts, in front of all others.
+    /// Repeats calls, or parts of a call, before all others.
     pub(crate) fn put_first(&mut self, calls: impl DoubleEndedIterator<Item = HandlerCall>) {
         for call in calls.rev().filter(|call| !call.members().is_empty()) {
             self.next.push_front(call);
         }
     }
 
-    /// The saga of that member ran on to its next step.
-    pub(crate) fn ran_on(&mut self, index: usize) {
+    /// The member has a chained step.
+    pub(crate) fn add_chained(&mut self, index: usize) {
         self.later.push(index);
     }
 
-    /// The members of the latest call, who are to blame for what went wrong since.
+    /// The members of the latest call, which are to blame for a failure after it.
     pub(crate) fn latest(&self) -> &[usize] {
         self.latest.members()
     }
 
-    /// The first call of that command, together with those that a batch step takes along.
+    /// The first call of the member, together with the other members of its batch step.
     fn begin<S: Store>(&mut self, members: &[BatchEntry<S>], index: usize) -> HandlerCall {
         let call = match command_of(members, index).filter(|command| command.is_batch()) {
             None => HandlerCall::One(index),
@@ -133,7 +133,7 @@ impl BatchOrder {
         call
     }
 
-    /// The call of the earliest step, so that its sagas meet those that are further.
+    /// The call for the earliest step, so that its sagas catch up with the others.
     fn take_later<S: Store>(&mut self, members: &[BatchEntry<S>]) -> HandlerCall {
         let Some(first) = self.first_later(members) else { return HandlerCall::default() };
         match command_of(members, first).filter(|command| command.is_batch()) {

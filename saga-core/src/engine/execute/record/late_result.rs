@@ -1,4 +1,4 @@
-//! What an owner knows of a command after it lost the lease.
+//! Records what a worker that lost its lease knows of its command: a fact, and no decision.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,20 +10,18 @@ use crate::log;
 use crate::machine::{Ending, Event, StepPhase};
 use crate::store::{Applied, Miss, StepRecord, Store};
 
-// FIXME use crate::engine::late
-
-/// What an owner that lost its command knows of it.
+/// What a worker that lost its lease knows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum LateFinding {
-    /// It took effect.
+    /// The step took effect.
     Success,
-    /// A call of it ended without a definite answer at that moment of this process' clock.
+    /// A call ended without a definite answer, at this moment of the process clock.
     Unanswered { ended_at: Duration },
 }
 
 impl<S: Store> AttemptRecorder<S> {
-    /// The command was lost to another owner. Its decision is void; a success is a fact and is kept, and so is that a call
-    /// was made which may have taken effect.
+    /// Handles the result of a command that another process has by now. No decision follows from it. But a success is a fact and
+    /// is kept, and so is a call that may have taken effect.
     pub(crate) async fn lost_lease(self: &Arc<Self>, command: WorkItem<S>, attempted: AttemptResult) {
         if !command.effect().is_outside() || command.is_undo() {
             return;
@@ -41,7 +39,7 @@ impl<S: Store> AttemptRecorder<S> {
                     self.record_late(command.saga, command.command, findings, LateFinding::Success).await;
                 }
             }
-            // Who has the row now knows that this call began, and waits for its end before it undoes anything blindly.
+            // The new owner knows that this call began, and waits for its end before an undo without an output.
             Ending::Erred { not_sent: false, .. } | Ending::Unstorable { .. } if command.is_call() => {
                 let ended_at = self.ctx.env.now();
                 self.record_late(command.saga, command.command, findings, LateFinding::Unanswered { ended_at }).await;
@@ -50,7 +48,7 @@ impl<S: Store> AttemptRecorder<S> {
         }
     }
 
-    /// Brings a fact to a saga that was decided without it.
+    /// Adds a fact to a saga that was decided without it, and retries until the store has it.
     async fn record_late(
         self: &Arc<Self>,
         mut saga: SagaInstance<S>,
@@ -90,21 +88,23 @@ impl<S: Store> AttemptRecorder<S> {
         };
         let given = saga.given_to(name);
         *saga = SagaInstance::of_row(&row, records.clone(), &definition)?;
-        // It may have moved to another version, where the step stands elsewhere.
+        // A migration may have moved the step to another index.
         let step = definition.shape.position(name).and_then(|base| saga.state.index_of(base, item));
         let step = step.ok_or_else(|| format!("{} has no step `{name}`", definition.id))?;
         saga.recall_given(step, given);
         let event = match fact {
             LateFinding::Success => Event::LateSuccess { step },
-            LateFinding::Unanswered { ended_at } if self.is_news(saga, step, &records, findings, ended_at).await? => {
+            LateFinding::Unanswered { ended_at }
+                if self.may_have_missed_undo(saga, step, &records, findings, ended_at).await? =>
+            {
                 Event::LateUnknown { step }
             }
             LateFinding::Unanswered { .. } => return Ok(Ok(())),
         };
         let ids = self.committer.store_calls.take_ids(saga.definition.width).await.ok_or("no ids")?;
-        let hand_on = NextWork { ids: ids.start, slot: NextSlot::Nowhere };
+        let next_work = NextWork { ids: ids.start, slot: NextSlot::Nowhere };
         let before = saga.state.clone();
-        let Ok(mut prepared) = self.decider.decide(saga, event, findings, hand_on) else { return Ok(Ok(())) };
+        let Ok(mut prepared) = self.decider.decide(saga, event, findings, next_work) else { return Ok(Ok(())) };
         if saga.state == before {
             return Ok(Ok(()));
         }
@@ -116,10 +116,9 @@ impl<S: Store> AttemptRecorder<S> {
         Ok(applied)
     }
 
-    /// Whether a call that was not answered ended too late for what was decided without it. An undo that does not know
-    /// whether there is anything to undo waits for the end of every call that keeps its time limit; one that began before
-    /// the end of this call, which did not keep it, may have missed its effect.
-    pub(crate) async fn is_news(
+    /// Whether an unanswered call may have taken effect after the step was undone. An undo waits until every call that keeps its
+    /// time limit has ended. This call may have exceeded it, and ended after the undo began.
+    pub(crate) async fn may_have_missed_undo(
         &self,
         saga: &SagaInstance<S>,
         step: usize,

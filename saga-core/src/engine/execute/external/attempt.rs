@@ -1,4 +1,4 @@
-//! One call of the outside world.
+//! One attempt of an external step.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::store::Store;
 use crate::unwind::Guarded;
 
 impl<S: Store> ExternalCalls<S> {
-    /// Runs a handler that calls the outside world.
+    /// Calls the handler of an external step, with its lease kept and its progress reports written.
     pub(crate) async fn attempt_external(self: &Arc<Self>, command: &WorkItem<S>) -> AttemptResult {
         let limit = command.options().timeout;
         let cancel = self.ctx.lifecycle.stopping.child();

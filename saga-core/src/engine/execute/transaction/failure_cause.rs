@@ -1,30 +1,29 @@
-//! Step transactions that fail again and again for what seems to be the store's fault, and is the step's.
+//! Finds out whether a transaction fails because of the store or because of its steps.
 
-use super::commit_failures::{DOING, Failures};
+use super::commit_failures::{Failures, OPERATION};
 use super::entry::BatchEntry;
 use super::worker::Transactions;
 use crate::engine::instance::{WorkItem, refs};
 use crate::log;
 use crate::store::{Lease, RetryClass, Store, StoreErrorKind, TransactError, WorkRef};
 
-/// After how many failures in a row the store is asked whether it works otherwise.
+/// After this many failures in a row, the store is asked whether it works for the same rows without the steps.
 const FAILURES_MAX: u32 = 5;
 
 impl<S: Store> BatchEntry<S> {
-    /// Whether a handler of it came to its end.
+    /// Whether a handler of the entry has returned.
     pub(crate) fn has_run(&self) -> bool {
         self.attempted.is_some() || self.has_chained()
     }
 }
 
 impl<S: Store> Transactions<S> {
-    /// Whether the store writes for these commands where no step is involved. It is asked about those only that failed
-    /// many times in a row.
+    /// Whether the store writes for the rows of these commands without the steps. Asked only after many failures in a row.
     pub(crate) async fn writes_without_steps(&self, commands: &[WorkItem<S>], failures: u32) -> bool {
         failures >= FAILURES_MAX && self.writes_for(&refs(commands)).await
     }
 
-    /// Whether the steps make their transaction fail, and not the store: it wrote for the same rows before and after.
+    /// Whether the steps make their transaction fail: the store wrote for the same rows before and after it.
     pub(crate) async fn is_of_steps(
         &self,
         members: &[BatchEntry<S>],
@@ -39,7 +38,7 @@ impl<S: Store> Transactions<S> {
         if is_of_steps {
             let (failures, error) = (failures.so_far + 1, &error.error);
             log::warn!(count = failures, %error, "step transaction fails repeatedly");
-            self.ctx.health.store_works(DOING);
+            self.ctx.health.store_works(OPERATION);
         }
         is_of_steps
     }

@@ -1,4 +1,4 @@
-//! Keeping the claim of a call that takes long, and telling the call that it is no longer wanted.
+//! Renews the lease of a long call, and cancels the call when its saga starts compensating.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -13,29 +13,29 @@ use crate::saga::Unfinished;
 use crate::step::{CancelSignal, StepError};
 use crate::store::{Lease, Status, Store};
 
-/// What an exclusive call ends with whose claim is somebody else's, or may be.
-const LOST: &str = "its claim could not be kept, so it was given up before another begins it";
+/// The error of an exclusive call whose lease another process has, or may have soon.
+const LOST: &str = "its claim could not be held, so it was given up before another begins it";
 
 impl<S: Store> LeaseKeeper<S> {
-    /// Makes a call. Each third of a lease it is asked whether the saga still goes that way; if not, the signal is given.
+    /// Runs a call. At each third of a lease it checks whether the saga has started compensating, and then sets `cancel`.
     ///
-    /// The claim of an exclusive step is renewed with it. When that fails, the call is dropped before anybody else can have
-    /// the claim: also where this process stood still, the claim is looked at before the call goes on.
+    /// The lease of an exclusive step is renewed as well. If that fails, the call is dropped before another process can claim the
+    /// step. The lease is checked before each poll, so this holds even after the process was suspended.
     pub(crate) async fn keep_lease<T>(
         &self,
         command: &WorkItem<S>,
         cancel: &CancelSignal,
         call: impl Future<Output = Result<T, Unfinished>>,
     ) -> Result<T, Unfinished> {
-        let kept = command.held_lease.as_ref();
-        let mut alarm = pin!(self.wake_at_the_end_of(kept));
-        let mut look = pin!(self.watch_lease(command, cancel, kept));
+        let held = command.held_lease.as_ref();
+        let mut alarm = pin!(self.wake_at_end_of(held));
+        let mut watch = pin!(self.watch_lease(command, cancel, held));
         let mut call = pin!(call);
         let mut has_begun = false;
         poll_fn(|cx| {
-            // A call that never waits needs no timers.
-            if kept.is_none() && !std::mem::replace(&mut has_begun, true) {
-                // Since the claim was held, the other side may have been asked for a while.
+            // A call that is ready at its first poll needs no timers.
+            if held.is_none() && !std::mem::replace(&mut has_begun, true) {
+                // The resolution may have taken a while since the lease was checked.
                 if !self.may_call(command) {
                     return Poll::Ready(Err(StepError::not_sent(LOST).into()));
                 }
@@ -44,10 +44,10 @@ impl<S: Store> LeaseKeeper<S> {
                     return ended;
                 }
             }
-            // Neither ends by itself.
+            // Neither of them ends.
             _ = alarm.as_mut().poll(cx);
-            _ = look.as_mut().poll(cx);
-            if kept.is_some_and(|kept| self.time_left(kept).is_zero()) {
+            _ = watch.as_mut().poll(cx);
+            if held.is_some_and(|held| self.time_left(held).is_zero()) {
                 let lost = if has_begun { StepError::retry(LOST) } else { StepError::not_sent(LOST) };
                 return Poll::Ready(Err(lost.into()));
             }
@@ -57,69 +57,69 @@ impl<S: Store> LeaseKeeper<S> {
         .await
     }
 
-    /// Renews the lease of an exclusive step for its whole length and checks that this process is known to live;
-    /// false if that is not possible now, so that another process begins the step, or this one does later.
+    /// Renews the lease of an exclusive step for its whole length, and makes sure of this process's heartbeat; false if that is
+    /// not possible now: the step begins later, or in another process.
     pub(crate) async fn take_lease(&self, command: &mut WorkItem<S>) -> bool {
-        let kept = HeldLease::default();
+        let held = HeldLease::default();
         if self.scheduler.membership.alive_until() < self.ctx.env.now().saturating_add(self.ctx.settings.member_ttl / 2)
         {
             self.scheduler.membership.heartbeat_now().await;
         }
-        self.renew_one(command, &CancelSignal::new(), &kept).await;
-        let can_begin = !self.time_left(&kept).is_zero();
-        command.held_lease = Some(kept);
+        self.renew_held(command, &CancelSignal::new(), &held).await;
+        let can_begin = !self.time_left(&held).is_zero();
+        command.held_lease = Some(held);
         can_begin
     }
 
-    /// For how long the claim is certainly this process' own.
-    fn time_left(&self, kept: &HeldLease) -> Duration {
-        if kept.member.load(Ordering::Acquire) != self.scheduler.membership.member_id().0 {
+    /// For how long the lease certainly belongs to this process.
+    fn time_left(&self, held: &HeldLease) -> Duration {
+        if held.member.load(Ordering::Acquire) != self.scheduler.membership.member_id().0 {
             return Duration::ZERO;
         }
-        kept.until().min(self.scheduler.membership.alive_until()).saturating_sub(self.ctx.env.now())
+        held.until().min(self.scheduler.membership.alive_until()).saturating_sub(self.ctx.env.now())
     }
 
-    /// Wakes the task that polls the call when the lease may belong to another process.
-    async fn wake_at_the_end_of(&self, kept: Option<&HeldLease>) {
-        while let Some(left) = kept.map(|kept| self.time_left(kept)).filter(|left| !left.is_zero()) {
+    /// Wakes the polling task when the lease ends.
+    async fn wake_at_end_of(&self, held: Option<&HeldLease>) {
+        while let Some(left) = held.map(|held| self.time_left(held)).filter(|left| !left.is_zero()) {
             self.ctx.env.sleep(left).await;
         }
         std::future::pending::<()>().await;
     }
 
-    async fn watch_lease(&self, command: &WorkItem<S>, cancel: &CancelSignal, kept: Option<&HeldLease>) {
+    async fn watch_lease(&self, command: &WorkItem<S>, cancel: &CancelSignal, held: Option<&HeldLease>) {
         let third = self.ctx.settings.lease_ttl / 3;
         let rest = self.ctx.settings.lease_ttl.saturating_sub(third);
-        // A report renews the claim as well, so that it is not due for so long.
-        let spared = || {
-            let until = kept.map_or(Duration::ZERO, HeldLease::until);
+        // A progress report renews the lease as well, and postpones the next renewal.
+        let time_to_renewal = || {
+            let until = held.map_or(Duration::ZERO, HeldLease::until);
             until.saturating_sub(self.ctx.env.now().saturating_add(rest))
         };
         let mut pause = third;
         loop {
             self.ctx.env.sleep(pause).await;
-            if let Some(kept) = kept.filter(|_| spared().is_zero()) {
-                self.renew_one(command, cancel, kept).await;
+            if let Some(held) = held.filter(|_| time_to_renewal().is_zero()) {
+                self.renew_held(command, cancel, held).await;
             }
             if !command.is_undo() && !cancel.is_cancelled() && self.is_compensating(command).await {
                 cancel.cancel();
             }
-            pause = if spared().is_zero() { third } else { spared() };
+            pause = if time_to_renewal().is_zero() { third } else { time_to_renewal() };
         }
     }
 
-    async fn renew_one(&self, command: &WorkItem<S>, cancel: &CancelSignal, kept: &HeldLease) {
+    async fn renew_held(&self, command: &WorkItem<S>, cancel: &CancelSignal, held: &HeldLease) {
         let ttl = self.ctx.settings.lease_ttl;
         let (began, owner) = (self.ctx.env.now(), self.scheduler.membership.member_id());
         match catch_panic("renew", self.ctx.store.renew(&[command.work], Lease { owner, ttl })).await {
-            Ok(held) if held == [true] => {
+            Ok(renewed) if renewed == [true] => {
                 self.ctx.health.store_works("renew");
-                kept.renewed(began.saturating_add(ttl), owner);
+                held.renewed(began.saturating_add(ttl), owner);
             }
-            Ok(_) => kept.lose(),
+            Ok(_) => held.lose(),
             Err(error) => {
                 self.ctx.health.store_failed("renew", &error);
-                if self.time_left(kept) < ttl / 3 {
+                if self.time_left(held) < ttl / 3 {
                     cancel.cancel();
                 }
             }

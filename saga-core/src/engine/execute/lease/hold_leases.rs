@@ -1,4 +1,4 @@
-//! Holds the leases of external calls: a call begins with a permit, under a lease that no other process can have.
+//! Makes sure of the leases of commands before they run: no other process can have them during the attempt.
 //!
 //! A call that a commit passes on has a permit from the moment its row is written. The row is leased to this process
 //! then, so the call begins at once. A call without a permit stays in the store, and each process claims no more rows
@@ -15,7 +15,7 @@ use crate::engine::store_calls::{RecordError, Request};
 use crate::log;
 use crate::store::{Lease, Store, WorkRef};
 
-/// How many calls one statement begins at most.
+/// How many beginnings one statement records at most.
 const GROUP_MAX: usize = 256;
 
 impl<S: Store> LeaseKeeper<S> {
@@ -26,7 +26,7 @@ impl<S: Store> LeaseKeeper<S> {
         lasts && !command.is_claimed_only && (!command.is_call() || self.is_still_owner(command))
     }
 
-    /// Whether no other process could have claimed the command so far.
+    /// Whether no other process can have claimed the command until now.
     pub(crate) fn may_call(&self, command: &WorkItem<S>) -> bool {
         !command.is_call() || (self.ctx.env.now() < command.lease_until && self.is_still_owner(command))
     }
@@ -43,7 +43,7 @@ impl<S: Store> LeaseKeeper<S> {
         if short.is_empty() {
             return held;
         }
-        // It is large, and rarely needed.
+        // Boxed, since it is large and rarely needed.
         Box::pin(self.hold_again(held, short)).await
     }
 
@@ -93,8 +93,8 @@ impl<S: Store> LeaseKeeper<S> {
         }
     }
 
-    /// Tells the store which calls begin, those that came together in one statement.
-    pub(crate) async fn serve_begins(self: Arc<Self>) {
+    /// Records which calls begin, until it is dropped.
+    pub(crate) async fn serve_call_starts(self: Arc<Self>) {
         self.call_starts.calls.serve(GROUP_MAX, |group| self.begin_group(group)).await;
     }
 

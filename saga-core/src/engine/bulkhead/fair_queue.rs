@@ -1,16 +1,16 @@
-//! A lane in which the definitions take turns.
+//! A queue in which the definitions take turns.
 
 use std::collections::{HashMap, VecDeque};
 
-/// Commands in the order in which they are taken: those of one flow as they came, and the flows in turn, however many
-/// commands each of them has. A definition is a flow, or two: see [`Seat::flow`](super::Seat::flow).
+/// Commands in the order in which they are taken: in order of arrival within a flow, and the flows in turn, however many commands
+/// each of them has. A definition is one flow or two: see [`ConcurrencyKey::flow`](super::ConcurrencyKey::flow).
 ///
 /// This is start-time fair queueing. Each command gets the turn behind the last one of its flow, and none gets an earlier
 /// turn than the command that was taken last.
 #[derive(Debug)]
-pub(crate) struct FairLane<T> {
+pub(crate) struct FairQueue<T> {
     queued: VecDeque<Queued<T>>,
-    /// The last turn of each flow that has had one since the lane was empty.
+    /// The last turn of each flow since the queue was empty.
     turns: HashMap<u32, u64>,
     /// The turn of the command that was taken last.
     turn: u64,
@@ -23,7 +23,7 @@ struct Queued<T> {
     command: T,
 }
 
-impl<T> FairLane<T> {
+impl<T> FairQueue<T> {
     pub(crate) fn new() -> Self {
         Self { queued: VecDeque::new(), turns: HashMap::new(), turn: 0 }
     }
@@ -32,7 +32,7 @@ impl<T> FairLane<T> {
         let last = self.turns.entry(flow).or_insert(0);
         let turn = self.turn.max(*last + 1);
         *last = turn;
-        // Where only one flow waits, this is the end.
+        // With one flow this is always the end.
         let at = match self.queued.back() {
             Some(last) if last.turn > turn => self.queued.partition_point(|queued| queued.turn <= turn),
             _ => self.queued.len(),
@@ -51,7 +51,7 @@ impl<T> FairLane<T> {
         Some(command)
     }
 
-    /// Keeps those of which `keep` says so, after it has changed what it wants to.
+    /// Keeps the commands for which `keep` returns true; it may change them.
     pub(crate) fn retain_mut(&mut self, mut keep: impl FnMut(&mut T) -> bool) {
         self.queued.retain_mut(|queued| keep(&mut queued.command));
         self.forget_turns();
@@ -74,7 +74,7 @@ impl<T> FairLane<T> {
         self.queued.iter().map(|queued| &queued.command)
     }
 
-    /// Whether a command of that flow waits.
+    /// Whether the flow has a command.
     pub(crate) fn has_of(&self, flow: u32) -> bool {
         self.queued.iter().any(|queued| queued.flow == flow)
     }
@@ -93,7 +93,7 @@ impl<T> FairLane<T> {
         self.queued.drain(..).map(|queued| queued.command)
     }
 
-    /// No flow is owed a turn while the lane is empty.
+    /// Turns count from zero again once the queue is empty.
     fn forget_turns(&mut self) {
         if self.queued.is_empty() {
             self.turns.clear();
@@ -106,61 +106,61 @@ impl<T> FairLane<T> {
 mod tests {
     use super::*;
 
-    fn take_all(lane: &mut FairLane<&'static str>) -> Vec<&'static str> {
-        std::iter::from_fn(|| lane.remove(0)).collect()
+    fn take_all(queue: &mut FairQueue<&'static str>) -> Vec<&'static str> {
+        std::iter::from_fn(|| queue.remove(0)).collect()
     }
 
     #[test]
     fn flows_take_turns() {
-        let mut lane = FairLane::new();
+        let mut queue = FairQueue::new();
         for command in ["a1", "a2", "a3"] {
-            lane.push(0, command);
+            queue.push(0, command);
         }
         for command in ["b1", "b2"] {
-            lane.push(1, command);
+            queue.push(1, command);
         }
-        lane.push(2, "c1");
-        assert_eq!(take_all(&mut lane), ["a1", "b1", "c1", "a2", "b2", "a3"]);
+        queue.push(2, "c1");
+        assert_eq!(take_all(&mut queue), ["a1", "b1", "c1", "a2", "b2", "a3"]);
     }
 
     #[test]
     fn a_flow_that_was_idle_saves_no_turns() {
-        let mut lane = FairLane::new();
+        let mut queue = FairQueue::new();
         for command in ["a1", "a2", "a3", "a4"] {
-            lane.push(0, command);
+            queue.push(0, command);
         }
-        assert_eq!((lane.remove(0), lane.remove(0)), (Some("a1"), Some("a2")));
+        assert_eq!((queue.remove(0), queue.remove(0)), (Some("a1"), Some("a2")));
         for command in ["b1", "b2"] {
-            lane.push(1, command);
+            queue.push(1, command);
         }
-        assert_eq!(take_all(&mut lane), ["b1", "a3", "b2", "a4"]);
+        assert_eq!(take_all(&mut queue), ["b1", "a3", "b2", "a4"]);
     }
 
     #[test]
     fn the_last_ones_are_given_away_first() {
-        let mut lane = FairLane::new();
+        let mut queue = FairQueue::new();
         for (flow, command) in [(0, "a1"), (1, "b1"), (0, "a2"), (0, "a3")] {
-            lane.push(flow, command);
+            queue.push(flow, command);
         }
         let mut surplus = 2;
-        let taken = lane.take_last(|command| {
+        let taken = queue.take_last(|command| {
             let is_taken = surplus > 0 && command.starts_with('a');
             surplus -= usize::from(is_taken);
             is_taken
         });
         assert_eq!(taken, ["a3", "a2"]);
-        assert_eq!(take_all(&mut lane), ["a1", "b1"]);
+        assert_eq!(take_all(&mut queue), ["a1", "b1"]);
     }
 
     #[test]
     fn alone_a_flow_is_served_as_it_comes() {
-        let mut lane = FairLane::new();
+        let mut queue = FairQueue::new();
         for command in ["a1", "a2"] {
-            lane.push(0, command);
+            queue.push(0, command);
         }
-        assert_eq!(lane.remove(1), Some("a2"), "one that is passed over keeps its turn");
-        lane.push(0, "a3");
-        assert_eq!((lane.get(0), lane.len()), (Some(&"a1"), 2));
-        assert_eq!(take_all(&mut lane), ["a1", "a3"]);
+        assert_eq!(queue.remove(1), Some("a2"), "one that is passed over keeps its turn");
+        queue.push(0, "a3");
+        assert_eq!((queue.get(0), queue.len()), (Some(&"a1"), 2));
+        assert_eq!(take_all(&mut queue), ["a1", "a3"]);
     }
 }

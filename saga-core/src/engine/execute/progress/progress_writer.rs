@@ -1,4 +1,4 @@
-//! Writing down what a call reports of how far it is.
+//! Writes the progress reports of a running call to its work row.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -18,17 +18,17 @@ use crate::store::{Lease, Store, StoreError};
 
 /// Why a step in a transaction reports nothing.
 pub(crate) const IN_TRANSACTION: &str =
-    "a step in a transaction reports no progress: nobody could see it before the step's own commit";
+    "a step in a transaction reports no progress: a report would be visible only after the step's own commit";
 
 /// Why a resolution reports nothing.
 pub(crate) const IN_RESOLUTION: &str = "a resolution reports no progress: it asks how far the step came";
 
-/// Waits for what is looked at with every poll.
+/// Waits until the condition holds; it is checked at every poll of the task.
 pub(crate) async fn when(holds: impl Fn() -> bool) {
     poll_fn(|_| if holds() { Poll::Ready(()) } else { Poll::Pending }).await;
 }
 
-/// Has the whole task polled once more.
+/// Yields once, so that the whole task is polled again.
 async fn polled_again() {
     let mut was_polled = false;
     poll_fn(|cx| {
@@ -41,7 +41,7 @@ async fn polled_again() {
     .await;
 }
 
-/// Writes down what calls report.
+/// Writes the progress reports of calls.
 pub(crate) struct ProgressWriter<S: Store> {
     ctx: Arc<EngineContext<S>>,
     committer: Arc<Committer<S>>,
@@ -55,8 +55,8 @@ impl<S: Store> ProgressWriter<S> {
 }
 
 impl<S: Store> ProgressWriter<S> {
-    /// Tells the service that asked for the step what was just written down here. The call does not wait for that.
-    pub(crate) fn tell_report(self: &Arc<Self>, command: &WorkItem<S>, number: u64, report: &[u8]) {
+    /// Sends a report that was just written to the service that asked for the step. The call does not wait for it.
+    pub(crate) fn send_report(self: &Arc<Self>, command: &WorkItem<S>, number: u64, report: &[u8]) {
         let Some(payload) = content(command.fence(), number, report) else { return };
         let Some(message) = self.messages.report_message(&command.saga, command.is_undo(), payload) else { return };
         let (this, under_way) = (Arc::clone(self), self.ctx.lifecycle.enter());
@@ -75,10 +75,8 @@ impl<S: Store> ProgressWriter<S> {
         );
     }
 
-    /// Makes a call, and meanwhile writes down what it reports. When this returns, nothing is written any more, and what a
-    /// call reported last that was not done is there for the next one.
-    ///
-    /// A call that reports nothing pays for nothing.
+    /// Runs a call, and writes its reports meanwhile. When it returns, nothing more is written. The last report of a call that did
+    /// not succeed is kept for the next attempt. A call without reports costs nothing.
     pub(crate) async fn while_reporting(
         self: &Arc<Self>,
         command: &WorkItem<S>,
@@ -95,7 +93,7 @@ impl<S: Store> ProgressWriter<S> {
             if ended.is_none()
                 && let Poll::Ready(attempted) = attempt.as_mut().poll(cx)
             {
-                // With the step's end its reports are gone.
+                // A done step needs no reports.
                 if attempted.ending == Ending::Done {
                     return Poll::Ready(attempted);
                 }
@@ -104,7 +102,7 @@ impl<S: Store> ProgressWriter<S> {
                 ended =
                     Some(AttemptResult { findings: AttemptDetails { reported, ..attempted.findings }, ..attempted });
             }
-            // A call reports while it is polled, so this is the time to look.
+            // A call reports while it is polled, so a new report is found right after that.
             has_reported |= ctx.reports().is_waiting();
             if has_reported && writing.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
@@ -114,7 +112,7 @@ impl<S: Store> ProgressWriter<S> {
         .await
     }
 
-    /// Writes until the call has ended and nothing waits. It is to be polled behind each poll of the call.
+    /// Writes reports until the call has ended and none waits. Poll it after each poll of the call.
     async fn write_reports(
         self: &Arc<Self>,
         command: &WorkItem<S>,
@@ -133,7 +131,7 @@ impl<S: Store> ProgressWriter<S> {
             match self.write_report(command, number, &report).await {
                 Ok(true) => {
                     backoff = self.committer.store_calls.backoff(0);
-                    self.tell_report(command, number, &report);
+                    self.send_report(command, number, &report);
                     let mut pause = self.ctx.env.sleep(next_at.saturating_sub(self.ctx.env.now()));
                     poll_fn(|cx| if has_ended() { Poll::Ready(()) } else { pause.as_mut().poll(cx) }).await;
                 }
@@ -157,7 +155,7 @@ impl<S: Store> ProgressWriter<S> {
         }
     }
 
-    /// Writes one report, with the heartbeat of an exclusive step.
+    /// Writes one report, which also renews the lease of an exclusive step; false if another process has the row.
     async fn write_report(&self, command: &WorkItem<S>, number: u64, report: &[u8]) -> Result<bool, StoreError> {
         let (began, ttl) = (self.ctx.env.now(), self.ctx.settings.lease_ttl);
         let lease =
@@ -170,7 +168,7 @@ impl<S: Store> ProgressWriter<S> {
         Ok(is_kept)
     }
 
-    /// What a call of this command may report, and what the call before it reported.
+    /// What a call of this command may report, and the last report of the attempt before it.
     pub(crate) fn reporting(&self, command: &WorkItem<S>) -> Reporting {
         let limit = if command.effect().is_outside() {
             ReportLimit::Bytes(self.ctx.settings.report_bytes_max)
