@@ -1,10 +1,10 @@
 //! The same saga with somebody looking on: what crash exploration and fault injection are made of.
 
 use std::marker::PhantomData;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::definition::digest;
-use super::{Arm, Definition, Migration, Plan, Saga, StepDefinition, StepRun, StepUndo};
+use super::{Arm, Definition, Migration, Saga, StepDefinition, StepRun, StepUndo};
 use crate::env::BoxFuture;
 use crate::machine::{Shape, Side, StepShape, UndoShape};
 use crate::step::StepError;

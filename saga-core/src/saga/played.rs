@@ -1,7 +1,7 @@
 //! The same saga with somebody who answers for its functions: what replaying stored sagas is made of.
 
 use std::marker::PhantomData;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::{Definition, Saga, StepDefinition, StepRun, StepUndo, Unfinished};
 use crate::env::BoxFuture;

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{Applied, DefinitionId, HistoryEntry, NewRecord, SagaId, StoreError, WorkId};
+use super::{Applied, DefinitionId, HistoryEntry, NewRecord, SagaId, SagaRow, StoreError, WorkId};
 use crate::key::{Key, StepId, Tenant};
 
 /// A definition as a process knows it.

@@ -1,7 +1,5 @@
 //! What a move writes, and whether what is stored of a saga can be read as the new version's.
 
-use std::time::Duration;
-
 use super::choice::{arm_output, arm_taken, arms_taken};
 use crate::engine::instance::SagaInstance;
 use crate::key::StepId;

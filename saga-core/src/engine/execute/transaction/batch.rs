@@ -14,10 +14,7 @@ use crate::engine::instance::{AttemptResult, WorkItem};
 use crate::engine::queue::Protection;
 use crate::env::BoxFuture;
 use crate::log;
-use crate::store::{
-    Advance, Changes, Claim, Condition, HandlerVerdict, MovedSaga, SagaRow, Status, Store, TransactError,
-    TransactionBody,
-};
+use crate::store::{Changes, Claim, HandlerVerdict, MovedSaga, SagaRow, Store, TransactError, TransactionBody};
 
 /// Commands that share a transaction, with their results. The worker and the body share it, so that nothing is lost when the store
 /// drops the body.
