@@ -110,6 +110,25 @@ pub fn attempts_max(policy: &RetryPolicy, resolving: Option<&RetryPolicy>) -> u3
     policy.attempts.saturating_add(resolving.map_or(0, |resolving| resolving.attempts))
 }
 
+impl<'a> Attempt<'a> {
+    /// The first attempt of a step without a resolution: nothing is in doubt.
+    pub fn first(step: usize, effect: Effect, side: Side, policy: &'a RetryPolicy, random: u64) -> Self {
+        Self {
+            step,
+            undo: false,
+            effect,
+            side,
+            policy,
+            attempts: 1,
+            in_doubt: false,
+            informed: false,
+            resolving: None,
+            retrying_for: Duration::ZERO,
+            random,
+        }
+    }
+}
+
 impl Attempt<'_> {
     /// Whether this is the last attempt, and the answer of the resolution is certain only when the settle time has passed
     /// once more: a process ended, and it is not known when.

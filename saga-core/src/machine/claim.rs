@@ -32,6 +32,11 @@ pub struct ClaimedRow {
 }
 
 impl ClaimedRow {
+    /// A row that was not claimed before, of a step without a resolution.
+    pub fn first(command: Command, effect: Effect, undo: UndoShape) -> Self {
+        Self { command, effect, undo, in_doubt: false, recovered: false, is_late: false, has_resolution: false }
+    }
+
     /// Whether it may have taken effect by now: the earlier owner may have made the call, or one was made before the step got
     /// stuck.
     pub fn may_have_happened(&self, state: &SagaState) -> bool {

@@ -66,6 +66,29 @@ impl<S: Store> StepDefinition<S> {
         }
     }
 
+    /// The same step with other functions, maybe on another store. It has no resolution.
+    pub(super) fn with_functions<T: Store>(
+        &self,
+        run: StepRun<T>,
+        undo: Option<(StepUndo<T>, StepOptions)>,
+    ) -> StepDefinition<T> {
+        StepDefinition {
+            name: self.name,
+            doing: self.doing.clone(),
+            options: self.options,
+            run,
+            undo,
+            resolve: None,
+            input: self.input.clone(),
+            mapped: self.mapped.clone(),
+            needs: self.needs.clone(),
+            undo_takes: self.undo_takes.clone(),
+            check_output: self.check_output,
+            check_input: self.check_input,
+            check_list: self.check_list,
+        }
+    }
+
     /// The step `T`, whose input is the saga's or what a mapping makes of it.
     pub(crate) fn of<T: Handler<S>>(input: Option<Mapping>, mapped: Vec<&'static str>) -> Self {
         let mut needs = Needs::of::<T::Params>();
@@ -198,6 +221,21 @@ impl<S: Store> Definition<S> {
             told: None,
             deadline: None,
             max_concurrent: None,
+            fresh: OnceLock::new(),
+        }
+    }
+
+    /// The same definition with other functions, maybe on another store. It emits no events.
+    pub(super) fn with_steps<T: Store>(&self, shape: Shape, steps: Vec<StepDefinition<T>>) -> Definition<T> {
+        Definition {
+            id: self.id.clone(),
+            digest: self.digest,
+            shape,
+            steps,
+            width: self.width,
+            told: None,
+            deadline: self.deadline,
+            max_concurrent: self.max_concurrent,
             fresh: OnceLock::new(),
         }
     }

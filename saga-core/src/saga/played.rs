@@ -1,7 +1,7 @@
 //! The same saga with somebody who answers for its functions: what replaying stored sagas is made of.
 
 use std::marker::PhantomData;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::{Definition, Saga, StepDefinition, StepRun, StepUndo, Unfinished};
 use crate::env::BoxFuture;
@@ -99,17 +99,8 @@ fn played<S: Store, T: Store>(
             step.effect = Effect::External;
         }
     }
-    Definition {
-        id: original.id.clone(),
-        digest: original.digest,
-        shape,
-        steps: (0..original.steps.len()).map(|index| played_step(original, index, player, sub_sagas)).collect(),
-        width: original.width,
-        deadline: None,
-        max_concurrent: original.max_concurrent,
-        told: None,
-        fresh: OnceLock::new(),
-    }
+    let steps = (0..original.steps.len()).map(|index| played_step(original, index, player, sub_sagas)).collect();
+    Definition { deadline: None, ..original.with_steps(shape, steps) }
 }
 
 fn played_step<S: Store, T: Store>(
@@ -134,22 +125,9 @@ fn played_step<S: Store, T: Store>(
         }
         _ => played_run(original, index, player, is_transactional),
     };
-    StepDefinition {
-        name: step.name,
-        doing: step.doing.clone(),
-        options: step.options,
-        run,
-        undo,
-        resolve: None,
-        input: step.input.clone(),
-        mapped: step.mapped.clone(),
-        // The application's values are for the functions, which are not called.
-        needs: Needs { states: Vec::new(), ..step.needs.clone() },
-        undo_takes: step.undo_takes.clone(),
-        check_input: step.check_input,
-        check_output: step.check_output,
-        check_list: step.check_list,
-    }
+    // The application's values are for the functions, which are not called.
+    let needs = Needs { states: Vec::new(), ..step.needs.clone() };
+    StepDefinition { needs, ..step.with_functions(run, undo) }
 }
 
 /// The step, or its item, that is called; of a sub-saga with the step that this is in front.

@@ -7,6 +7,7 @@ use super::audit::AuditEntry;
 use super::control_error::{ControlError, until_applied};
 use super::due_now::due_in;
 use super::saga_control::SagaControl;
+use crate::engine::commit::changes;
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::decide::overdue;
 use crate::engine::instance::{AttemptDetails, NextWork, PendingCommit};
@@ -15,7 +16,7 @@ use crate::machine::{Effect, Event, Refused, SagaState};
 use crate::saga::Definition;
 use crate::step::Rejection;
 use crate::store::{
-    Changes, Condition, HistoryKind, Miss, Postponed, SagaWithSteps, Status, Store, WorkKind, WorkRef, WorkStatus,
+    Condition, HistoryKind, Miss, Postponed, SagaWithSteps, Status, Store, WorkKind, WorkRef, WorkStatus,
 };
 
 /// The outcome of [`SagaControl::cancel`].
@@ -113,8 +114,7 @@ pub(crate) async fn end_overdue<S: Store>(ctx: &AdminContext<S>, key: &Key, work
     let ended = until_applied(|| try_end_overdue(ctx, key, work)).await?;
     if ended.is_err() {
         // The saga passed its pivot in time. If the row is missing, another decision deleted it already.
-        let changes = Changes { finished: vec![(work, Condition::Held)], ..Changes::default() };
-        let _gone = ctx.record(changes).await?;
+        let _gone = ctx.record(changes::finish(work)).await?;
     }
     Ok(())
 }
@@ -192,7 +192,7 @@ fn has_begun(stored: &SagaWithSteps, state: &SagaState) -> bool {
     let parked = state.paused.as_ref().map(|pause| pause.parked.as_slice()).unwrap_or_default();
     let is_untouched = |work: &WorkStatus| {
         let claims = u64::from(parked.contains(&work.work.id.0));
-        let is_first = work.work.epoch == 1 + moves as u64 + claims;
+        let is_first = work.work.times_taken() == moves as u64 + claims;
         work.kind == WorkKind::Deadline || (is_first && work.owner.is_none() && work.attempts == 0 && !work.in_doubt)
     };
     stored.work.is_empty() || !stored.work.iter().all(is_untouched)

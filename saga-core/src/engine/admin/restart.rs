@@ -287,15 +287,9 @@ fn standing<'a, S: Store>(
 fn fresh<S: Store>(old: &SagaRow, definition: &Definition<S>, id: SagaId, key: Key) -> NewSaga {
     let state = SagaState::new(definition.steps.len());
     NewSaga {
-        id,
-        tenant: old.tenant.clone(),
-        key,
-        definition: definition.id.clone(),
-        digest: definition.digest,
         input: old.input.clone(),
         input_hash: old.input_hash.clone(),
-        status: state.status(),
         state: state.encode(),
-        commands: Vec::new(),
+        ..NewSaga::new(id, &old.tenant, key, definition.id.clone(), definition.digest)
     }
 }

@@ -7,9 +7,10 @@ use super::audit::AuditEntry;
 use super::control_error::{ControlError, until_applied};
 use super::due_now::due_in;
 use super::saga_control::SagaControl;
+use crate::engine::commit::changes;
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::key::Key;
-use crate::store::{Changes, Miss, Postponed, SagaWithSteps, Status, Store, WorkStatus};
+use crate::store::{Miss, Postponed, SagaWithSteps, Status, Store, WorkStatus};
 
 impl<S: Store> SagaControl<S> {
     /// Makes the next attempts of the saga due now, of steps and of undos; a step in another service is asked for again.
@@ -62,8 +63,7 @@ async fn try_retry_now<S: Store>(
     if count == 0 {
         return Ok(0);
     }
-    let history = vec![entry.entry(stored.saga.id)];
-    match ctx.record(Changes { postponed, history, ..Changes::default() }).await? {
+    match ctx.record(changes::postpone_all(postponed, entry.entry(stored.saga.id))).await? {
         Ok(()) => {
             ctx.tenant_store.wake_workers();
             Ok(count)

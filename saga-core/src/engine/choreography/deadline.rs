@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::choreography::Choreography;
 use super::reactions::barring;
-use crate::engine::commit::{CONFLICTS_MAX, ends, retry_on_conflict};
+use crate::engine::commit::{CONFLICTS_MAX, changes, ends, retry_on_conflict};
 use crate::engine::decide::at_pivot_deadline;
 use crate::engine::message::{HandleError, InboundMessage};
 use crate::machine::{AtDeadline, SagaState};
@@ -79,7 +79,7 @@ impl<S: Store> Choreography<S> {
     pub(crate) async fn look_later(&self, arrived: &InboundMessage, due_in: Duration) -> Result<(), HandleError> {
         let Some(work) = arrived.work else { return Ok(()) };
         let postponed = Postponed { work, due_in, attempts: 0, in_doubt: false, error: None };
-        let _ = self.committer.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await?;
+        let _ = self.committer.recorder.record(changes::postpone(postponed)).await?;
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::commit::{CONFLICTS_MAX, Committer, ends, retry_on_conflict};
+use crate::engine::commit::{CONFLICTS_MAX, Committer, changes, ends, retry_on_conflict};
 use crate::engine::context::EngineContext;
 use crate::engine::decide::{hosted_state, state_of_early_undo};
 use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, SagaInstance, WorkItem, in_flight};
@@ -16,8 +16,8 @@ use crate::key::{Key, StepId};
 use crate::machine::{self, Caller, Event, SagaState, answer_of};
 use crate::saga::Definition;
 use crate::store::{
-    Answer, Changes, DeadLetterReason, Lease, Message, Miss, NewMessage, NewSaga, NewWork, RetryClass, SagaId, SagaRow,
-    Store, WorkId, WorkKind, WorkRef,
+    Answer, DeadLetterReason, Lease, Message, Miss, NewMessage, NewSaga, NewWork, RetryClass, SagaId, SagaRow, Store,
+    WorkId, WorkKind, WorkRef,
 };
 
 /// By how much a message must be younger than what is kept: the clocks of two databases may differ.
@@ -78,7 +78,7 @@ impl<S: Store> Host<S> {
             return Err(HandleError::Later { why: "the step runs at this moment".to_owned(), is_counted: false });
         }
         let (saga, first) = self.first_of(asked, &arrived.message).await?;
-        let changes = arrived.handled(Changes { start: Some(Box::new(saga)), ..Changes::default() });
+        let changes = arrived.handled(changes::start(saga));
         match self.committer.recorder.record(changes).await {
             Ok(Ok(())) if first.slot.is_some() => self.committer.scheduler.enqueue(first),
             Ok(Ok(())) => self.committer.scheduler.announce_unclaimed(Duration::ZERO),
@@ -124,7 +124,7 @@ impl<S: Store> Host<S> {
         };
         let state = hosted_state(&asked.definition, caller);
         let mut saga = self.fresh(asked, message, input, state).await?;
-        let work = WorkRef { id: WorkId(saga.id.0 + 1), epoch: 1 };
+        let work = WorkRef::inserted(WorkId(saga.id.0 + 1));
         let owner = self.committer.scheduler.membership.member();
         let effect = asked.definition.shape.steps[0].effect;
         let key = self.committer.scheduler.bulkheads.concurrency_key(&asked.definition.id, 0, false, effect);
@@ -188,7 +188,7 @@ impl<S: Store> Host<S> {
             return Ok(());
         }
         // Who lost the row to another need not answer: the other does.
-        let _ = self.committer.recorder.record(arrived.handled(Changes { messages, ..Changes::default() })).await?;
+        let _ = self.committer.recorder.record(arrived.handled(changes::send(messages))).await?;
         self.committer.outbox.wake_relay();
         Ok(())
     }
@@ -210,8 +210,7 @@ impl<S: Store> Host<S> {
         caller.undo = Some(asked.by);
         if was_taken_back && answer_of(&saga.state).is_some() {
             let messages = self.messages.reply_again(&saga, asked.by, true).into_iter().collect();
-            let applied =
-                self.committer.recorder.record(arrived.handled(Changes { messages, ..Changes::default() })).await?;
+            let applied = self.committer.recorder.record(arrived.handled(changes::send(messages))).await?;
             self.committer.outbox.wake_relay();
             return Ok(!matches!(applied, Err(Miss::Saga(_))));
         }

@@ -4,11 +4,12 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::engine::Engine;
+use crate::engine::commit::changes;
 use crate::engine::context::is_inside_step;
 use crate::engine::message::request_hash;
 use crate::engine::store_calls::store_error;
 use crate::key::{InvalidName, Key, Tenant, check_topic};
-use crate::store::{Changes, Headers, MessageId, NewMessage, StartIn, Store, StoreError};
+use crate::store::{Headers, MessageId, NewMessage, StartIn, Store, StoreError};
 
 /// Why an event was not published. Nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +95,7 @@ impl<S: Store> Engine<S> {
             headers: Headers { saga_key: Some(key.to_string()), ..Headers::default() },
             ..NewMessage::event(id, tenant, (name, &id.to_string()), name, payload)
         };
-        let changes = Changes { messages: vec![message], ..Changes::default() };
+        let changes = changes::send(vec![message]);
         let recorded = self.committer.recorder.record(changes).await.map_err(|error| store_error(&error))?;
         debug_assert!(recorded.is_ok(), "a message alone cannot miss");
         self.committer.outbox.wake_relay();

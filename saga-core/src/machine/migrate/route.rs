@@ -22,6 +22,13 @@ pub struct Route<'a> {
     pub assumed_arms: &'a [(usize, Option<usize>)],
 }
 
+impl<'a> Route<'a> {
+    /// A route that assumes nothing, between versions without choices.
+    pub fn new(from: &'a Shape, to: &'a Shape, places: &'a [Option<usize>]) -> Self {
+        Self { from, to, places, assumed_done: &[], arms: &[], assumed_arms: &[] }
+    }
+}
+
 /// A saga in the steps of the other version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Migrated {
