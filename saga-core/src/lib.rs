@@ -22,11 +22,11 @@ mod unwind;
 
 pub use engine::{Outcome, Runtime, SagaControl, SagaHandle, Settings, StartError};
 pub use key::{Key, Tenant};
-pub use saga::{Migration, Saga, SubSaga};
+pub use saga::{Migration, Saga, SubSaga, Wait};
 pub use service::Service;
 pub use step::{
-    Batch, BatchResults, CancelSignal, Each, Event, IfTaken, IntoStepError, Output, Rejection, Resolved, RetryPolicy,
-    Signal, Signaled, State, StepContext, StepError, StepErrorKind, StepOptions, StepResultExt,
+    Batch, BatchResults, CancelSignal, Event, IntoStepError, Output, Outputs, Rejection, Resolved, RetryPolicy, Signal,
+    Signaled, State, StepContext, StepError, StepErrorKind, StepOptions, StepResultExt,
 };
 
 #[cfg(feature = "macros")]

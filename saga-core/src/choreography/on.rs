@@ -43,20 +43,20 @@ impl<S: Store, E: Event> OnEvent<S, E> {
     /// is. The same event again changes nothing; one of the same saga with another content becomes a dead letter.
     #[must_use]
     pub fn run<T: Handler<S, Input: EventInput<E>>>(self) -> EventStep<S, T> {
-        self.wire::<T>(Mapping::of_event::<E, T>(), false)
+        self.wire::<T>(Mapping::of_event::<E, T>(<T::Input as EventInput<E>>::of), false)
     }
 
     /// Does a step whose input is made of the event, once for each saga.
     #[must_use]
     pub fn run_with<T: Handler<S>>(self, input: impl Fn(&E) -> T::Input + Send + Sync + 'static) -> EventStep<S, T> {
-        self.wire::<T>(Mapping::of_input::<E, T>(input), false)
+        self.wire::<T>(Mapping::from_event::<E, T>(input), false)
     }
 
     /// Does a step that takes the event itself, once for each event: under the step key `key:step#n`, where the number is
     /// made of the event's id.
     #[must_use]
     pub fn run_per_event<T: Handler<S, Input: EventInput<E>>>(self) -> EventStep<S, T> {
-        self.wire::<T>(Mapping::of_event::<E, T>(), true)
+        self.wire::<T>(Mapping::of_event::<E, T>(<T::Input as EventInput<E>>::of), true)
     }
 
     /// Does a step whose input is made of the event, once for each event.
@@ -65,7 +65,7 @@ impl<S: Store, E: Event> OnEvent<S, E> {
         self,
         input: impl Fn(&E) -> T::Input + Send + Sync + 'static,
     ) -> EventStep<S, T> {
-        self.wire::<T>(Mapping::of_input::<E, T>(input), true)
+        self.wire::<T>(Mapping::from_event::<E, T>(input), true)
     }
 
     /// Undoes a step, once: its compensation gets what the step's own record says that it took and returned. A step that

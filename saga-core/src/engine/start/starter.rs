@@ -20,7 +20,7 @@ use crate::engine::store_calls::{
 use crate::key::{Key, Tenant};
 use crate::machine::{self, Effect};
 use crate::saga::Definition;
-use crate::step::Outputs;
+use crate::step::StepOutputs;
 use crate::store::{
     Lease, MemberId, NewSaga, RetryClass, SagaId, SagaRow, Started, Store, StoreErrorKind, WorkId, WorkRef,
 };
@@ -350,7 +350,7 @@ impl<S: Store> Starter<S> {
             version: 1,
             state: definition.read_fresh(&new.state)?,
             input: Arc::from(&*new.input),
-            outputs: Outputs::new(),
+            outputs: StepOutputs::new(),
             inputs: Vec::new(),
             item_output: None,
         };

@@ -81,7 +81,7 @@ async fn on_any_connection<C: ShopConn>(conn: &mut C, orders: Batch<Order>) -> R
 }
 
 mod contracts {
-    use saga_core::{StepError, saga_step};
+    use saga_core::{Output, StepError, saga_step};
 
     #[saga_step(service = "stock", no_compensation)]
     pub async fn count_stock(pieces: u32) -> Result<u32, StepError>;
@@ -99,7 +99,7 @@ fn batch_steps_are_added_like_any_other() {
         .step::<reserve_stock>()
         .step::<through_an_alias>()
         .step::<own_error>()
-        .step_after::<with_question_mark, own_error>(|_, pieces| pieces.to_string())
+        .step_from::<with_question_mark, _>(|_: &Order, Output(pieces): Output<own_error>| pieces.to_string())
         .step::<on_any_connection>()
         .build()
         .unwrap();
