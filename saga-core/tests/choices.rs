@@ -63,6 +63,7 @@ async fn bill(
     packed: Option<Output<pack>>,
     ride: Option<Output<call_courier>>,
 ) -> Result<(), StepError> {
+    let (packed, ride) = (packed.map(|Output(packed)| packed), ride.map(|Output(ride)| ride));
     tx.log(format!("bill {order}, {packed:?}, {ride:?}"));
     if order % 10 == 7 { Err(StepError::reject("nobody pays for it")) } else { Ok(()) }
 }
@@ -242,6 +243,7 @@ async fn arms_hold_groups_and_lists_and_branches_hold_choices() {
         weights: Option<Outputs<weigh>>,
         reserved: Option<Output<reserve>>,
     ) -> Result<(), StepError> {
+        let (weights, reserved) = (weights.map(|Outputs(list)| list), reserved.map(|Output(reserved)| reserved));
         tx.log(format!("sum {order}: {weights:?} {reserved:?}"));
         Ok(())
     }
@@ -352,8 +354,11 @@ fn what_does_not_hold_together_is_refused() {
         assert!(said.contains(expected), "{said}");
     };
     let packed = || new().when("is-large", |_: &u32| true, Branch::step::<pack>);
-    check(packed().step::<print>(), "may not run; write `IfTaken<..>` around its name");
-    check(new().step::<pack>().step::<call_courier>().step::<bill>(), "but it always is; leave `IfTaken<..>` away");
+    check(packed().step::<print>(), "may not run; take it as `Option<Output<..>>`");
+    check(
+        new().step::<pack>().step::<call_courier>().step::<bill>(),
+        "but that step always runs; leave `Option<..>` out",
+    );
     check(
         new().choose("c", |choice| {
             choice.when("a", |_: &u32| true, Branch::step::<pack>).otherwise(Branch::step::<print>)

@@ -375,9 +375,9 @@ fn what_does_not_hold_together_is_refused() {
     let each = || new().for_each::<send, _>(2, |parcels: &u32| vec![*parcels]);
     let problems = |builder: SagaBuilder<MemoryStore, u32>| builder.build().unwrap_err().to_string();
     let said = problems(each().step::<ship>());
-    assert!(said.contains("write `Each<..>` around its name"), "{said}");
+    assert!(said.contains("take it as `Outputs<..>`"), "{said}");
     let said = problems(new().step::<pack>().step::<bill>());
-    assert!(said.contains("leave `Each<..>` away"), "{said}");
+    assert!(said.contains("take it as `Output<..>`"), "{said}");
     let said = problems(each().pivot());
     assert!(said.contains("put a step between them"), "{said}");
     let said = problems(new().for_each::<send, _>(0, |parcels: &u32| vec![*parcels]));

@@ -10,12 +10,12 @@ use saga_core::env::BoxFuture;
 use saga_core::memory::{CommitFate, CommitHook, CommitPoint, MemoryConn, MemoryStore, MemoryTransport};
 use saga_core::store::{RecordedOutcome, Records, Sagas};
 use saga_core::{
-    Each, Key, Outcome, Output, Runtime, Saga, Service, Settings, State, StepContext, StepError, Tenant,
+    Key, Outcome, Output, Outputs, Runtime, Saga, Service, Settings, State, StepContext, StepError, Tenant,
     saga_compensation, saga_step,
 };
 
 mod contracts {
-    use saga_core::{Outputs, StepError, saga_step};
+    use saga_core::{StepError, saga_step};
 
     #[saga_step(service = "depot", compensated)]
     pub async fn pack(parcel: u32) -> Result<String, StepError>;

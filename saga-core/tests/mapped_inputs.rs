@@ -13,7 +13,8 @@ use saga_core::store::{
 };
 use saga_core::transport::{Incoming, Message, MessageKind, Subscription, Transport, TransportError};
 use saga_core::{
-    Key, Migration, Outcome, Runtime, Saga, Service, Settings, State, StepError, Tenant, saga_compensation, saga_step,
+    Key, Migration, Outcome, Output, Runtime, Saga, Service, Settings, State, StepError, Tenant, saga_compensation,
+    saga_step,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -32,7 +33,7 @@ pub struct Charge {
 }
 
 mod contracts {
-    use saga_core::{Output, StepError, saga_step};
+    use saga_core::{StepError, saga_step};
 
     use super::Charge;
 

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
-use saga_core::{Each, Output, Saga, Signal, Signaled, StepContext, StepError, Wait, saga_compensation, saga_step};
+use saga_core::{Output, Outputs, Saga, Signal, Signaled, StepContext, StepError, Wait, saga_compensation, saga_step};
 use saga_testkit::golden::{Golden, GoldenError};
 use serde::{Deserialize, Serialize};
 
@@ -84,7 +84,7 @@ fn list() -> Buy {
 
 /// What another service does for each item of a list.
 mod depot {
-    use saga_core::{Outputs, StepError, saga_step};
+    use saga_core::{StepError, saga_step};
 
     #[saga_step(service = "depot", compensated)]
     pub async fn send(number: i64) -> Result<String, StepError>;

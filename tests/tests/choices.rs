@@ -60,6 +60,7 @@ async fn bill<S: Books>(
     packed: Option<Output<pack>>,
     ride: Option<Output<call_courier>>,
 ) -> Result<(Option<u32>, Option<u32>), StepError> {
+    let (packed, ride) = (packed.map(|Output(packed)| packed), ride.map(|Output(ride)| ride));
     S::add(tx, "bills", 1).await?;
     if order.is_paid { Ok((packed, ride)) } else { Err(StepError::reject("nobody pays")) }
 }
@@ -82,9 +83,9 @@ fn ship<S: Books>(asked: &Arc<AtomicU32>) -> Saga<S, Order> {
         first.fetch_add(1, Ordering::SeqCst);
         order.pieces > 0
     };
-    let is_large = move |_: &Order, taken: Option<u32>| {
+    let is_large = move |_: &Order, taken: Option<Output<take_out>>| {
         counted.fetch_add(1, Ordering::SeqCst);
-        taken.is_some_and(|taken| taken > 2)
+        taken.is_some_and(|Output(taken)| taken > 2)
     };
     Saga::named("ship")
         .input::<Order>()

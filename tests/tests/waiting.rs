@@ -7,7 +7,7 @@ use saga_core::engine::{
     CancelOutcome, PauseOutcome, RestartOutcome, ResumeOutcome, SagaAdmin, SagaStatus, SignalOutcome,
 };
 use saga_core::machine::StepPhase;
-use saga_core::saga::{Branch, SagaBuilder};
+use saga_core::saga::SagaBuilder;
 use saga_core::store::Status;
 use saga_core::{Outcome, Runtime, Saga, Signal, Signaled, StepError, Wait, saga_compensation, saga_step};
 use saga_tests::Books;

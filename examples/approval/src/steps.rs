@@ -59,8 +59,8 @@ pub(crate) async fn confirm_order(
 ) -> Result<(), StepError> {
     let by = match approval {
         None => "nobody was asked".to_owned(),
-        Some(Approval::Granted { by }) => by,
-        Some(other) => return Err(StepError::reject(other.to_string())),
+        Some(Signaled(Approval::Granted { by })) => by,
+        Some(Signaled(other)) => return Err(StepError::reject(other.to_string())),
     };
     tx.execute("INSERT INTO orders VALUES (?1, ?2, ?3)", (order.key, order.pieces, by))?;
     Ok(())

@@ -160,6 +160,7 @@ pub(crate) async fn confirm_order(
     Output(label): Output<Delivery>,
 ) -> Result<(), StepError> {
     let boxes = boxes.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+    let policy = policy.map(|Output(policy)| policy);
     tx.execute("INSERT INTO orders VALUES (?1, ?2, ?3, ?4, ?5, ?6)", (order.key, pieces, hold, boxes, policy, label))?;
     Ok(())
 }

@@ -134,6 +134,7 @@ async fn unwrap_box(
     _wrapped: (),
     packed: Option<Output<pack>>,
 ) -> Result<(), StepError> {
+    let packed = packed.map(|Output(packed)| packed);
     tx.log(format!("unwrap {order}, {packed:?}"));
     Ok(())
 }

@@ -81,6 +81,7 @@ pub(crate) async fn bill(
     packed: Option<Output<pack>>,
     weight: Option<Output<weigh>>,
 ) -> Result<(), StepError> {
+    let (packed, weight) = (packed.map(|Output(packed)| packed), weight.map(|Output(weight)| weight));
     tx.log(format!("bill {order}, {packed:?}, {weight:?}"));
     Ok(())
 }

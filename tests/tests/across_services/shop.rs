@@ -5,7 +5,7 @@ use std::time::Duration;
 use saga_core::store::{DeadLetter, DeadLetterFilter};
 use saga_core::transport::{Incoming, Message, Settlement, Subscription, service_topic};
 use saga_core::{
-    Each, Output, Runtime, Saga, SagaHandle, Service, Settings, StepContext, StepError, Tenant, saga_compensation,
+    Output, Outputs, Runtime, Saga, SagaHandle, Service, Settings, StepContext, StepError, Tenant, saga_compensation,
     saga_step,
 };
 use saga_tests::{Books, Kept, eventually};
@@ -22,7 +22,7 @@ pub(crate) struct Order {
 
 /// What the services know of each other.
 pub(crate) mod contracts {
-    use saga_core::{Outputs, StepError, saga_step};
+    use saga_core::{StepError, saga_step};
 
     use super::Order;
 

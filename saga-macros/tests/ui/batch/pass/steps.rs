@@ -1,5 +1,5 @@
 use saga_core::{
-    BatchResults, Batch, Event, IntoStepError, Saga, Service, State, StepError,
+    Batch, BatchResults, Event, IntoStepError, Output, Saga, Service, State, StepError,
     memory::{MemoryConn, MemoryStore},
     saga_compensation, saga_step,
 };
@@ -81,7 +81,7 @@ async fn on_any_connection<C: ShopConn>(conn: &mut C, orders: Batch<Order>) -> R
 }
 
 mod contracts {
-    use saga_core::{Output, StepError, saga_step};
+    use saga_core::{StepError, saga_step};
 
     #[saga_step(service = "stock", no_compensation)]
     pub async fn count_stock(pieces: u32) -> Result<u32, StepError>;

@@ -23,7 +23,10 @@ async fn ship(
     parcels: Option<Outputs<pack>>,
     ride: Option<Output<call_courier>>,
 ) -> Result<(), StepError> {
-    drop::<(Option<Vec<String>>, Option<u64>)>((parcels, ride));
+    drop::<(Option<Vec<String>>, Option<u64>)>((
+        parcels.map(|Outputs(parcels)| parcels),
+        ride.map(|Output(ride)| ride),
+    ));
     Ok(())
 }
 

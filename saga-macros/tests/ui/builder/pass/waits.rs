@@ -28,8 +28,8 @@ async fn ask(_order: Order) -> Result<Duration, StepError> {
 #[saga_step]
 async fn place(_order: Order, approval: Option<Signaled<Approval>>) -> Result<(), StepError> {
     match approval {
-        Some(Approval::Granted { .. }) | None => Ok(()),
-        Some(Approval::NoAnswer) => Err(StepError::reject("nobody answered")),
+        Some(Signaled(Approval::Granted { .. })) | None => Ok(()),
+        Some(Signaled(Approval::NoAnswer)) => Err(StepError::reject("nobody answered")),
     }
 }
 
