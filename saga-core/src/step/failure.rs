@@ -76,6 +76,7 @@ pub trait StepReturn {
     fn into_result(self) -> Result<Self::Value, Self::Error>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, E> StepReturn for Result<T, E> {
     type Value = T;
     type Error = E;

@@ -26,7 +26,7 @@ pub struct Outputs<T: Step>(pub Vec<T::Output>);
     label = "no output of a step",
     note = "behind the saga's input, a closure takes `Output<step>`, `Outputs<step>` of a `for_each` step, `Signaled<signal>`, or an `Option` of one of them"
 )]
-pub trait FromOutputs: Sealed + Sized + Send {
+pub trait FromOutputs: Sealed + Sized {
     #[doc(hidden)]
     fn needed() -> NeededOutput;
 

@@ -14,7 +14,7 @@ pub(super) mod sealed {
     label = "not a parameter of a step",
     note = "besides the connection, `&StepContext` and the input, a step takes `State<T>` and `Output<step>`"
 )]
-pub trait FromStep: sealed::Sealed + Sized + Send {
+pub trait FromStep: sealed::Sealed + Sized {
     /// Adds what this parameter needs.
     fn needs(needs: &mut Needs);
 
@@ -28,7 +28,7 @@ pub trait FromStep: sealed::Sealed + Sized + Send {
 }
 
 /// All such parameters of a step: a tuple, in the order of its signature.
-pub trait Params: Sized + Send {
+pub trait Params: Sized {
     /// Adds what the parameters need.
     fn needs(needs: &mut Needs);
 
