@@ -140,8 +140,8 @@ impl Drop for Closing {
             runtime.spawn(async move {
                 match tokio::time::timeout(CLOSING_MAX, connection.close(REPLY_SUCCESS, "OK".into())).await {
                     Ok(Ok(())) => {}
-                    Ok(Err(error)) => log::debug!(%error, "a connection had ended before it was closed"),
-                    Err(_) => log::debug!("a connection is dropped that could not be closed"),
+                    Ok(Err(error)) => log::debug!(%error, "connection already closed"),
+                    Err(_) => log::debug!("connection not closed in time"),
                 }
             });
         }

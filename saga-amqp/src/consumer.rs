@@ -65,20 +65,20 @@ impl Receiver {
     /// The running session; a lost one is made again first, however long it takes.
     async fn session(&mut self) -> Result<&mut Session, TransportError> {
         if self.is_careful_for_nothing() {
-            log::info!(queue = self.plans.queue, "back to taking many messages at a time");
+            log::info!(queue = self.plans.queue, "prefetch restored");
             self.end_session();
         }
         while self.session.is_none() {
             match self.open().await {
                 Ok(session) => {
-                    log::info!(queue = self.plans.queue, "subscribed again");
+                    log::info!(queue = self.plans.queue, "subscription restored");
                     self.health.connected(session.connection().status().clone());
                     self.session = Some(session);
                 }
                 Err(error) => {
                     let attempts = self.backoff.attempts();
                     // That it is lost was said.
-                    log::debug!(queue = self.plans.queue, attempts, %error, "still not subscribed");
+                    log::debug!(queue = self.plans.queue, attempt = attempts, %error, "subscription not restored");
                     self.health.failed_again(&error.to_string());
                     if error.kind() == TransportErrorKind::Refused {
                         return Err(error);
@@ -123,7 +123,7 @@ impl Receiver {
     }
 
     fn ended(&mut self, ended: &Ended) {
-        log::warn!(queue = self.plans.queue, why = ended.why, "the subscription is lost, and is made again");
+        log::warn!(queue = self.plans.queue, error = ended.why, "subscription lost");
         self.health.lost(&ended.why);
         if let Some(session) = &self.session {
             self.plans.options.turn.move_on(session.host);
@@ -155,7 +155,7 @@ impl Receiver {
         let topic = if is_direct { name } else { key };
         let message = decode(topic, &came.properties, came.data, options.payload_bytes_max);
         if let Err(unreadable) = &message {
-            log::warn!(queue, problem = unreadable.problem, "what came is no message");
+            log::warn!(queue, error = unreadable.problem, "malformed message");
         }
         // The broker takes no message whose user is not the one of the connection that it comes from.
         let user = came.properties.user_id().as_ref().map(ToString::to_string);

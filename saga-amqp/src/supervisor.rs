@@ -89,9 +89,9 @@ impl Keeper {
         loop {
             let keeping = AssertUnwindSafe(self.keep_one(&mut backoff, &mut generation, connected.take()));
             if keeping.catch_unwind().await.is_err() {
-                let problem = "what keeps the publisher's connection panicked";
-                log::warn!(problem, "the publisher's connection is given up");
-                self.health.lost(problem);
+                let error = "the task that keeps the publisher's connection panicked";
+                log::warn!(error, "publisher connection lost");
+                self.health.lost(error);
                 self.link.send_replace(Link::Down);
             }
         }
@@ -104,13 +104,13 @@ impl Keeper {
         } else {
             let (connection, host) = self.again(backoff).await;
             *generation += 1;
-            log::info!("the publisher is connected again");
+            log::info!("publisher connected");
             let (held, generation) = (Arc::clone(&connection), *generation);
             self.link.send_replace(Link::Up { connection: held, generation, is_blocked: false });
             (connection, host)
         };
         let problem = self.watch(&connection, *generation).await;
-        log::warn!(%problem, "the publisher's connection is lost");
+        log::warn!(error = problem, "publisher connection lost");
         self.health.lost(&problem);
         self.link.send_replace(Link::Down);
         self.options.turn.move_on(host);
@@ -165,12 +165,12 @@ impl Keeper {
         match events.next().await {
             None => Some("the connection ended".to_owned()),
             Some(Event::ConnectionBlocked(reason)) => {
-                log::warn!(reason, "the broker takes no messages at present");
+                log::warn!(reason, "broker blocks publishing");
                 self.blocked(Some(reason), connection, generation);
                 None
             }
             Some(Event::ConnectionUnblocked) => {
-                log::info!("the broker takes messages again");
+                log::info!("broker accepts publishing");
                 self.blocked(None, connection, generation);
                 None
             }
@@ -198,9 +198,9 @@ impl Keeper {
                     let (attempts, text) = (backoff.attempts(), error.to_string());
                     // That it is lost was said. What a person has to mend is news.
                     if error.kind() == TransportErrorKind::Refused && self.health.last_error().as_ref() != Some(&text) {
-                        log::warn!(attempts, %error, "the publisher cannot be connected");
+                        log::warn!(attempt = attempts, %error, "publisher not connected");
                     } else {
-                        log::debug!(attempts, %error, "the publisher is still not connected");
+                        log::debug!(attempt = attempts, %error, "publisher not connected");
                     }
                     self.health.failed_again(&text);
                 }

@@ -107,7 +107,7 @@ impl Work {
         self.bind(&dead_letters, &names.dead_letters(), queue).await?;
         let count = self.queue(&unread, quorum()).await?;
         if count > 0 {
-            log::warn!(queue = unread, count, "there are dead letters that nobody could read; look at them");
+            log::warn!(queue = unread, count, "unreadable dead letters in the queue");
         }
         self.bind(&unread, &names.dead_letters(), &dead_letters).await
     }

@@ -19,7 +19,7 @@ use crate::clock::Stopwatch;
 pub(crate) enum Expected {
     Completed,
     Compensated,
-    /// It is started, and nobody waits for it.
+    /// It is started, and the client does not wait for its end.
     Never,
 }
 

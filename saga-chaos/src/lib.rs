@@ -5,7 +5,7 @@
 //! orders x 2 --own proxy--proxy--> PostgreSQL (killed, restarted, out of room)
 //! payments x 2   \                 three databases; that of the orders keeps a journal of its own
 //! shipping x 2    \--proxy-> RabbitMQ (killed, restarted, out of memory or room, without a queue, with a full queue)
-//!      |                       \--> whoever sends a copy of every message
+//!      |                       \--> the copier: sends a copy of every message
 //!      +--proxy--> the gateway and the carrier: calls that are held past their callers and past their undos, or all slow
 //! ```
 //!
@@ -23,7 +23,7 @@
 //! - **Full queue**: a policy limits the queue of a service that is away; it counts when a message was refused.
 //!
 //! - [`plan`] says which faults there are, when, and on whom: a pure function of the seed.
-//! - [`run`] carries a plan out and judges what came of it; [`Report`] is what it found.
+//! - [`run`] carries a plan out and judges the result; [`Report`] is what it found.
 //!
 //! `cargo xtask chaos --minutes 20 --seed 7` runs it. A failing seed runs again with the same plan, though the processes
 //! meet its faults at other moments.

@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use order_rig::outside::LateCalls;
 use saga_chaos::{Options, Programs, Where, print_time, run};
 
-/// Runs orders through three services while replicas, servers and connections are broken, and judges what came of them.
+/// Runs orders through three services while replicas, servers and connections are broken, and judges the result.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask chaos", bin_name = "cargo xtask chaos", args_conflicts_with_subcommands = true)]
 struct Arguments {

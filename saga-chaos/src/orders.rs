@@ -68,7 +68,7 @@ impl OrderBook {
     fn write_orders(&self, wave: u64, keys: Vec<String>) -> anyhow::Result<PathBuf> {
         let name = format!("orders-{wave}.jsonl");
         let path = self.folder.join(&name);
-        // Somebody may be reading it.
+        // A process may be reading it.
         if path.exists() {
             return Ok(path);
         }

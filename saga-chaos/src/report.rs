@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
     /// The seed of the plan.

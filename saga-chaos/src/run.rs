@@ -57,7 +57,7 @@ const REST_LIMIT: Duration = Duration::from_mins(4);
 const FLOW_LIMIT: Duration = Duration::from_mins(2);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Runs orders while things go wrong, waits for rest, and judges what came of it.
+/// Runs orders while things go wrong, waits for rest, and judges the result.
 ///
 /// # Errors
 ///
@@ -274,7 +274,7 @@ impl World {
         }
         let named = |(key, violation): &(Option<String>, _)| format!("{}: {violation}", key.as_deref().unwrap_or("-"));
         problems.extend(judged.beside_remainder.iter().map(named));
-        // The checker and the audit report all of the remainder, and of nobody else.
+        // The checker and the audit report all of the remainder, and nothing else.
         let orders = judged.remainder.orders();
         for (key, violation) in &judged.violations {
             if !key.as_deref().is_some_and(|key| orders.contains(key)) {
@@ -389,7 +389,7 @@ impl World {
 
 fn ended_early(failed: Result<anyhow::Result<()>, tokio::task::JoinError>) -> anyhow::Error {
     match failed {
-        Ok(Ok(())) => anyhow::anyhow!("somebody who should go on for ever has ended"),
+        Ok(Ok(())) => anyhow::anyhow!("a task that should go on for ever has ended"),
         Ok(Err(error)) => error,
         Err(error) => error.into(),
     }

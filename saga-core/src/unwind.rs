@@ -34,7 +34,7 @@ pub(crate) async fn caught_while<F: Future>(future: F) -> Result<F::Output, Stri
 /// Drops a value of the user; a panic in that is only logged.
 pub(crate) fn discard<T>(value: T) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
-        log::warn!(panic = message_of(&*panic), "a value panicked when it was dropped");
+        log::warn!(panic = message_of(&*panic), "value panicked on drop");
         if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
             // It panics whenever it is dropped.
             std::mem::forget(again);

@@ -159,7 +159,7 @@ async fn run_saga(
     let first = Runtime::builder(store.clone()).saga(&saga).state(seen.clone()).start().await.unwrap();
     for id in 0..count {
         let trouble = trouble.iter().find(|(troubled, _)| *troubled == id).map(|(_, trouble)| *trouble);
-        first.start_in_tx(transaction.conn(), &saga, format!("order-{id}"), Order { id, trouble }).await.unwrap();
+        first.start(&saga, format!("order-{id}"), Order { id, trouble }).in_tx(transaction.conn()).await.unwrap();
     }
     first.shutdown().await;
     transaction.commit().unwrap();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use saga_core::engine::{CancelOutcome, RestartOutcome};
+use saga_core::engine::{CancelOutcome, CompensationCause, RestartOutcome};
 use saga_core::env::BoxFuture;
 use saga_core::key::Tenant;
 use saga_core::memory::{CommitFate, CommitHook, CommitPoint, MemoryConn, MemoryStore, MemoryTransport};
@@ -277,6 +277,6 @@ async fn g5_a_restarted_saga_that_was_cancelled_does_not_go_on_with_its_reply() 
     assert_eq!(services.orders.cancel("again", "it was found").await.unwrap(), CancelOutcome::Begun);
     services.gate.0.send_replace(true);
     let outcome = services.orders.attach("again").await.unwrap().outcome().await.unwrap();
-    assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{outcome:?}");
+    assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome:?}");
     assert_eq!(services.orders.store().read(|table| table.counter("confirmed")), 1);
 }

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use saga_core::engine::{CancelOutcome, RuntimeError, SagaAdmin};
+use saga_core::engine::{CancelOutcome, CompensationCause, RuntimeError, SagaAdmin};
 use saga_core::env::TokioEnvironment;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{HistoryKind, Status};
@@ -115,7 +115,9 @@ async fn g5_what_is_in_flight_comes_to_its_end_and_all_is_undone() {
 
     let outcome = running.outcome().await.unwrap();
     assert_eq!(outcome.to_string(), "compensated, because it was cancelled: no longer wanted");
-    assert!(matches!(&outcome, Outcome::Compensated { failed_step, cancelled: true, .. } if failed_step == "ship"));
+    assert!(
+        matches!(&outcome, Outcome::Compensated { failed_step, cause: CompensationCause::Cancelled, .. } if failed_step == "ship")
+    );
     assert_eq!(outside.calls(), ["charge", "ship", "call back", REFUND]);
     assert_eq!(runtime.cancel("order", REASON).await.unwrap(), CancelOutcome::Ended(Status::Compensated));
 
@@ -140,7 +142,7 @@ async fn what_waits_for_its_next_attempt_is_given_back_at_once() {
     let desk = SagaAdmin::new(Arc::clone(runtime.store())).saga(&saga);
     assert_eq!(desk.cancel("order", REASON).await.unwrap(), CancelOutcome::Begun, "as from another process");
     let outcome = running.outcome().await.unwrap();
-    assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{outcome}");
+    assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome}");
     assert_eq!(outside.calls().len(), 2, "{:?}", outside.calls());
     assert_eq!(runtime.statistics().failures, 1, "no further attempt was made");
     runtime.shutdown().await;
@@ -181,7 +183,7 @@ async fn a_stuck_saga_turns_round_and_waits_for_its_person() {
     assert_eq!(refused, "the saga `order`: the saga compensates already");
     operator.skip("it was never weighed").await.unwrap();
     let outcome = running.closed().await.unwrap();
-    assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{outcome}");
+    assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome}");
     assert_eq!(outside.calls().len(), 2, "{:?}", outside.calls());
     runtime.shutdown().await;
 }
@@ -209,7 +211,7 @@ async fn what_begins_later_and_is_cancelled_calls_nobody() {
     let saga = Saga::named("thanks").input::<u32>().step::<thank>().build().unwrap();
     let runtime = runtime(&saga, &outside).await;
     let hour = std::time::Duration::from_hours(1);
-    let running = runtime.start_after(&saga, "order", 1, hour).await.unwrap();
+    let running = runtime.start(&saga, "order", 1).after(hour).await.unwrap();
     assert!(!running.already_started());
     assert!(runtime.start(&saga, "order", 1).await.unwrap().already_started(), "it is the same saga (G6)");
     let due = runtime.saga("order").await.unwrap().unwrap();
@@ -217,7 +219,7 @@ async fn what_begins_later_and_is_cancelled_calls_nobody() {
     let desk = SagaAdmin::new(Arc::clone(runtime.store())).saga(&saga);
     assert_eq!(desk.cancel("order", REASON).await.unwrap(), CancelOutcome::Begun);
     let outcome = running.outcome().await.unwrap();
-    assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{outcome}");
+    assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome}");
     assert_eq!(outside.calls(), [""; 0]);
     runtime.shutdown().await;
 }
@@ -231,7 +233,7 @@ async fn what_begins_later_waits_for_its_time() {
     let runtime = Runtime::builder(store).saga(&saga).state(outside.clone()).start().await.unwrap();
     let before = tokio::time::Instant::now();
     let hour = std::time::Duration::from_hours(1);
-    let running = runtime.start_after(&saga, "order", 1, hour).await.unwrap();
+    let running = runtime.start(&saga, "order", 1).after(hour).await.unwrap();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert!(before.elapsed() >= hour);
     assert_eq!(outside.calls(), ["thank"]);

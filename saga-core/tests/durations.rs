@@ -84,9 +84,9 @@ async fn g8_no_duration_of_a_user_ends_a_lane() {
         let outcome = timeout(HOUR, running.outcome()).await.unwrap().unwrap();
         assert!(matches!(outcome, Outcome::Completed { .. }), "{key}: {outcome}");
     };
-    runtime.start_after(&sagas[0], "much-later", Duration::ZERO, Duration::MAX).await.unwrap();
+    runtime.start(&sagas[0], "much-later", Duration::ZERO).after(Duration::MAX).await.unwrap();
     goes_on("beside-much-later".to_owned()).await;
-    runtime.start_within(&sagas[1], "long-enough", Duration::ZERO, Duration::MAX).await.unwrap();
+    runtime.start(&sagas[1], "long-enough", Duration::ZERO).within(Duration::MAX).await.unwrap();
     goes_on("beside-long-enough".to_owned()).await;
     for saga in &sagas {
         runtime.start(saga, saga.name(), Duration::MAX).await.unwrap();

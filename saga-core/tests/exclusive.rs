@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use saga_core::engine::CompensationCause;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{Sagas as _, Work as _};
 use saga_core::{
@@ -118,7 +119,7 @@ async fn what_is_no_longer_wanted_is_told() {
     let began = tokio::time::Instant::now();
     runtime.cancel("o-1", "sold").await.unwrap();
     let outcome = running.outcome().await.unwrap();
-    assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{outcome}");
+    assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome}");
     assert_eq!(depot.0.given_up.load(Ordering::SeqCst), 1);
     assert!(began.elapsed() <= LEASE, "{:?}", began.elapsed());
     runtime.shutdown().await;

@@ -113,9 +113,9 @@ async fn g8_a_store_that_cannot_be_written_blames_nobody() {
         let fault = Fault::of(kind);
         let runtime = runtime(&fault).await;
         let writing = writing();
-        let running = runtime.start_after(&writing, "waiting", 1, Duration::from_secs(1)).await.unwrap();
+        let running = runtime.start(&writing, "waiting", 1).after(Duration::from_secs(1)).await.unwrap();
         tokio::time::sleep(Duration::from_millis(1_500)).await;
-        let other = runtime.start_after(&writing, "other", 2, Duration::from_secs(1)).await.unwrap();
+        let other = runtime.start(&writing, "other", 2).after(Duration::from_secs(1)).await.unwrap();
         fault.0.everything.store(true, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_mins(10)).await;
         assert!(matches!(runtime.health().store, ComponentHealth::Failing { .. }), "{kind:?}: health hides it");

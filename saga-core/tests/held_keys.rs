@@ -51,7 +51,7 @@ async fn g8_a_start_that_waits_for_a_key_holds_up_no_other() {
     let store = MemoryStore::new();
     let runtime = runtime(&store).await;
     let mut application = store.transaction();
-    runtime.start_in_tx(application.conn(), &waving(), "held", 0).await.unwrap();
+    runtime.start(&waving(), "held", 0).in_tx(application.conn()).await.unwrap();
     let waiting = tokio::spawn({
         let runtime = runtime.clone();
         async move { runtime.start(&waving(), "held", 0).await }
@@ -70,7 +70,7 @@ async fn g8_a_key_that_is_never_let_go_is_told_to_who_starts_it() {
     let store = MemoryStore::new();
     let runtime = runtime(&store).await;
     let mut application = store.transaction();
-    runtime.start_in_tx(application.conn(), &waving(), "held", 0).await.unwrap();
+    runtime.start(&waving(), "held", 0).in_tx(application.conn()).await.unwrap();
     let refused = tokio::time::timeout(Duration::from_mins(1), runtime.start(&waving(), "held", 0)).await;
     let error = refused.expect("it waits without a limit").unwrap_err();
     assert!(error.to_string().contains("holds"), "{error}");

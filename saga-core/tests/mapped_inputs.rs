@@ -235,7 +235,7 @@ async fn a_record_without_its_input_has_it_made_anew() {
     let saga = saga.step_from::<contracts::charge, _>(|order: &Order| Charge { cents: order.cents }).step::<ship>();
     let saga = saga.build().unwrap();
     let process = world.process(&[&saga]).await;
-    process.start_after(&saga, "like", order(), Duration::from_hours(24)).await.unwrap();
+    process.start(&saga, "like", order()).after(Duration::from_hours(24)).await.unwrap();
     world.write_charged().await;
     let outcome = process.attach("o-1").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { .. }), "{outcome:?}");
@@ -253,7 +253,7 @@ async fn an_undo_whose_input_cannot_be_made_needs_a_person() {
     });
     let saga = saga.step::<ship>().build().unwrap();
     let process = world.process(&[&saga]).await;
-    process.start_after(&saga, "like", Order { cents: 1, ..order() }, Duration::from_hours(24)).await.unwrap();
+    process.start(&saga, "like", Order { cents: 1, ..order() }).after(Duration::from_hours(24)).await.unwrap();
     world.write_charged().await;
     let outcome = process.attach("o-1").await.unwrap().outcome().await.unwrap();
     let Outcome::Stuck { step, reason, .. } = outcome else { panic!("{outcome:?}") };

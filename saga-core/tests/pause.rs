@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use saga_core::engine::{CancelOutcome, PauseOutcome, ResumeOutcome, RuntimeError, SagaAdmin, SagaStatus};
+use saga_core::engine::{
+    CancelOutcome, CompensationCause, PauseOutcome, ResumeOutcome, RuntimeError, SagaAdmin, SagaStatus,
+};
 use saga_core::env::TokioEnvironment;
 use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
@@ -158,7 +160,7 @@ async fn what_begins_later_begins_no_earlier() {
     let runtime = runtime(&saga, &outside).await;
     let began = tokio::time::Instant::now();
     let (minute, hour) = (Duration::from_mins(1), Duration::from_hours(1));
-    let running = runtime.start_after(&saga, "order", 1, hour).await.unwrap();
+    let running = runtime.start(&saga, "order", 1).after(hour).await.unwrap();
     runtime.pause("order", WHY).await.unwrap();
     tokio::time::sleep(minute).await;
     runtime.resume("order", "it was corrected").await.unwrap();
@@ -182,7 +184,7 @@ async fn it_can_be_cancelled_and_is_undone_when_it_is_resumed() {
     assert_eq!(runtime.cancel("order", "not wanted").await.unwrap(), CancelOutcome::UnderWay);
     runtime.resume("order", "now").await.unwrap();
     let outcome = running.outcome().await.unwrap();
-    assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{outcome}");
+    assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome}");
     assert_eq!(outside.calls(), ["pack", "unpack"]);
     runtime.shutdown().await;
 }
@@ -199,7 +201,7 @@ async fn what_has_not_happened_needs_no_resumption_to_be_cancelled() {
     tokio::time::sleep(Duration::from_mins(1)).await;
     runtime.cancel("order", "not wanted").await.unwrap();
     let outcome = running.outcome().await.unwrap();
-    assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{outcome}");
+    assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome}");
     assert_eq!(outside.calls(), ["label"]);
     runtime.shutdown().await;
 }
@@ -241,7 +243,7 @@ async fn g5_what_begins_later_is_cancelled_whether_or_not_it_was_paused() {
     let runtime = runtime(&saga, &outside).await;
     let minute = Duration::from_mins(1);
     for key in ["resumed", "paused", "overdue"] {
-        let running = runtime.start_after(&saga, key, 1, minute).await.unwrap();
+        let running = runtime.start(&saga, key, 1).after(minute).await.unwrap();
         runtime.pause(key, WHY).await.unwrap();
         match key {
             "resumed" => drop(runtime.resume(key, "it was corrected").await.unwrap()),
@@ -250,7 +252,10 @@ async fn g5_what_begins_later_is_cancelled_whether_or_not_it_was_paused() {
         }
         assert_eq!(runtime.cancel(key, "not wanted").await.unwrap(), CancelOutcome::Begun, "{key}");
         let outcome = running.outcome().await.unwrap();
-        assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{key}: {outcome}");
+        assert!(
+            matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }),
+            "{key}: {outcome}"
+        );
     }
     tokio::time::sleep(4 * minute).await;
     assert_eq!(outside.calls(), [""; 0]);
@@ -263,7 +268,7 @@ async fn g5_what_is_called_while_the_saga_is_paused_has_begun() {
     let outside = Outside::default();
     let saga = Saga::named("packing").input::<u32>().step::<pack>().pivot().step::<ship>().build().unwrap();
     let runtime = runtime(&saga, &outside).await;
-    let running = runtime.start_after(&saga, "order", 1, Duration::from_secs(1)).await.unwrap();
+    let running = runtime.start(&saga, "order", 1).after(Duration::from_secs(1)).await.unwrap();
     outside.arrived.notified().await;
     runtime.pause("order", WHY).await.unwrap();
     let refused = runtime.cancel("order", "not wanted").await.unwrap_err().to_string();

@@ -30,7 +30,7 @@ async fn what_cannot_be_published_is_refused_and_the_rest_is_committed() {
         .unwrap();
     let mut transaction = store.transaction();
     let refused = async |transaction: &mut saga_core::memory::MemoryTransaction, topic, key, event: &str| {
-        let published = runtime.publish_in_tx(transaction.conn(), topic, key, &Counted(event.to_owned())).await;
+        let published = runtime.publish(key, &Counted(event.to_owned())).in_tx(transaction.conn()).topic(topic).await;
         published.map(drop).unwrap_err()
     };
     for (topic, key) in [("service:stock", "7"), ("", "7"), ("stock", "7>8"), ("stock", "")] {
@@ -41,7 +41,7 @@ async fn what_cannot_be_published_is_refused_and_the_rest_is_committed() {
     assert!(matches!(&error, PublishError::TopicOfSaga(name) if name == "counting"), "{error}");
     let error = refused(&mut transaction, "stock", "7", "more than twenty bytes").await;
     assert!(matches!(error, PublishError::TooLarge { bytes: 24, max: 20 }), "{error}");
-    runtime.publish_in_tx(transaction.conn(), "stock", "7", &Counted("two".to_owned())).await.unwrap();
+    runtime.publish("7", &Counted("two".to_owned())).in_tx(transaction.conn()).topic("stock").await.unwrap();
     transaction.conn().put("stock", "2").unwrap();
     transaction.commit().unwrap();
     assert_eq!(store.depth().await.unwrap().rows, 1);

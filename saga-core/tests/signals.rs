@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_core::engine::{CancelOutcome, RuntimeBuilder, RuntimeError, SagaAdmin, SignalOutcome};
+use saga_core::engine::{CancelOutcome, CompensationCause, RuntimeBuilder, RuntimeError, SagaAdmin, SignalOutcome};
 use saga_core::env::TokioEnvironment;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{HistoryKind, Sagas as _, Work as _};
@@ -116,7 +116,7 @@ async fn a_saga_goes_on_with_the_first_signal_and_with_no_other() {
 async fn g11_a_signal_that_comes_early_is_kept() {
     let store = store();
     let first = runtime(&store, &[purchase()]).await;
-    first.start_after(&purchase(), "order", 1, MINUTE).await.unwrap();
+    first.start(&purchase(), "order", 1).after(MINUTE).await.unwrap();
     assert_eq!(first.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Buffered);
     assert_eq!(first.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Duplicate);
     assert_eq!(first.signal("order", "b", &by("Bob")).await.unwrap(), SignalOutcome::TooLate, "the first one counts");
@@ -141,7 +141,7 @@ async fn a_signal_begins_no_saga_before_its_time() {
     let begins = begins.build().unwrap();
     let runtime = runtime(&store, std::slice::from_ref(&begins)).await;
     let began = Instant::now();
-    let running = runtime.start_after(&begins, "order", 40, MINUTE).await.unwrap();
+    let running = runtime.start(&begins, "order", 40).after(MINUTE).await.unwrap();
     assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Buffered);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert!(began.elapsed() >= MINUTE && began.elapsed() < MINUTE + 5 * SECOND, "{:?}", began.elapsed());
@@ -223,11 +223,17 @@ async fn g5_a_wait_ends_when_the_saga_turns_round() {
     let failed = runtime.start(&group, "group", 1).await.unwrap();
     assert_eq!(failed.outcome().await.unwrap().to_string(), "compensated, because `refuse` failed: no");
     let overdue = runtime.start(&deadline, "deadline", 1).await.unwrap();
-    assert!(matches!(overdue.outcome().await.unwrap(), Outcome::Compensated { overdue: true, .. }));
+    assert!(matches!(
+        overdue.outcome().await.unwrap(),
+        Outcome::Compensated { cause: CompensationCause::DeadlinePassed, .. }
+    ));
     let cancelled = runtime.start(&purchase(), "cancelled", 1).await.unwrap();
     until_it_waits(&runtime, "cancelled", 1).await;
     runtime.cancel("cancelled", "no longer wanted").await.unwrap();
-    assert!(matches!(cancelled.outcome().await.unwrap(), Outcome::Compensated { cancelled: true, .. }));
+    assert!(matches!(
+        cancelled.outcome().await.unwrap(),
+        Outcome::Compensated { cause: CompensationCause::Cancelled, .. }
+    ));
     assert!(began.elapsed() < 2 * MINUTE, "{:?}", began.elapsed());
     for key in ["group", "deadline", "cancelled"] {
         assert_eq!(runtime.signal(key, "a", &by("Ada")).await.unwrap(), SignalOutcome::TooLate, "{key}");
@@ -332,11 +338,11 @@ async fn g5_an_early_signal_leaves_a_saga_that_begins_later_free_to_be_cancelled
     let saga = Saga::named("purchase").input::<u32>().step::<pay>().pivot().wait_for::<Approval>(Wait::without_limit());
     let saga = saga.step::<ship>().build().unwrap();
     let runtime = runtime(&store, std::slice::from_ref(&saga)).await;
-    let running = runtime.start_after(&saga, "order", 1, 10 * MINUTE).await.unwrap();
+    let running = runtime.start(&saga, "order", 1).after(10 * MINUTE).await.unwrap();
     assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Buffered);
     assert_eq!(runtime.cancel("order", "no longer wanted").await.unwrap(), CancelOutcome::Begun);
     let outcome = running.outcome().await.unwrap();
-    assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }), "{outcome}");
+    assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome}");
     tokio::time::sleep(20 * MINUTE).await;
     runtime.shutdown().await;
     nothing_is_left(&store).await;

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use saga_core::engine::CompensationCause;
 use saga_core::env::TokioEnvironment;
 use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
@@ -124,7 +125,7 @@ async fn a_saga_that_is_not_done_in_time_turns_round() {
     assert_eq!(due.deadline.unwrap().0 - due.summary.started_at.0, 30_000_000);
     let outcome = running.outcome().await.unwrap();
     assert!(began.elapsed() >= 30 * SECOND && began.elapsed() < 31 * SECOND, "{:?}", began.elapsed());
-    assert!(matches!(&outcome, Outcome::Compensated { overdue: true, cancelled: false, .. }), "{outcome}");
+    assert!(matches!(&outcome, Outcome::Compensated { cause: CompensationCause::DeadlinePassed, .. }), "{outcome}");
     assert_eq!(outcome.to_string(), "compensated, because its deadline passed: it was to be done within 30s");
     let mut calls = outside.calls();
     calls.dedup();
@@ -145,7 +146,7 @@ async fn a_saga_that_is_done_in_time_leaves_no_deadline() {
     let runtime = runtime(&store, &saga, &outside).await;
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     let mut transaction = store.transaction();
-    let started = runtime.start_in_tx(transaction.conn(), &saga, "in", 1).await.unwrap();
+    let started = runtime.start(&saga, "in", 1).in_tx(transaction.conn()).await.unwrap();
     transaction.commit().unwrap();
     started.committed();
     let many = runtime.start_many(&saga, [("a", 1), ("b", 2)]).await;
@@ -157,6 +158,27 @@ async fn a_saga_that_is_done_in_time_leaves_no_deadline() {
     assert_eq!(runtime.count().await.unwrap()[&Status::Completed], 4);
     assert_eq!(outside.calls().len(), 8, "{:?}", outside.calls());
     runtime.shutdown().await;
+}
+
+/// A start in the caller's transaction can have a delay and a deadline, as any other start.
+#[tokio::test(start_paused = true)]
+async fn a_start_in_a_transaction_begins_later_and_has_a_deadline() {
+    let (outside, store, began) = (Outside::default(), store(), Instant::now());
+    let saga = Saga::named("shipping").input::<u32>().step::<charge>().step::<ship>().step::<thank>().build().unwrap();
+    let runtime = runtime(&store, &saga, &outside).await;
+    let mut transaction = store.transaction();
+    let start = runtime.start(&saga, "order", 1).after(5 * MINUTE).within(20 * SECOND);
+    let started = start.in_tx(transaction.conn()).await.unwrap();
+    transaction.commit().unwrap();
+    started.committed();
+    outside.arrived.notified().await;
+    assert!(began.elapsed() >= 5 * MINUTE, "{:?}", began.elapsed());
+    tokio::time::sleep(MINUTE).await;
+    outside.go_on.notify_one();
+    let outcome = runtime.attach("order").await.unwrap().outcome().await.unwrap();
+    assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::DeadlinePassed, .. }), "{outcome}");
+    runtime.shutdown().await;
+    nothing_is_left(&store).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -182,14 +204,16 @@ async fn what_is_in_flight_at_the_deadline_is_undone() {
     let (outside, store) = (Outside::default(), store());
     let saga = Saga::named("shipping").input::<u32>().step::<charge>().step::<ship>().step::<thank>().build().unwrap();
     let runtime = runtime(&store, &saga, &outside).await;
-    let running = runtime.start_within(&saga, "order", 1, 20 * SECOND).await.unwrap();
+    let running = runtime.start(&saga, "order", 1).within(20 * SECOND).await.unwrap();
     outside.arrived.notified().await;
     while runtime.saga("order").await.unwrap().unwrap().summary.status == Status::Running {
         tokio::time::sleep(SECOND).await;
     }
     outside.go_on.notify_one();
     let outcome = running.outcome().await.unwrap();
-    assert!(matches!(&outcome, Outcome::Compensated { overdue: true, failed_step, .. } if failed_step == "ship"));
+    assert!(
+        matches!(&outcome, Outcome::Compensated { cause: CompensationCause::DeadlinePassed, failed_step, .. } if failed_step == "ship")
+    );
     assert_eq!(outside.calls(), ["charge", "ship", "call back", "refund, since it was to be done within 20s"]);
     runtime.shutdown().await;
     nothing_is_left(&store).await;
@@ -200,10 +224,13 @@ async fn a_deadline_is_counted_from_the_beginning() {
     let (outside, store) = (Outside::default(), store());
     let runtime = runtime(&store, &asking(), &outside).await;
     let began = Instant::now();
-    let running = runtime.start_after(&asking(), "order", 1, 5 * MINUTE).await.unwrap();
-    assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { overdue: true, .. }));
+    let running = runtime.start(&asking(), "order", 1).after(5 * MINUTE).await.unwrap();
+    assert!(matches!(
+        running.outcome().await.unwrap(),
+        Outcome::Compensated { cause: CompensationCause::DeadlinePassed, .. }
+    ));
     assert!(began.elapsed() >= 5 * MINUTE + 30 * SECOND, "{:?}", began.elapsed());
-    runtime.start_after(&asking(), "never", 1, 5 * MINUTE).await.unwrap();
+    runtime.start(&asking(), "never", 1).after(5 * MINUTE).await.unwrap();
     runtime.cancel("never", "no longer wanted").await.unwrap();
     assert_eq!(runtime.count().await.unwrap()[&Status::Compensated], 2);
     runtime.shutdown().await;
@@ -237,7 +264,7 @@ async fn g11_a_sleep_and_a_deadline_outlive_their_process() {
     tokio::time::sleep(5 * MINUTE).await;
     let last = runtime(&store, &asking(), &outside).await;
     let outcome = last.attach("late").await.unwrap().outcome().await.unwrap();
-    assert!(matches!(outcome, Outcome::Compensated { overdue: true, .. }), "{outcome}");
+    assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::DeadlinePassed, .. }), "{outcome}");
     last.shutdown().await;
     second.shutdown().await;
     nothing_is_left(&store).await;
@@ -290,7 +317,10 @@ async fn g5_who_sleeps_is_woken_when_the_saga_turns_round() {
         Runtime::builder(store.clone()).saga(&saga).saga(&sequence).state(outside.clone()).start().await.unwrap();
     let began = Instant::now();
     let running = runtime.start(&saga, "order", 1).await.unwrap();
-    assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { cancelled: false, .. }));
+    assert!(matches!(
+        running.outcome().await.unwrap(),
+        Outcome::Compensated { cause: CompensationCause::StepFailed, .. }
+    ));
     assert_eq!(outside.calls(), ["charge", "refund, since no"]);
 
     let running = runtime.start(&sequence, "alone", 1).await.unwrap();
@@ -298,7 +328,10 @@ async fn g5_who_sleeps_is_woken_when_the_saga_turns_round() {
         tokio::time::sleep(SECOND).await;
     }
     runtime.cancel("alone", "no longer wanted").await.unwrap();
-    assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { cancelled: true, .. }));
+    assert!(matches!(
+        running.outcome().await.unwrap(),
+        Outcome::Compensated { cause: CompensationCause::Cancelled, .. }
+    ));
     assert!(began.elapsed() < MINUTE, "{:?}", began.elapsed());
     runtime.shutdown().await;
     nothing_is_left(&store).await;
@@ -353,14 +386,14 @@ async fn a_restarted_saga_has_the_deadline_of_the_one_before() {
     let (outside, store) = (Outside::default(), store());
     let saga = Saga::named("asking").input::<u32>().step::<charge>().step::<ask_carrier>().build().unwrap();
     let runtime = runtime(&store, &saga, &outside).await;
-    let first = runtime.start_within(&saga, "order", 1, 10 * SECOND).await.unwrap();
+    let first = runtime.start(&saga, "order", 1).within(10 * SECOND).await.unwrap();
     let outcome = first.outcome().await.unwrap();
-    assert!(matches!(outcome, Outcome::Compensated { overdue: true, .. }), "{outcome}");
+    assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::DeadlinePassed, .. }), "{outcome}");
     for (key, new_key) in [("order", "order-2"), ("order-2", "order-3")] {
         let began = Instant::now();
         runtime.admin().restart(key, "charge", new_key, "once more").await.unwrap();
         let outcome = runtime.attach(new_key).await.unwrap().outcome().await.unwrap();
-        assert!(matches!(outcome, Outcome::Compensated { overdue: true, .. }), "{outcome}");
+        assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::DeadlinePassed, .. }), "{outcome}");
         assert!((10 * SECOND..20 * SECOND).contains(&began.elapsed()), "{:?}", began.elapsed());
     }
     runtime.shutdown().await;

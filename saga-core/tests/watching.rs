@@ -44,7 +44,7 @@ async fn who_waits_for_long_reads_little_and_is_told_in_time() {
     let saga = Saga::named("report").input::<u32>().step::<send_report>().build().unwrap();
     let idle = Runtime::builder(store.clone()).saga(&saga).start().await.unwrap();
     let began = tokio::time::Instant::now();
-    let running = idle.start_after(&saga, "report-1", 1, 10 * HOUR).await.unwrap();
+    let running = idle.start(&saga, "report-1", 1).after(10 * HOUR).await.unwrap();
     let outcome = running.outcome();
     tokio::pin!(outcome);
     assert!(tokio::time::timeout(HOUR, &mut outcome).await.is_err(), "it begins in ten hours");

@@ -27,7 +27,7 @@ pub struct Bounds {
     pub payloads: Vec<u8>,
     /// Whether, instead of the saga, a stranger asks a host for a step and takes it back at the same time.
     pub has_stranger: bool,
-    /// Whether a transactional step tells somebody of its success.
+    /// Whether a transactional step sends an event of its success.
     pub has_events: bool,
     /// What may go wrong.
     pub faults: Faults,

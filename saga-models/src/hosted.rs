@@ -82,7 +82,7 @@ impl Protocol {
         self.advance(world, at, event)
     }
 
-    /// A reply becomes an event of the saga that waits for it. One that nobody waits for changes nothing.
+    /// A reply becomes an event of the saga that waits for it. One that no saga waits for changes nothing.
     fn handle_reply(&self, world: &mut World, message: Message, asked: u128, said: Said) -> bool {
         let at = message.to;
         let key = StepKey::of_message(asked);

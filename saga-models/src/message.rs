@@ -2,7 +2,7 @@ use std::cmp::Ordering;
 
 use saga_core::store::Answer;
 
-/// Somebody who asks a host for a step, and takes it back, without a saga of this model.
+/// A client that asks a host for a step, and takes it back, without a saga of this model.
 pub const STRANGER: usize = 99;
 /// The command of the stranger, and its undo.
 pub const STRANGERS: [u128; 2] = [9_001, 9_002];

@@ -14,7 +14,7 @@ use crate::world::{Answered, Client, Saga, Service, Stage, State, StepKey, World
 pub enum Action {
     /// A client's start is committed.
     Start(usize),
-    /// A client is told what came of its start.
+    /// A client gets the answer to its start.
     Tell(usize),
     /// A process of a service claims work.
     Claim(usize, StepKey),
@@ -144,7 +144,7 @@ impl Protocol {
             .extend(world.outside.iter().filter(|(_, outside)| outside.is_flying).map(|(&step, _)| Action::Land(step)));
         let messages = world.network.keys().copied().filter(|message| message.to != STRANGER);
         actions.extend(messages.map(Action::Deliver));
-        // Whoever waits for a reply sends again when the time is up: long after everything else has come to its end.
+        // A client that waits for a reply sends again when the time is up: long after everything else has come to its end.
         // Earlier duplicates are the broker's.
         if actions.is_empty() && !self.bounds.is_sticky && !self.has(Plant::NeverSendsAgain) {
             let waiting = world.services[0].work.iter();

@@ -95,7 +95,7 @@ fn effects_are_single(_: &Protocol, world: &World) -> bool {
     world.services.iter().all(|service| service.effects.values().all(|count| *count <= 1))
 }
 
-/// Once nobody has anything of it in hand, a saga that ended otherwise knows of each success outside.
+/// Once no task works on it, a saga that ended otherwise knows of each success outside.
 fn late_successes_are_undone(model: &Protocol, world: &World) -> bool {
     let Some(state) = world.services[0].state() else { return true };
     let unknown_to_saga = |step: usize| {
@@ -164,7 +164,7 @@ fn told_is_durable(_: &Protocol, world: &World) -> bool {
     own.all(|client| world.services[0].saga.as_ref().is_some_and(|saga| saga.payload == client.payload))
 }
 
-/// A saga that has not ended and needs nobody has a row of work, or what it waits for is forgotten.
+/// A saga that has not ended and needs no operator has a row of work, or what it waits for is forgotten.
 fn open_sagas_wait(_: &Protocol, world: &World) -> bool {
     world.services.iter().all(|service| {
         let is_open = service

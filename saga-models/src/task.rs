@@ -22,7 +22,7 @@ pub enum Call {
 }
 
 impl Protocol {
-    /// A step's transaction commits with what came of its handler; or a compensation's.
+    /// A step's transaction commits with the handler's result; or a compensation's.
     pub(crate) fn commit(&self, world: &mut World, at: usize, task: usize, answered: Answered) -> bool {
         let service = &mut world.services[at];
         let mut task = service.tasks.remove(task);

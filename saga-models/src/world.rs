@@ -16,7 +16,7 @@ pub struct World {
     pub outside: BTreeMap<usize, Outside>,
     /// What the broker has, and how many copies of it.
     pub network: BTreeMap<Message, u8>,
-    /// Whoever starts the saga.
+    /// The client that starts the saga.
     pub clients: Vec<Client>,
     /// What may still go wrong.
     pub left: Faults,
@@ -24,7 +24,7 @@ pub struct World {
     pub accepted: Vec<u64>,
     /// Messages whose commit happened.
     pub committed: BTreeSet<Message>,
-    /// Whether somebody decided who had lost the claim.
+    /// Whether a task decided after it had lost the claim.
     pub decided_stale: bool,
 }
 
@@ -87,7 +87,7 @@ pub struct Work {
     pub attempts: u32,
     /// Whether an attempt ended without a definite answer.
     pub maybe: bool,
-    /// Whether somebody has it.
+    /// Whether a task has it.
     pub is_leased: bool,
     /// Whether the one that has it has begun.
     pub is_begun: bool,

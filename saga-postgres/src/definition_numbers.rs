@@ -27,12 +27,7 @@ impl DefinitionNumbers {
         let before = self.timeline.swap(timeline, Ordering::AcqRel);
         if before != 0 && before != timeline {
             self.lock().clear();
-            tracing::warn!(
-                before,
-                timeline,
-                "database failover detected: commits that the standby had not received are lost; compare the database with \
-                 outside systems"
-            );
+            tracing::warn!(former_timeline = before, timeline, "database failover detected");
         }
     }
 

@@ -114,7 +114,7 @@ async fn serve(line: Arc<HintTask>, mut closed: watch::Receiver<bool>) {
         };
         pool.close().await;
         let Some(error) = error else { return };
-        tracing::debug!(%error, "hint connection lost; processes poll until it is restored");
+        tracing::debug!(%error, "hint connection lost");
         let pause = RECONNECT_DELAY.saturating_mul(1 << failures.min(10)).min(RECONNECT_DELAY_MAX);
         failures += 1;
         tokio::select! {

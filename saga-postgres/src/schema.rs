@@ -80,7 +80,7 @@ pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) 
                 return Err(Failure::Refused(error));
             }
             Err(Failure::Sql(error)) if is_conflict(&error) => {
-                tracing::warn!(schema = options.schema, tries, %error, "migration waits for a locked table");
+                tracing::warn!(schema = options.schema, attempt = tries, %error, "migration waits for a lock");
                 tokio::time::sleep(MIGRATION_RETRY_DELAY).await;
             }
             migrated => return migrated,

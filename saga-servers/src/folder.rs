@@ -16,7 +16,7 @@ use crate::watchdog::Watchdog;
 /// PostgreSQL and PgBouncer refuse to run as root; their packages bring this user.
 const UNPRIVILEGED_USER: &str = "postgres";
 
-/// A folder that goes with its value, watched by a watchdog, or one that somebody else keeps.
+/// A folder that is removed with its value and watched by a watchdog, or one that another owner keeps.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,

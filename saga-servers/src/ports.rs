@@ -10,12 +10,12 @@ use crate::error::Error;
 /// is down for a moment.
 const PORTS: std::ops::Range<u16> = 12_000..32_000;
 
-/// How often other ports are tried when somebody else took one between the choice and the start.
+/// How often other ports are tried when another process took one between the choice and the start.
 pub(crate) const STARTS_MAX: u32 = 5;
 
 const TRIES_MAX: usize = 1_000;
 
-/// A port that nobody listens on at the moment.
+/// A port without a listener at the moment.
 pub(crate) fn free_port() -> Result<u16, Error> {
     for _ in 0..TRIES_MAX {
         // A fresh state is seeded by the system, so two processes do not walk the same ports.

@@ -98,7 +98,7 @@ impl RabbitMqServer {
     /// Within this time a broker has written down all that it has to know of a queue that was declared.
     ///
     /// RabbitMQ 3.10 answers a declaration before that. Killed in between, it may come back without the queue, or with a
-    /// quorum queue that never has a leader: whoever consumes from it is answered with `INTERNAL_ERROR` until it is deleted.
+    /// quorum queue that never has a leader: a consumer of it is answered with `INTERNAL_ERROR` until it is deleted.
     pub const QUEUE_SETTLING_TIME: Duration = Duration::from_secs(6);
 
     /// Makes a broker in a temporary folder and waits until it and its management interface answer.

@@ -1,4 +1,4 @@
-//! A server's process that goes on without its owner, and can be ended later by somebody else.
+//! A server's process that goes on without its owner, and can be ended later by another process.
 
 use std::fs;
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::wait::until;
 
 const END_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A process by its id, with what its command line has in it: an id alone may be somebody else's by now.
+/// A process by its id, with what its command line has in it: an id alone may belong to another process by now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunningProcess {
     id: u32,

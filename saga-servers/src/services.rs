@@ -51,7 +51,7 @@ impl Addresses {
     }
 }
 
-/// The servers that were started because nobody gave their addresses. They end when this is dropped.
+/// The servers that were started because their addresses were not given. They end when this is dropped.
 #[derive(Debug)]
 pub struct Services {
     addresses: Addresses,

@@ -28,7 +28,7 @@ const PASSWORD: &str = "secret";
 /// The address of the shared PostgreSQL server, as a superuser.
 ///
 /// # Panics
-/// Nobody gave an address; the message says how to get one.
+/// If no address is given; the message says how to get one.
 #[track_caller]
 pub fn postgres_url() -> String {
     given(POSTGRES_URL)
@@ -37,7 +37,7 @@ pub fn postgres_url() -> String {
 /// The address of PgBouncer, in transaction mode, in front of the shared PostgreSQL server.
 ///
 /// # Panics
-/// Nobody gave an address; the message says how to get one.
+/// If no address is given; the message says how to get one.
 #[track_caller]
 pub fn pgbouncer_url() -> String {
     given(PGBOUNCER_URL)
@@ -46,7 +46,7 @@ pub fn pgbouncer_url() -> String {
 /// The address of the shared RabbitMQ broker.
 ///
 /// # Panics
-/// Nobody gave an address; the message says how to get one.
+/// If no address is given; the message says how to get one.
 #[track_caller]
 pub fn amqp_url() -> String {
     given(AMQP_URL)
@@ -55,7 +55,7 @@ pub fn amqp_url() -> String {
 /// The address of the shared broker's management interface, without a path.
 ///
 /// # Panics
-/// Nobody gave an address; the message says how to get one.
+/// If no address is given; the message says how to get one.
 #[track_caller]
 pub fn amqp_management_url() -> String {
     given(AMQP_MANAGEMENT_URL)
@@ -67,7 +67,7 @@ pub fn amqp_management_url() -> String {
 /// The server does not answer.
 ///
 /// # Panics
-/// Nobody gave an address; the message says how to get one.
+/// If no address is given; the message says how to get one.
 ///
 /// # Cancel safety
 /// Dropped, the database may be left.
@@ -85,7 +85,7 @@ pub async fn database(purpose: &str) -> Result<Database, Error> {
 /// The broker does not answer.
 ///
 /// # Panics
-/// Nobody gave an address; the message says how to get one.
+/// If no address is given; the message says how to get one.
 ///
 /// # Cancel safety
 /// Dropped, the virtual host may be left.
@@ -97,7 +97,7 @@ pub async fn vhost(purpose: &str) -> Result<Vhost, Error> {
     Ok(Vhost { url, management, name, users: Mutex::default() })
 }
 
-/// A test's own database, removed with this value, whoever is still connected.
+/// A test's own database, removed with this value, also with open connections.
 #[derive(Debug)]
 pub struct Database {
     server: String,
@@ -132,7 +132,7 @@ impl Database {
     /// Its address through PgBouncer.
     ///
     /// # Panics
-    /// Nobody gave the address of PgBouncer; the message says how to get one.
+    /// If no address of PgBouncer is given; the message says how to get one.
     #[track_caller]
     pub fn pgbouncer_url(&self) -> Result<String, Error> {
         Ok(Url::parse(&pgbouncer_url())?.with_path(&escaped(&self.name)))

@@ -80,7 +80,7 @@ pub(crate) fn open_reader(options: &SqliteOptions) -> Result<Connection, StoreEr
 /// Empties the write-ahead log and closes the connection.
 pub(crate) fn close_writer(conn: Connection) {
     if let Err(error) = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(())) {
-        tracing::debug!(%error, "write-ahead log not truncated; the next process truncates it");
+        tracing::debug!(%error, "write-ahead log not truncated");
     }
     if let Err((_, error)) = conn.close() {
         tracing::debug!(%error, "writer connection not closed");

@@ -110,7 +110,7 @@ fn try_lock(file: &File, path: &Path) -> Result<bool, StoreError> {
 
 fn report_wait(options: &SqliteOptions, owner: Option<u32>) {
     let path = options.path.display();
-    tracing::info!(%path, owner, "waiting for the file lock: another process works on the file");
+    tracing::info!(%path, process = owner, "waiting for the file lock");
     if let Some(on_wait) = &options.on_wait {
         on_wait(&options.path);
     }

@@ -149,9 +149,9 @@ fn commit(session: &mut Session, jobs: usize) -> GroupOutcome {
     } else {
         if has_code(&error, ErrorCode::DiskFull) {
             // Each attempt fails until there is room; the callers that wait report it once.
-            tracing::debug!(%error, jobs, "commit failed: disk full");
+            tracing::debug!(%error, count = jobs, "commit failed on a full disk");
         } else {
-            tracing::error!(%error, jobs, "commit outcome unknown");
+            tracing::error!(%error, count = jobs, "commit outcome unknown");
         }
         GroupOutcome::Unknown(GroupError::unknown(error))
     }

@@ -95,8 +95,8 @@ where
 /// Drops the caller's values before the caller is answered, so that the store keeps nothing of them. They may be the
 /// user's, and their drop may panic.
 pub(crate) fn drop_callers_value<T>(given: T) {
-    if catch_unwind(AssertUnwindSafe(|| drop(given))).is_err() {
-        tracing::error!("drop of a caller's value panicked on the writer thread");
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(given))) {
+        tracing::error!(panic = panic_text(&*panic), "value panicked on drop");
     }
 }
 

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use saga_core::store::StoreError;
 
 use crate::connection;
-use crate::error::no_thread;
+use crate::error::{no_thread, panic_text};
 use crate::job_queues::JobQueues;
 use crate::shared::Shared;
 use crate::thread_role::{self, ThreadRole};
@@ -59,8 +59,8 @@ fn spawn_one(shared: &Shared, queues: &Arc<JobQueues>, number: usize) -> Result<
 fn serve(queues: &JobQueues, mut conn: Connection) {
     thread_role::set(ThreadRole::Reader);
     while let Some(job) = queues.reads.wait() {
-        if catch_unwind(AssertUnwindSafe(|| job(&mut conn))).is_err() {
-            tracing::error!("read panicked");
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(&mut conn))) {
+            tracing::error!(panic = panic_text(&*panic), "read panicked");
         }
     }
 }

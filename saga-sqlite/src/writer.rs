@@ -69,12 +69,7 @@ impl Writer {
         let ids = recovery::reserve_ids(&mut conn).map_err(|error| open_error(&options.path, error))?;
         let behind = recovery::clock_behind(&conn, clock.now()).map_err(|error| open_error(&options.path, error))?;
         if let Some(behind) = behind {
-            tracing::warn!(
-                path = %options.path.display(),
-                ?behind,
-                "machine clock is behind the newest entry of the store: due work waits until the clock has caught up; correct \
-                 the clock"
-            );
+            tracing::warn!(path = %options.path.display(), ?behind, "machine clock is behind the store");
         }
         let shared = Arc::new(Shared { clock_behind: behind, ..Shared::new(options, clock, ids, &authorizer) });
         let session = session(conn, &shared, &authorizer)?;
@@ -105,7 +100,7 @@ impl Writer {
         let worked = catch_unwind(AssertUnwindSafe(|| run_groups(session, jobs, &queues.writes, limits)));
         if !matches!(worked, Ok(ConnectionHealth::Healthy)) {
             // A new connection reads the file without cached state.
-            tracing::info!(path = %shared.options.path.display(), "reopening the writer connection");
+            tracing::info!(path = %shared.options.path.display(), "writer connection reopened");
             self.session = None;
         }
     }

@@ -44,6 +44,7 @@ mod fixture;
 pub mod golden;
 mod harness;
 pub mod hot_path;
+pub mod intercept;
 mod memory;
 mod model;
 pub mod one_step;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use saga_core::engine::{
-    CancelOutcome, PauseOutcome, RestartOutcome, ResumeOutcome, SagaAdmin, SagaStatus, SignalOutcome,
+    CancelOutcome, CompensationCause, PauseOutcome, RestartOutcome, ResumeOutcome, SagaAdmin, SagaStatus, SignalOutcome,
 };
 use saga_core::machine::StepPhase;
 use saga_core::saga::SagaBuilder;
@@ -102,7 +102,7 @@ async fn g5_a_saga_whose_deadline_passes_is_undone<S: Books>() {
     let saga = asking::<S>().deadline(SHORT).build().unwrap();
     let runtime = start(&store, &saga).await;
     let outcome = runtime.start(&saga, "o-1", 3).await.unwrap().outcome().await.unwrap();
-    assert!(matches!(outcome, Outcome::Compensated { overdue: true, .. }), "{outcome}");
+    assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::DeadlinePassed, .. }), "{outcome}");
     assert_eq!(store.counter("taken").await, 0);
     nothing_is_left(&runtime).await;
     assert_eq!(runtime.signal("o-1", "a", &by("ada")).await.unwrap(), SignalOutcome::TooLate);
@@ -139,7 +139,7 @@ async fn a_signal_counts_once_whoever_sends_it<S: Books>() {
     let page = SagaAdmin::new(store.clone()).saga(&saga);
     assert!(page.signal("o-1", "form-1", &by("ada")).await.unwrap_err().to_string().contains("o-1"));
 
-    let later = runtime.start_after(&saga, "o-1", 3, SHORT).await.unwrap();
+    let later = runtime.start(&saga, "o-1", 3).after(SHORT).await.unwrap();
     assert_eq!(page.signal("o-1", "form-1", &by("ada")).await.unwrap(), SignalOutcome::Buffered);
     assert_eq!(page.signal("o-1", "form-1", &by("ada")).await.unwrap(), SignalOutcome::Duplicate);
     assert_eq!(page.signal("o-1", "form-2", &by("bob")).await.unwrap(), SignalOutcome::TooLate);
@@ -228,7 +228,7 @@ async fn the_deadline_of_a_paused_saga_passes<S: Books>() {
     assert_eq!(store.counter("taken").await, 3, "nothing of it is undone while it is paused");
     runtime.resume("o-1", "all is well").await.unwrap();
     let outcome = running.outcome().await.unwrap();
-    assert!(matches!(outcome, Outcome::Compensated { overdue: true, .. }), "{outcome}");
+    assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::DeadlinePassed, .. }), "{outcome}");
     assert_eq!(store.counter("taken").await, 0);
     nothing_is_left(&runtime).await;
     runtime.shutdown().await;
@@ -247,7 +247,10 @@ async fn g5_a_cancelled_saga_waits_for_nothing<S: Books>() {
     let running = runtime.start(&saga, "o-1", 3).await.unwrap();
     until_it_waits(&runtime, "approval").await;
     assert_eq!(runtime.cancel("o-1", "no longer wanted").await.unwrap(), CancelOutcome::Begun);
-    assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { overdue: false, .. }));
+    assert!(matches!(
+        running.outcome().await.unwrap(),
+        Outcome::Compensated { cause: CompensationCause::Cancelled, .. }
+    ));
     assert_eq!(store.counter("taken").await, 0);
     nothing_is_left(&runtime).await;
     runtime.shutdown().await;

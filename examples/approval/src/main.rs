@@ -65,7 +65,7 @@ async fn main() -> anyhow::Result<()> {
     // It begins later, so that its answer is there before anybody asks.
     let order = Order { key: "early".to_owned(), pieces: 2, cents: 70_000 };
     let later = Duration::from_millis(200);
-    running.push(runtime.start_after(&create_order, "early", order, later).await?);
+    running.push(runtime.start(&create_order, "early", order).after(later).await?);
     let order = Order { key: "by-a-page".to_owned(), pieces: 2, cents: 80_000 };
     running.push(runtime.start(&create_order, "by-a-page", order).await?);
 

@@ -43,7 +43,7 @@ async fn note(_tx: &mut PgConnection, ctx: &StepContext, bytes: usize) -> Result
 pub(super) enum Committer {
     /// By a step of the process that relays.
     SameProcess,
-    /// By somebody who shares nothing with the process that relays but the database, and tells nobody.
+    /// By a process that shares only the database with the relay, and sends it no hint.
     Other,
     /// By the same, who tells the others behind the commit.
     OtherTells,

@@ -1,4 +1,4 @@
-//! The contenders, round after round, each in a new database and a new virtual host, and what came out.
+//! The contenders in rounds, each in a new database and a new virtual host, and their results.
 
 use anyhow::Result;
 use clap::Args;

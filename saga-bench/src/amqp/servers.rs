@@ -44,7 +44,7 @@ impl Servers {
     }
 }
 
-/// Whoever receives what the contenders send.
+/// The receiver of the contenders' messages.
 pub(super) fn subscription() -> Subscription {
     Subscription { name: "receiver".to_owned(), topics: vec![TOPIC.to_owned()], prefetch: 1 }
 }

@@ -1,4 +1,4 @@
-//! The contenders, round after round, at several loads, and what came out.
+//! The contenders in rounds, at several loads, and their results.
 
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ struct Load {
 struct Rate {
     subject: &'static str,
     steps: Figures,
-    /// What the same processor time would do on cores that nobody else uses.
+    /// What the same processor time would do on idle cores.
     undisturbed: Figures,
     cpu: Figures,
 }

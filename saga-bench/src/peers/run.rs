@@ -1,4 +1,4 @@
-//! The peers, round after round in new databases of one server, and what came out.
+//! The peers in rounds, in new databases of one server, and their results.
 
 use anyhow::{Result, ensure};
 use clap::Args;

@@ -41,7 +41,7 @@ pub(super) async fn fill(url: &str, finished: u32) -> Result<()> {
     Ok(conn.close().await?)
 }
 
-/// Takes as many ids as nobody has, so that the rows that are copied have none that the runtime hands out later.
+/// Reserves unused ids, so that the rows that are copied have none that the runtime hands out later.
 pub(super) async fn reserve_ids(conn: &mut PgConnection, count: u32) -> Result<i64> {
     let block: i64 = sqlx::query_scalar("SELECT seqincrement FROM pg_sequence WHERE seqrelid = 'saga.ids'::regclass")
         .fetch_one(&mut *conn)

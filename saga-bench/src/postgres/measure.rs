@@ -78,7 +78,7 @@ impl Reading {
     }
 }
 
-/// Waits until nobody is connected to a database, so that its counters are whole.
+/// Waits until a database has no connections, so that its counters are whole.
 pub(crate) async fn settled(admin: &mut PgConnection, database: &str) -> Result<()> {
     let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1";
     while sqlx::query_scalar::<_, i64>(sql).bind(database).fetch_one(&mut *admin).await? > 0 {

@@ -25,7 +25,7 @@ pub(super) fn specs(options: &Options, peers: &[String]) -> Vec<Spec> {
         match work {
             Work::Orders => {
                 for &in_flight in in_flight {
-                    // Above 64 nobody is measured but the runtime, which is compared with the floors at 64.
+                    // Above 64 only the runtime is measured, which is compared with the floors at 64.
                     let at = in_flight.min(64);
                     add(work, at, Subject::F1);
                     add(work, at, Subject::F4);

@@ -1,4 +1,4 @@
-//! What came out, as a table or as JSON.
+//! The results, as a table or as JSON.
 
 use super::measure::Sample;
 use super::targets::{Measure, Reference, Target, targets};

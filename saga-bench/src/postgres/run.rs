@@ -1,4 +1,4 @@
-//! The contenders, round after round in new databases of one server, and what came out.
+//! The contenders in rounds, in new databases of one server, and their results.
 
 use std::time::Duration;
 

@@ -39,9 +39,9 @@ pub(super) async fn fill(url: &str, waiting: u32) -> Result<()> {
     let runtime = runtime(url, &saga).await?;
     let mut conn = PgConnection::connect(url).await?;
     let first = reserve_ids(&mut conn, waiting * 2).await?;
-    // Nobody sees them before the commit, and by then the runtime is gone.
+    // No process sees them before the commit, and by then the runtime is gone.
     let mut tx = conn.begin().await?;
-    drop(runtime.start_in_tx(&mut tx, &saga, "order-0", order(0)).await?);
+    drop(runtime.start(&saga, "order-0", order(0)).in_tx(&mut tx).await?);
     for (table, changed) in TABLES {
         let numbers = format!("generate_series(1, {})", waiting - 1);
         let copy = copy_rows(&mut tx, table, changed, &numbers, first).await?;

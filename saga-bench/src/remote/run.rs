@@ -1,4 +1,4 @@
-//! The contenders, round after round in new databases and virtual hosts, and what came out.
+//! The contenders in rounds, in new databases and virtual hosts, and their results.
 
 use std::time::Duration;
 

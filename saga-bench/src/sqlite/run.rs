@@ -1,4 +1,4 @@
-//! The contenders, round after round on new files, and what came out.
+//! The contenders in rounds, on new files, and their results.
 
 use std::path::{Path, PathBuf};
 

@@ -31,7 +31,7 @@ pub(crate) async fn copy_everything(url: String, counts: Arc<Counts>, diary: Arc
         let copied = copy(&url, &counts).await;
         is_said &= counts.of(Count::Copies) == before;
         if let (Err(error), false) = (copied, is_said) {
-            diary.say(format_args!("whoever copies messages has lost the broker: {error}"));
+            diary.say(format_args!("the copier has lost the broker: {error}"));
             is_said = true;
         }
         sleep(RECONNECT_AFTER).await;
@@ -43,7 +43,7 @@ async fn copy(url: &str, counts: &Arc<Counts>) -> lapin::Result<()> {
     let channel = connection.create_channel().await?;
     channel.confirm_select(ConfirmSelectOptions::default()).await?;
     channel.basic_qos(500, BasicQosOptions::default()).await?;
-    // What is sent while nobody copies waits here.
+    // Messages that are sent while the copier is not connected wait here.
     let durable = QueueDeclareOptions { durable: true, ..QueueDeclareOptions::default() };
     channel.queue_declare(QUEUE.into(), durable, FieldTable::default()).await?;
     for (exchange, kind, topics) in [

@@ -29,7 +29,7 @@ impl Injector<'_> {
                 return Ok(true);
             }
         };
-        // Held to the end, so that nobody kills the server meanwhile: it cannot start without room.
+        // Held to the end, so that no other fault kills the server meanwhile: it cannot start without room.
         let server = own.postgres.lock().await;
         let before = complaints(&server)?;
         disk.fill().await?;
@@ -54,7 +54,7 @@ impl Injector<'_> {
 
     /// The broker finds too little room on its disk.
     pub(super) async fn fill_broker_disk(&self, time: Duration) -> anyhow::Result<()> {
-        // Held to the end, so that nobody kills the broker meanwhile: it comes back without an alarm.
+        // Held to the end, so that no other fault kills the broker meanwhile: it comes back without an alarm.
         let broker = self.own()?.broker.lock().await;
         // One call: each takes seconds, and meanwhile nothing is sent.
         let limit = |limit| format!("rabbit_disk_monitor:set_disk_free_limit(\"{limit}\")");

@@ -20,7 +20,7 @@ impl Injector<'_> {
     /// A service is away and its queue takes few messages, so that those who send to it are refused. False where none was.
     pub(super) async fn fill_queue(&self, role: Role, time: Duration) -> anyhow::Result<bool> {
         let _both = self.locks.both_replicas.lock().await;
-        // Held to the end, so that nobody kills the broker or deletes the queue meanwhile.
+        // Held to the end, so that no other fault kills the broker or deletes the queue meanwhile.
         let _broker = self.own()?.broker.lock().await;
         let policy = format!("policies/{}/{POLICY}", self.servers.vhost);
         self.limit(role, &policy).await?;

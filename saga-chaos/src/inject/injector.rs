@@ -157,7 +157,7 @@ impl Injector<'_> {
         Ok(())
     }
 
-    /// Waits until the bytes come by. When they never do, for instance because nobody has anything to say, it is given
+    /// Waits until the bytes come by. When they never do, for instance because no process sends anything, it is given
     /// up.
     async fn cut(&self, at: CutAt) {
         let (proxy, lock) = match at.server() {
@@ -193,8 +193,8 @@ impl Injector<'_> {
 
     /// What is in the queue is lost with it, and the consumers are told that they are cancelled. They declare it again.
     async fn delete_queue(&self, role: Role) -> anyhow::Result<()> {
-        // Held until the new queue has settled, so that nobody kills the broker meanwhile: it would come back with a queue
-        // without a leader, and answer everybody who asks for it with an error of its own until it is deleted.
+        // Held until the new queue has settled, so that no other fault kills the broker meanwhile: it would come back with
+        // a queue without a leader, and answer everybody who asks for it with an error of its own until it is deleted.
         let _broker = match &self.servers.own {
             Some(own) => Some(own.broker.lock().await),
             None => None,
@@ -213,14 +213,14 @@ impl Injector<'_> {
                 sleep(LOOK_EVERY).await;
             }
         });
-        declared.await.context("nobody declared the queue again")?;
+        declared.await.context("no replica declared the queue again")?;
         sleep(RabbitMqServer::QUEUE_SETTLING_TIME).await;
         Ok(())
     }
 
     async fn memory_alarm(&self, time: Duration) -> anyhow::Result<()> {
         let own = self.own()?;
-        // Held to the end, so that nobody kills the broker meanwhile: it comes back without an alarm.
+        // Held to the end, so that no other fault kills the broker meanwhile: it comes back without an alarm.
         let broker = own.broker.lock().await;
         broker.control(&["set_vm_memory_high_watermark", "0.00001"]).await?;
         self.diary.say("the broker has too little memory");

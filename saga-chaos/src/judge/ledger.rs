@@ -16,7 +16,7 @@ const STEPS: [&str; 5] = ["place-order", "reserve-stock", "charge-card", "book-s
 /// Numbers of calls: starts begin at 1, calls outside and transactions each far behind.
 const OUTSIDE: u64 = 1 << 32;
 const SHOP: u64 = 1 << 33;
-const NOBODY: u64 = 1 << 34;
+const UNCLAIMED: u64 = 1 << 34;
 
 /// How many sagas one ledger has: the checker looks for each saga through all of its ledger.
 const SAGAS: usize = 150;
@@ -81,7 +81,7 @@ impl Facts<'_> {
         let unexplained = self.books.done.iter().filter(|done| !took.contains(&(done.path, done.number)));
         let strange = strange_calls.chain(strange_writes).chain(unexplained.map(|_| 0));
         if let Some(ledger) = ledgers.first_mut() {
-            for (nth, at) in (NOBODY..).zip(strange) {
+            for (nth, at) in (UNCLAIMED..).zip(strange) {
                 ledger.entries.push(Entry { at: at.unsigned_abs(), process: 0, what: What::Took { call: nth } });
             }
             let Stored { outbox, work, forgotten, strangers, .. } = *self.stored;
@@ -137,7 +137,7 @@ impl Facts<'_> {
             let mut enter = |what| page.enter(*at_micros, *process, what);
             match what {
                 Happened::Started { call, wave } => {
-                    // Of the starts of one wave that nobody answered, the first says all that the others do.
+                    // Of the starts of one wave without an answer, the first says all that the others do.
                     let is_first = !started.values().any(|earlier| earlier == wave);
                     if !is_first && !answered.contains(call) {
                         continue;
@@ -233,7 +233,7 @@ impl Page<'_> {
             let Some((Call { order, step, is_undo, .. }, call)) = parse(&line.key).zip(self.number(line)) else {
                 continue;
             };
-            // What the other side answered may have come when nobody waited for it any more.
+            // What the other side answered may have arrived when its caller no longer waited for it.
             let by_host = self.undone_by_hosts.get(&(order.to_owned(), step.to_owned()));
             let is_unanswered = !is_undo && by_host.is_some_and(|host| host.is_unanswered);
             let Some(step) = place_of(step) else { continue };
@@ -277,8 +277,8 @@ fn read_by(undo: &Line, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) -> 
     let named = lines.iter().filter(is_same).find(|line| ["undone", "barred"].contains(&line.event.as_str()));
     let number = named?.number?;
     let took = lines.iter().find(|line| line.event == "took" && line.number == Some(number) && line.path == "/charges");
-    // A payment that there never was is nobody's.
-    Some(took.and_then(|line| calls.get(&(line.key.as_str(), line.nth)).copied()).unwrap_or(NOBODY - 1))
+    // A payment that never happened belongs to no call.
+    Some(took.and_then(|line| calls.get(&(line.key.as_str(), line.nth)).copied()).unwrap_or(UNCLAIMED - 1))
 }
 
 fn place_of(step: &str) -> Option<u8> {
@@ -323,6 +323,6 @@ fn returned(step: &str, number: i64, lines: &[&Line], calls: &BTreeMap<(&str, u3
         .iter()
         .find(|line| Some(line.key.as_str()) == key && line.event == "answered" && line.number == Some(200));
     let call = answered.or(took).and_then(|line| calls.get(&(line.key.as_str(), line.nth)).copied());
-    // A number that the service never gave is nobody's.
-    call.unwrap_or(NOBODY - 1)
+    // A number that the service never gave belongs to no call.
+    call.unwrap_or(UNCLAIMED - 1)
 }

@@ -1,4 +1,4 @@
-//! What came of it: the books of the shop, of the services outside and of the runtime, as a ledger for the checker.
+//! The result: the books of the shop, of the services outside and of the runtime, as a ledger for the checker.
 //!
 //! # What is judged
 //!
@@ -10,10 +10,10 @@
 //! undo (G5), what was started is there, and the decision never changes (G6, G7), nothing spins (G8), nothing is left in
 //! the outbox (G4), no work and no saga is forgotten (G8, G11).
 //!
-//! A few facts only a simulation has. Nobody writes down the epoch of a call, so the rule about fences does not bite; nor
+//! A few facts only a simulation has. The epoch of a call is not written down, so the rule about fences does not bite; nor
 //! what a step in the database was given to read, nor which steps were rolled back. There are no events in the order saga, so
 //! the order of messages (G9) is not judged here, and one tenant only (G12). What a call *left* with is the answer that the
-//! service gave, which its caller may not have heard. And once somebody was killed, an undo of a call without an answer is
+//! service gave, which its caller may not have heard. And once a process was killed, an undo of a call without an answer is
 //! always justified.
 
 mod books;

@@ -20,7 +20,7 @@ pub(crate) struct Stored {
     pub(crate) orders: BTreeMap<String, Saga>,
     /// The steps of orders that their hosts undid.
     pub(crate) undone_by_hosts: BTreeMap<(String, String), UndoneByHost>,
-    /// Sagas of which nobody knows.
+    /// Sagas that no customer started.
     pub(crate) strangers: u64,
     pub(crate) outbox: u64,
     pub(crate) work: u64,

@@ -22,12 +22,12 @@ pub(crate) struct Evidence<'a> {
     pub(crate) repeats: u32,
 }
 
-/// What came of it.
+/// The result of the judgement.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
     /// What the checker reports, each with the key of its order.
     pub(crate) violations: Vec<(Option<String>, Violation)>,
-    /// The same without the effects that nobody promised to prevent.
+    /// The same without the effects that no guarantee rules out.
     pub(crate) beside_remainder: Vec<(Option<String>, Violation)>,
     pub(crate) remainder: Remainder,
     /// What `order-rig verify` finds: of whom, and what.

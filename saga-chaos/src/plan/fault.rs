@@ -40,7 +40,7 @@ pub enum Server {
 /// What is under way when a connection is cut, and behind how many bytes of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CutAt {
-    /// A commit on its way to the database: up to its last byte it has not happened, behind it nobody hears that it has.
+    /// A commit on its way to the database: before its last byte it has not happened, after it the client gets no answer.
     Commit(u64),
     /// The answer to a commit.
     CommitAnswer(u64),

@@ -17,7 +17,7 @@ const ENDED: &str = "SELECT s.key, p.status, extract(epoch FROM p.ended_at)::flo
 /// How far a commit may lag behind the time that is written in it.
 const OVERLAP_SECONDS: f64 = 20.0;
 
-/// Somebody who asks again and again how the orders stand.
+/// A client that asks again and again for the state of the orders.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     url: String,

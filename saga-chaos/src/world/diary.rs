@@ -14,7 +14,7 @@ pub(crate) enum Happened {
     Started { call: u64, wave: u64 },
     /// That process said that each of them has ended.
     Answered { call: u64 },
-    /// Somebody who looked was told how an order ended.
+    /// A watcher read how an order ended.
     Seen { order: String, standing: Standing },
     /// A replica, or a server, was killed.
     Killed,
@@ -81,7 +81,7 @@ impl Diary {
         pages.calls
     }
 
-    /// Says something to whoever reads the log.
+    /// Writes a line into the log.
     pub(crate) fn say(&self, text: impl std::fmt::Display) {
         let millis = (now_micros() - self.begun_micros) / 1_000;
         let line = format!("{:>6}.{:01} s  {text}", millis / 1_000, millis % 1_000 / 100);

@@ -105,7 +105,7 @@ impl Drop for SmallDisk {
 mod tests {
     use super::*;
 
-    /// Where the system lets nobody mount, the reason is given instead.
+    /// Where the system does not allow mounts, the reason is given instead.
     #[tokio::test]
     async fn what_is_full_takes_nothing_until_there_is_room() {
         let parent = tempfile::tempdir().expect("a folder");

@@ -184,7 +184,7 @@ impl Replica {
         Ok(true)
     }
 
-    /// SIGSTOP, and after that time SIGCONT. Nobody kills it meanwhile.
+    /// SIGSTOP, and after that time SIGCONT. No other fault kills it meanwhile.
     pub(crate) async fn pause(&self, time: Duration) -> anyhow::Result<bool> {
         if !self.stop().await? {
             return Ok(false);
@@ -193,7 +193,7 @@ impl Replica {
         self.go_on().await
     }
 
-    /// SIGSTOP. Nobody kills it until it goes on.
+    /// SIGSTOP. No other fault kills it until it goes on.
     pub(crate) async fn stop(&self) -> anyhow::Result<bool> {
         let Some(mut slot) = self.running().await else { return Ok(false) };
         let Some(process) = slot.process.as_mut() else { return Ok(false) };

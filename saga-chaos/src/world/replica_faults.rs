@@ -18,7 +18,7 @@ impl Replica {
         self.shared.diary.enter(self.key.number(), Happened::Reconnected);
     }
 
-    /// Nobody kills or stops it until it is released. False where it does not run.
+    /// No other fault kills or stops it until it is released. False where it does not run.
     pub(crate) async fn hold(&self) -> bool {
         let Some(mut slot) = self.running().await else { return false };
         slot.taken = Taken::Held;
@@ -30,7 +30,7 @@ impl Replica {
         self.slot.lock().await.taken = Taken::Free;
     }
 
-    /// Nobody reads any more what it says on its standard error, and it is given something to say.
+    /// Its standard error is no longer read, and it is given something to write there.
     pub(crate) async fn close_log(&self) {
         self.slot.lock().await.log.close().await;
         self.shared.way.cut_all();

@@ -22,7 +22,7 @@ pub(crate) struct Servers {
     _lent: Vec<Lent>,
 }
 
-/// Servers that nobody else uses, which can be killed.
+/// Servers of this run alone, which can be killed.
 #[derive(Debug, Clone)]
 pub(crate) struct Own {
     /// The file system of the services' tables, or why there is none. It goes before the server does.

@@ -38,7 +38,7 @@ impl Waves {
         Self { book, state: Mutex::default() }
     }
 
-    /// The next orders for somebody who has none; nothing when no more are started.
+    /// The next orders for a customer without any; `None` when no more are started.
     pub(crate) fn take(&self) -> anyhow::Result<Option<Wave>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.is_closed {
@@ -75,7 +75,7 @@ impl Waves {
         Ok(Some(Wave { number, file: self.book.write_rush(number, orders)?, at_once: Some(orders) }))
     }
 
-    /// Somebody's orders have ended.
+    /// The orders of a customer have ended.
     pub(crate) fn ended(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).under_way -= 1;
     }
@@ -90,7 +90,7 @@ impl Waves {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).under_way
     }
 
-    /// The keys of all orders that were given to somebody, and of which wave each is.
+    /// The keys of all orders that were given to a customer, each with its wave.
     pub(crate) fn keys(&self) -> Vec<(u64, String)> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let keys = |wave: &u64| match state.rushes.get(wave) {

@@ -40,8 +40,9 @@ pub use self::admin::{
 pub use self::context::{BuildError, RuntimeError, Settings, StartError};
 pub use self::health::{ComponentHealth, Health};
 pub use self::lifecycle::Panicked;
-pub use self::outcome::Outcome;
+pub use self::outcome::{CompensationCause, Outcome};
 pub use self::runtime::{
-    MigrationReport, PublishError, Runtime, RuntimeBuilder, SagaHandle, UncommittedPublish, UncommittedStart,
+    MigrationReport, PublishError, PublishEvent, PublishEventInTx, Runtime, RuntimeBuilder, SagaHandle, StartSaga,
+    StartSagaInTx, UncommittedPublish, UncommittedStart,
 };
 pub use self::statistics::Statistics;

@@ -174,8 +174,8 @@ impl Broker {
     /// Dead-letters a message that was rejected too often.
     fn dead_letter(&mut self, name: &str, tag: u64, mut item: Item) {
         let (message, rejections) = (Message::clone(&item.message), item.rejections);
-        let (id, topic) = (message.id, &message.topic);
-        log::error!(%id, topic, rejections, subscription = name, "message dead-lettered");
+        let (message_id, topic) = (message.id, &message.topic);
+        log::error!(%message_id, topic, queue = name, count = rejections, "delivery limit reached");
         self.dead_lettered.push(DeadLettered { message, rejections });
         let Some(dead_letters) = self.dead_letters.get_mut(name) else {
             return item.call.settle(item.index, false);

@@ -81,7 +81,8 @@ impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
 
     /// Gives each saga so much time from its start: one that has not come to its pivot by then turns round, as if it were
     /// cancelled. Where there is no pivot, it has to be done by then. From the pivot on a deadline says nothing, since the
-    /// saga only goes forward. [`Runtime::start_within`](crate::Runtime::start_within) gives one saga another time.
+    /// saga only goes forward. A start can give its saga
+    /// [another time](crate::engine::StartSaga::within).
     ///
     /// The deadline is a row in the store. It outlives restarts, and goes with the commit by which the saga comes to its
     /// pivot, turns round or ends. It can be changed without a new version of the definition: sagas that were started
@@ -90,6 +91,7 @@ impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
     /// ```
     /// use std::time::Duration;
     ///
+    /// use saga_core::engine::CompensationCause;
     /// use saga_core::memory::MemoryStore;
     /// use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
     ///
@@ -104,7 +106,7 @@ impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
     /// let runtime = Runtime::builder(MemoryStore::new()).saga(&ship).start().await?;
     ///
     /// let outcome = runtime.start(&ship, "order-1", 7).await?.outcome().await?;
-    /// assert!(matches!(outcome, Outcome::Compensated { overdue: true, .. }));
+    /// assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::DeadlinePassed, .. }));
     /// assert_eq!(outcome.to_string(), "compensated, because its deadline passed: it was to be done within 20ms");
     /// # runtime.shutdown().await;
     /// # Ok(())

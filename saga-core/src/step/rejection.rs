@@ -32,13 +32,11 @@ impl Rejection {
     }
 
     pub(crate) fn with_details<E: fmt::Display + Serialize>(error: &E) -> Self {
-        let details = serde_json::to_string(error)
-            .inspect_err(|cause| log::warn!(%cause, "a rejection is recorded without its details"))
-            .ok();
+        let details =
+            serde_json::to_string(error).inspect_err(|error| log::warn!(%error, "rejection details not encoded")).ok();
         let bytes = details.as_ref().map_or(0, String::len);
         if bytes > DETAILS_BYTES_MAX {
-            let max = DETAILS_BYTES_MAX;
-            log::warn!(bytes, max, "a rejection is recorded without its details, which are too long");
+            log::warn!(bytes, limit = DETAILS_BYTES_MAX, "rejection details too long");
         }
         Self { message: error.to_string(), details }.limited()
     }

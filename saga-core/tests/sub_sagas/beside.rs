@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use saga_core::engine::{SagaAdmin, SagaStatus};
+use saga_core::engine::{CompensationCause, SagaAdmin, SagaStatus};
 use saga_core::env::TokioEnvironment;
 use saga_core::machine::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
@@ -215,7 +215,7 @@ async fn g5_a_sub_saga_turns_round_as_soon_as_a_branch_beside_it_fails() {
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
     assert_eq!(log(&store), ["pack 2", "unpack 2"]);
     let child = seen(&runtime, "o-1>loading").await.summary.outcome;
-    assert!(matches!(child, Some(Outcome::Compensated { cancelled: true, .. })), "{child:?}");
+    assert!(matches!(child, Some(Outcome::Compensated { cause: CompensationCause::Cancelled, .. })), "{child:?}");
     runtime.shutdown().await;
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use saga_core::engine::CancelOutcome;
+use saga_core::engine::{CancelOutcome, CompensationCause};
 use saga_core::memory::{MemoryConn, MemoryStore, MemoryTransport};
 use saga_core::store::Status;
 use saga_core::{
@@ -99,7 +99,10 @@ async fn g5_a_sub_saga_of_a_sub_saga_is_turned_round_with_the_outermost() {
         tokio::task::yield_now().await;
     }
     trucks.go_on.notify_one();
-    assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { cancelled: true, .. }));
+    assert!(matches!(
+        running.outcome().await.unwrap(),
+        Outcome::Compensated { cause: CompensationCause::Cancelled, .. }
+    ));
     assert_eq!(log(&store), ["take out", "pack 2", "give back truck 7", "unpack 2", "put back"]);
     let step_of = |status: saga_core::engine::SagaStatus| status.summary.step_of.map(|key| key.to_string());
     for (key, outer) in [(ALL[1], ALL[0]), (ALL[2], ALL[1])] {

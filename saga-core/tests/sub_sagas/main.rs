@@ -7,7 +7,7 @@ mod operators;
 
 use std::sync::{Arc, Mutex};
 
-use saga_core::engine::CancelOutcome;
+use saga_core::engine::{CancelOutcome, CompensationCause};
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::SagaBuilder;
 use saga_core::store::{Sagas, Status};
@@ -188,7 +188,10 @@ async fn g5_a_saga_that_runs_is_turned_round_with_the_one_that_it_is_a_step_of()
         tokio::task::yield_now().await;
     }
     trucks.go_on.notify_one();
-    assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { cancelled: true, .. }));
+    assert!(matches!(
+        running.outcome().await.unwrap(),
+        Outcome::Compensated { cause: CompensationCause::Cancelled, .. }
+    ));
     assert_eq!(log(&store), ["take out", "pack 3", "give back truck 7", "unpack 3", "put back"]);
     runtime.shutdown().await;
 }
@@ -209,7 +212,10 @@ async fn g5_a_sub_saga_that_comes_first_is_turned_round() {
         tokio::task::yield_now().await;
     }
     trucks.go_on.notify_one();
-    assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { cancelled: true, .. }));
+    assert!(matches!(
+        running.outcome().await.unwrap(),
+        Outcome::Compensated { cause: CompensationCause::Cancelled, .. }
+    ));
     assert_eq!(log(&store), ["pack 2", "give back truck 7", "unpack 2"]);
     runtime.shutdown().await;
 }

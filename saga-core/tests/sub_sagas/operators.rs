@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use saga_core::engine::{CancelOutcome, PauseOutcome, RestartOutcome, RuntimeError};
+use saga_core::engine::{CancelOutcome, CompensationCause, PauseOutcome, RestartOutcome, RuntimeError};
 use saga_core::machine::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::store::Status;
@@ -33,10 +33,10 @@ async fn a_sub_saga_that_is_cancelled_rejects_its_step() {
     let running = runtime.start(&saga, "o-1", ORDER).await.unwrap();
     until(&runtime, "o-1>loading", |status| status.steps[1].attempts == 1).await;
     assert_eq!(runtime.cancel("o-1>loading", WHY).await.unwrap(), CancelOutcome::Begun);
-    let Outcome::Compensated { failed_step, reason, cancelled, .. } = running.outcome().await.unwrap() else {
+    let Outcome::Compensated { failed_step, reason, cause, .. } = running.outcome().await.unwrap() else {
         panic!("it is undone")
     };
-    assert_eq!((failed_step.as_str(), reason.message(), cancelled), ("loading", WHY, false));
+    assert_eq!((failed_step.as_str(), reason.message(), cause), ("loading", WHY, CompensationCause::StepFailed));
     assert_eq!(log(&store), ["pack 2", "unpack 2"]);
     runtime.shutdown().await;
 }
@@ -46,10 +46,13 @@ async fn a_sub_saga_that_is_cancelled_rejects_its_step() {
 async fn g5_a_sub_saga_that_was_never_started_is_barred_by_a_cancel() {
     let (saga, door) = (loaded(), Door::default());
     let (store, runtime) = runtime(&saga, &door).await;
-    let running = runtime.start_after(&saga, "o-1", ORDER, HOUR).await.unwrap();
+    let running = runtime.start(&saga, "o-1", ORDER).after(HOUR).await.unwrap();
     let began = tokio::time::Instant::now();
     runtime.cancel("o-1", WHY).await.unwrap();
-    assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { cancelled: true, .. }));
+    assert!(matches!(
+        running.outcome().await.unwrap(),
+        Outcome::Compensated { cause: CompensationCause::Cancelled, .. }
+    ));
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
     assert_eq!(status_of(&store, "o-1>loading").await, Some(Status::Compensated));
     sleep(2 * HOUR).await;
@@ -72,7 +75,10 @@ async fn a_paused_sub_saga_is_turned_round_and_undone_when_it_is_resumed() {
     assert_eq!(child_of(&runtime).await, Some(Status::Paused));
     assert_eq!(log(&store), ["pack 2"]);
     runtime.resume("o-1>loading", WHY).await.unwrap();
-    assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { cancelled: true, .. }));
+    assert!(matches!(
+        running.outcome().await.unwrap(),
+        Outcome::Compensated { cause: CompensationCause::Cancelled, .. }
+    ));
     assert_eq!(log(&store), ["pack 2", "unpack 2"]);
     runtime.shutdown().await;
 }
@@ -113,7 +119,10 @@ async fn a_paused_saga_that_is_cancelled_turns_its_sub_saga_round_when_it_is_res
         (Status::Paused, Some(Status::Running))
     );
     runtime.resume("o-1", WHY).await.unwrap();
-    assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { cancelled: true, .. }));
+    assert!(matches!(
+        running.outcome().await.unwrap(),
+        Outcome::Compensated { cause: CompensationCause::Cancelled, .. }
+    ));
     assert_eq!(log(&store), ["pack 2", "unpack 2"]);
     runtime.shutdown().await;
 }

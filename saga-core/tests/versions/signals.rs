@@ -79,7 +79,7 @@ async fn signalled(runtime: &Runtime<MemoryStore>) {
     runtime.start(&v1(), "over", 1).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(runtime.signal("over", "a", &ada).await.unwrap(), SignalOutcome::Delivered);
-    runtime.start_after(&v1(), "early", 1, HOUR).await.unwrap();
+    runtime.start(&v1(), "early", 1).after(HOUR).await.unwrap();
     assert_eq!(runtime.signal("early", "a", &ada).await.unwrap(), SignalOutcome::Buffered);
     tokio::time::sleep(Duration::from_secs(1)).await;
 }

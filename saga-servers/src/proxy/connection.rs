@@ -110,7 +110,7 @@ async fn pass(
             let mut meter = meter.lock().unwrap_or_else(PoisonError::into_inner);
             let fate = meter.judge(direction, &piece[..length], &mut state.armed);
             state.counts.cuts += u64::from(fate != Fate::Pass);
-            // Counted before the bytes go on, so that whoever has an answer finds its question counted.
+            // Counted before the bytes go on, so that a client that has an answer finds its question counted.
             state.counts.round_trips += u64::from(meter.begins_round_trip(direction));
             fate
         };

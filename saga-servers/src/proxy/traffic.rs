@@ -18,7 +18,7 @@ pub enum Traffic {
     StallsIn(Direction),
     /// All pass; each piece from the server is held for so long first, as by a server that is slow to answer.
     SlowAnswers(Duration),
-    /// Bytes are taken and thrown away, as by a network that is cut in the middle: nobody is told. The
+    /// Bytes are taken and thrown away, as by a network that is cut in the middle: neither side is told. The
     /// connections of that time are closed when traffic flows again, since they lack bytes.
     Vanishes,
     /// New connections are closed at once; those that are open go on.

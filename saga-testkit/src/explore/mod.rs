@@ -135,14 +135,12 @@
 //! # });
 //! ```
 
-mod arrivals;
 mod drive;
 mod environment;
 mod events;
 mod hook;
 mod life;
 mod moves;
-mod outbox;
 mod plan;
 mod process;
 mod report;
@@ -157,5 +155,5 @@ pub use self::events::{EventFailures, EventsExplored, ExploreEvents, FirstEvent,
 pub use self::moves::Moves;
 pub use self::report::{Broken, Exploration, Failures, Refusal};
 pub use self::restarts::{Restarted, Restarts};
-pub use self::store::Explored;
+pub use self::store::{Boundaries, Explored};
 pub use self::subject::{Ended, Explore};

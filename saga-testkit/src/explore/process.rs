@@ -11,7 +11,8 @@ use saga_core::{Key, Runtime, Saga, Tenant};
 use super::environment::Mortal;
 use super::hook::Around;
 use super::life::{Commits, Director, Life, Look};
-use super::{Ended, Explore, Explored};
+use super::{Boundaries, Ended, Explore, Explored};
+use crate::intercept::Intercepted;
 
 /// The key of every explored saga.
 pub(super) const KEY: &str = "explored";
@@ -117,7 +118,7 @@ impl<'a, E: Explore> Process<'a, E> {
         &self,
         with: impl FnOnce(Builder<E>) -> Builder<E>,
     ) -> Result<Runtime<Explored<E::Store>>, String> {
-        let store = Explored { inner: self.subject.store(self.world), life: Arc::clone(&self.life) };
+        let store = Intercepted(Boundaries { inner: self.subject.store(self.world), life: Arc::clone(&self.life) });
         let mut builder = self.subject.states(self.world, Runtime::builder(store));
         for service in self.subject.services() {
             builder = builder.service(&service.instrumented(&self.hook()));

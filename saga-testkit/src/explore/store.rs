@@ -2,30 +2,31 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use saga_core::Key;
 use saga_core::Tenant;
-use saga_core::key::StepId;
 use saga_core::store::{
-    Applied, AuditFilter, AuditRow, Capabilities, Changes, Claim, ClaimRequest, Claimed, DefinitionId, Definitions,
-    Hint, Hints, Ids, Incarnation, Lease, Listener, MemberId, Members, NewDefinition, NewSaga, Records, SagaFilter,
-    SagaId, SagaMigration, SagaProgress, SagaRow, SagaWithSteps, Sagas, ShareRequest, Started, Status, StepRecord,
-    Store, StoreError, StoredDefinition, Timestamp, TransactError, TransactionBody, Work, WorkId, WorkRef,
+    Applied, Changes, Claim, ClaimRequest, Claimed, ClaimedMessages, Incarnation, Lease, LeasedLane, MemberId,
+    NewReceived, NewSaga, NewWork, ReceivedBatch, SagaMigration, SagaWithSteps, ShareRequest, Started, Store,
+    StoreError, TransactError, TransactionBody, WorkId, WorkRef,
 };
 
 use super::environment::SPEED;
 use super::life::Life;
 use super::transaction::Watched;
+use crate::intercept::{Intercept, Intercepted};
 
 /// The user's store, with a boundary around each call that writes for a saga. It has the same connection, so the same
 /// steps run on it.
+pub type Explored<S> = Intercepted<Boundaries<S>>;
+
+/// The boundaries around the calls of a store, in one life of a process.
 #[derive(Debug)]
-pub struct Explored<S> {
+pub struct Boundaries<S> {
     pub(super) inner: Arc<S>,
     pub(super) life: Arc<Life>,
 }
 
-impl<S: Store> Explored<S> {
+impl<S: Store> Boundaries<S> {
     /// Makes a call between two boundaries.
     async fn between<T>(&self, what: &str, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
         self.life.pass(&format!("before {what}")).await;
@@ -37,10 +38,28 @@ impl<S: Store> Explored<S> {
         answer
     }
 
-    /// Makes a call that is no boundary. A dead process makes none.
-    pub(super) async fn through<T>(&self, call: impl Future<Output = T>) -> T {
+    /// The claimed rows, with the times of this process.
+    async fn claimed(
+        &self,
+        claim: impl Future<Output = Result<Claimed, StoreError>> + Send,
+    ) -> Result<Claimed, StoreError> {
+        let mut claimed = self.around("claim", claim).await?;
         self.life.live().await;
-        call.await
+        if !claimed.work.is_empty() {
+            let steps: Vec<&str> = claimed.work.iter().map(|work| work.step.as_str()).collect();
+            self.life.pass(&format!("behind the claim of {}", steps.join(" and "))).await;
+        }
+        claimed.next_due_in = claimed.next_due_in.map(|due_in| due_in * SPEED);
+        for work in &mut claimed.work {
+            work.retrying_for = work.retrying_for.map(|since| since * SPEED);
+        }
+        Ok(claimed)
+    }
+
+    /// A member that joined is that of this life.
+    fn joined(&self, incarnation: Incarnation) -> Incarnation {
+        self.life.set_member(incarnation.member);
+        incarnation
     }
 }
 
@@ -49,22 +68,17 @@ fn slower(duration: Duration) -> Duration {
     duration / SPEED
 }
 
-pub(super) fn slower_lease(lease: Lease) -> Lease {
+fn slower_lease(lease: Lease) -> Lease {
     Lease { ttl: slower(lease.ttl), ..lease }
 }
 
-fn slower_changes(mut changes: Vec<Changes>) -> Vec<Changes> {
-    for change in &mut changes {
-        slow_down(change);
-    }
-    changes
+fn slow_down_command(command: &mut NewWork) {
+    command.due_in = slower(command.due_in);
+    command.lease = command.lease.map(slower_lease);
 }
 
 pub(super) fn slow_down(change: &mut Changes) {
-    for command in &mut change.commands {
-        command.due_in = slower(command.due_in);
-        command.lease = command.lease.map(slower_lease);
-    }
+    change.commands.iter_mut().for_each(slow_down_command);
     for postponed in &mut change.postponed {
         postponed.due_in = slower(postponed.due_in);
     }
@@ -88,33 +102,24 @@ fn label(changes: &[Changes]) -> String {
     if words.is_empty() { "a record".to_owned() } else { words.join(" and ") }
 }
 
-impl<S: Store> Hints for Explored<S> {
-    fn hint(&self, hint: Hint) {
-        self.inner.hint(hint);
+impl<S: Store> Intercept for Boundaries<S> {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        &self.inner
     }
 
-    fn listen(&self) -> Option<Box<dyn Listener>> {
-        self.inner.listen()
-    }
-}
-
-#[async_trait]
-impl<S: Store> Store for Explored<S> {
-    type Conn = S::Conn;
-
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn is_conflict(&self, error: &(dyn std::error::Error + 'static)) -> bool {
-        self.inner.is_conflict(error)
-    }
-
-    async fn transact(
+    /// A dead process makes no call.
+    async fn around<T: Send>(
         &self,
-        claims: Vec<Claim>,
-        body: Box<dyn TransactionBody<Self::Conn>>,
-    ) -> Result<(), TransactError> {
+        _operation: &'static str,
+        call: impl Future<Output = Result<T, StoreError>> + Send,
+    ) -> Result<T, StoreError> {
+        self.life.live().await;
+        call.await
+    }
+
+    async fn transact(&self, claims: Vec<Claim>, body: Box<dyn TransactionBody<S::Conn>>) -> Result<(), TransactError> {
         let steps: Vec<&str> = claims.iter().map(|claim| claim.step.as_str()).collect();
         let steps = steps.join(" and ");
         self.life.pass(&format!("before the transaction of {steps}")).await;
@@ -132,112 +137,41 @@ impl<S: Store> Store for Explored<S> {
         }
         answer
     }
-}
-
-#[async_trait]
-impl<S: Store> Sagas for Explored<S> {
-    async fn start(&self, sagas: Vec<NewSaga>) -> Result<Vec<Started>, StoreError> {
-        let slower = |mut saga: NewSaga| {
-            for command in &mut saga.commands {
-                command.due_in = slower(command.due_in);
-                command.lease = command.lease.map(slower_lease);
-            }
-            saga
-        };
-        self.between("the start", self.inner.start(sagas.into_iter().map(slower).collect())).await
-    }
-
-    async fn saga(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaRow>, StoreError> {
-        self.through(self.inner.saga(tenant, key)).await
+    async fn start(&self, mut sagas: Vec<NewSaga>) -> Result<Vec<Started>, StoreError> {
+        for command in sagas.iter_mut().flat_map(|saga| &mut saga.commands) {
+            slow_down_command(command);
+        }
+        self.between("the start", self.inner.start(sagas)).await
     }
 
     async fn saga_with_steps(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaWithSteps>, StoreError> {
-        let mut stored = self.through(self.inner.saga_with_steps(tenant, key)).await?;
+        let mut stored = self.around("saga_with_steps", self.inner.saga_with_steps(tenant, key)).await?;
         if let (Some(stored), Some(misread)) = (&mut stored, self.life.director.misreads) {
             misread(stored);
         }
         Ok(stored)
     }
 
-    async fn progress(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
-        self.through(self.inner.progress(ids)).await
-    }
-
-    async fn sagas_by_id(&self, ids: &[SagaId]) -> Result<Vec<SagaRow>, StoreError> {
-        self.through(self.inner.sagas_by_id(ids)).await
-    }
-
-    async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError> {
-        self.through(self.inner.list(filter)).await
-    }
-
-    async fn count(&self, tenant: &Tenant) -> Result<Vec<(Status, u64)>, StoreError> {
-        self.through(self.inner.count(tenant)).await
-    }
-
-    async fn orphaned(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
-        self.through(self.inner.orphaned(limit)).await
-    }
-
-    async fn audit_log(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
-        self.through(self.inner.audit_log(filter)).await
-    }
-}
-
-#[async_trait]
-impl<S: Store> Definitions for Explored<S> {
-    async fn register(&self, definitions: Vec<NewDefinition>) -> Result<Vec<StoredDefinition>, StoreError> {
-        self.through(self.inner.register(definitions)).await
-    }
-
-    async fn definitions(&self) -> Result<Vec<StoredDefinition>, StoreError> {
-        self.through(self.inner.definitions()).await
-    }
-
     async fn migrate(&self, moved: SagaMigration) -> Result<Applied, StoreError> {
         self.between("the move to another version", self.inner.migrate(moved)).await
     }
-}
 
-#[async_trait]
-impl<S: Store> Ids for Explored<S> {
     async fn reserve_ids(&self, count: u32) -> Result<Range<i64>, StoreError> {
         self.between("the reservation of ids", self.inner.reserve_ids(count)).await
     }
-}
 
-impl<S: Store> Explored<S> {
-    /// What was claimed, with the times of this process.
-    async fn claimed(&self, mut claimed: Claimed) -> Claimed {
-        self.life.live().await;
-        if !claimed.work.is_empty() {
-            let steps: Vec<&str> = claimed.work.iter().map(|work| work.step.as_str()).collect();
-            self.life.pass(&format!("behind the claim of {}", steps.join(" and "))).await;
-        }
-        claimed.next_due_in = claimed.next_due_in.map(|due_in| due_in * SPEED);
-        for work in &mut claimed.work {
-            work.retrying_for = work.retrying_for.map(|since| since * SPEED);
-        }
-        claimed
-    }
-}
-
-#[async_trait]
-impl<S: Store> Work for Explored<S> {
     async fn claim(&self, mut request: ClaimRequest) -> Result<Claimed, StoreError> {
         request.lease = slower_lease(request.lease);
-        let claimed = self.through(self.inner.claim(request)).await?;
-        Ok(self.claimed(claimed).await)
+        self.claimed(self.inner.claim(request)).await
     }
 
     async fn claim_shares(&self, mut request: ShareRequest) -> Result<Claimed, StoreError> {
         request.lease = slower_lease(request.lease);
-        let claimed = self.through(self.inner.claim_shares(request)).await?;
-        Ok(self.claimed(claimed).await)
+        self.claimed(self.inner.claim_shares(request)).await
     }
 
     async fn renew(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
-        self.through(self.inner.renew(work, slower_lease(lease))).await
+        self.around("renew", self.inner.renew(work, slower_lease(lease))).await
     }
 
     async fn begin(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
@@ -266,58 +200,40 @@ impl<S: Store> Work for Explored<S> {
         self.between("the note of a late success", self.inner.note_late(work, output)).await
     }
 
-    async fn backlog(&self) -> Result<(u64, Option<Duration>), StoreError> {
-        self.through(self.inner.backlog()).await
-    }
-
-    async fn now(&self) -> Result<Timestamp, StoreError> {
-        self.through(self.inner.now()).await
-    }
-
-    async fn unknown_work(&self, known: &[DefinitionId]) -> Result<Vec<(DefinitionId, u64)>, StoreError> {
-        self.through(self.inner.unknown_work(known)).await
-    }
-}
-
-#[async_trait]
-impl<S: Store> Records for Explored<S> {
-    async fn record(&self, changes: Vec<Changes>) -> Result<Vec<Applied>, StoreError> {
+    async fn record(&self, mut changes: Vec<Changes>) -> Result<Vec<Applied>, StoreError> {
         let what = label(&changes);
-        self.between(&what, self.inner.record(slower_changes(changes))).await
+        changes.iter_mut().for_each(slow_down);
+        self.between(&what, self.inner.record(changes)).await
     }
 
-    async fn record_of(&self, tenant: &Tenant, key: &Key, step: &StepId) -> Result<Option<StepRecord>, StoreError> {
-        self.through(self.inner.record_of(tenant, key, step)).await
+    async fn lease_lanes(&self, lease: Lease, limit: usize) -> Result<Vec<LeasedLane>, StoreError> {
+        self.around("lease_lanes", self.inner.lease_lanes(slower_lease(lease), limit)).await
     }
 
-    async fn records_of(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError> {
-        self.through(self.inner.records_of(tenant, key)).await
+    async fn renew_lanes(&self, lanes: &[LeasedLane], lease: Lease) -> Result<Vec<bool>, StoreError> {
+        self.around("renew_lanes", self.inner.renew_lanes(lanes, slower_lease(lease))).await
     }
 
-    async fn records_of_steps(&self, tenant: &Tenant, key: &Key) -> Result<Vec<StepRecord>, StoreError> {
-        self.through(self.inner.records_of_steps(tenant, key)).await
+    async fn receive(&self, mut messages: Vec<NewReceived>) -> Result<ReceivedBatch, StoreError> {
+        for received in &mut messages {
+            received.lease = received.lease.map(slower_lease);
+        }
+        self.around("receive", self.inner.receive(messages)).await
     }
-}
 
-#[async_trait]
-impl<S: Store> Members for Explored<S> {
+    async fn claim_received(&self, lease: Lease, limit: usize) -> Result<ClaimedMessages, StoreError> {
+        self.around("claim_received", self.inner.claim_received(slower_lease(lease), limit)).await
+    }
+
     async fn join(&self, ttl: Duration) -> Result<Incarnation, StoreError> {
-        let incarnation = self.through(self.inner.join(slower(ttl))).await?;
-        self.life.set_member(incarnation.member);
-        Ok(incarnation)
+        Ok(self.joined(self.around("join", self.inner.join(slower(ttl))).await?))
     }
 
     async fn rejoin(&self, former: MemberId, ttl: Duration) -> Result<Incarnation, StoreError> {
-        let incarnation = self.through(self.inner.rejoin(former, slower(ttl))).await?;
-        self.life.set_member(incarnation.member);
-        Ok(incarnation)
+        Ok(self.joined(self.around("rejoin", self.inner.rejoin(former, slower(ttl))).await?))
     }
 
     async fn heartbeat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
-        self.through(self.inner.heartbeat(member, slower(ttl))).await
-    }
-
-    async fn leave(&self, member: MemberId) -> Result<(), StoreError> {
-        self.through(self.inner.leave(member)).await
+        self.around("heartbeat", self.inner.heartbeat(member, slower(ttl))).await
     }
 }

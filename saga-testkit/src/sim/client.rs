@@ -64,8 +64,8 @@ impl Client {
                     let micros = Duration::from_micros;
                     match (time.begins_in, time.within) {
                         (0, None) => runtime.start(&definition, key, input).await,
-                        (0, Some(within)) => runtime.start_within(&definition, key, input, micros(within)).await,
-                        (later, _) => runtime.start_after(&definition, key, input, micros(later)).await,
+                        (0, Some(within)) => runtime.start(&definition, key, input).within(micros(within)).await,
+                        (later, _) => runtime.start(&definition, key, input).after(micros(later)).await,
                     }
                 };
                 let started = if is_dropped { client.drop_soon(start).await? } else { start.await };

@@ -13,7 +13,7 @@ use super::definitions::SimDefinition;
 use super::elsewhere::HOME;
 use super::executor::{ProcessId, SimEnvironment};
 use super::far::SimService;
-use super::store::SimStore;
+use super::store::{SimStore, reached_from, undisturbed};
 use super::transport::SimTransport;
 use super::world::{Seat, World};
 use super::{Fault, Plant};
@@ -118,7 +118,7 @@ impl Replica {
     async fn start(&self, env: SimEnvironment) -> Option<Runtime<SimStore>> {
         let process = env.process();
         let seat = Seat { world: Arc::clone(&self.world), process, service: self.role.service };
-        let store = SimStore::of(self.store.clone(), seat.clone());
+        let store = reached_from(seat.clone(), &self.store);
         let (places, transactions, batch, batch_step, calls, run_on) = self.world.draw(|random| {
             let few = |random: &mut super::Random, many: &[usize]| *random.pick(many);
             (
@@ -227,7 +227,7 @@ impl Live {
                 let inspector = definitions
                     .iter()
                     .filter(of_row)
-                    .fold(SagaQuery::new(SimStore::undisturbed(store)), |inspector, definition| {
+                    .fold(SagaQuery::new(undisturbed(store)), |inspector, definition| {
                         inspector.saga(&definition.saga).saga(&definition.second)
                     });
                 inspector.tenant(tenant).describe(key).await.ok()?.map(|status| Looked::Still(Box::new(status)))

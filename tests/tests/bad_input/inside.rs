@@ -45,7 +45,7 @@ async fn ask<S: Shop>(conn: &mut S::Conn, order: Order, State(line): State<Line<
         refused(runtime.query().orphaned(1).await.map(drop)),
     ]);
     line.answers.lock().unwrap().extend(answers);
-    match runtime.start_in_tx(conn, &line.other, "by-start-in", order).await {
+    match runtime.start(&line.other, "by-start-in", order).in_tx(conn).await {
         Ok(started) => started.committed(),
         Err(error) => panic!("{error}"),
     }

@@ -70,7 +70,7 @@ async fn g6_a_dropped_start_is_repeated<S: Shop>() {
     for polls in 0..6 {
         let key = format!("k{polls}");
         {
-            let mut start = pin!(runtime.start(&fixture.saga, &key, Order::of(1)));
+            let mut start = pin!(runtime.start(&fixture.saga, &key, Order::of(1)).into_future());
             for _ in 0..polls {
                 let is_ready = poll_fn(|cx| Poll::Ready(start.as_mut().poll(cx).is_ready())).await;
                 if is_ready {

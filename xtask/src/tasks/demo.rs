@@ -60,7 +60,7 @@ async fn run_all(phases: &mut Phases) -> Result<()> {
     phases.wait("start services", company.start()).await?;
     phases.wait("830 orders", company.run_orders()).await?;
     phases.wait("verify", company.verify()).await?;
-    phases.run("what came of it", || company.show())?;
+    phases.run("result", || company.show())?;
     phases.wait("stop services", company.stop()).await?;
     phases.run("stop servers", || {
         drop(servers);

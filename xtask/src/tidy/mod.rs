@@ -22,6 +22,7 @@ mod import_circle;
 mod imports;
 mod leftovers;
 mod links;
+mod log_events;
 mod machine_calls;
 mod manifests;
 mod markdown;

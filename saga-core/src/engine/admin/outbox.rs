@@ -97,7 +97,7 @@ impl<S: Store> OutboxAdmin<S> {
         let id = DeadLetterId(self.0.store.reserve_ids(1).await?.start);
         let was_parked = self.0.store.discard(message, &letter_of(key, id), reason).await?;
         if was_parked {
-            log::warn!(%message, reason, "a message that could not be sent was discarded");
+            log::warn!(message_id = %message, reason, "outbox message discarded");
         }
         self.0.wake_relay();
         Ok(was_parked)

@@ -34,8 +34,8 @@ impl<S: Store> SagaAdmin<S> {
     /// The effects that are taken over belong to the old saga. When the new saga compensates, it undoes only its own
     /// effects; so it can be restarted at the same step in turn. The history of each saga names the other one.
     ///
-    /// The new saga has as much time until its deadline as the old one had, counted from the restart: the time given
-    /// to [`start_within`](crate::Runtime::start_within), or the one in the definition.
+    /// The new saga has as much time until its deadline as the old one had, counted from the restart: the time that
+    /// [its start gave it](crate::engine::StartSaga::within), or the one in the definition.
     ///
     /// # Errors
     /// When the old saga has not ended; when a step before `from` was undone, has no effect that stands, or may have happened

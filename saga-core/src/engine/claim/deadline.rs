@@ -18,7 +18,7 @@ impl<S: Store> Poller<S> {
             .end_overdue(&row.key, work)
             .await
         {
-            log::warn!(%error, key = %row.key, "a deadline passed, and its saga could not be called off; trying again");
+            log::warn!(tenant = row.tenant.as_str(), saga = %row.key, %error, "deadline not applied");
             // A saga that cannot be read now may be readable later, and no worker must be kept busy with it until
             // then.
             let error = Some(error.to_string());

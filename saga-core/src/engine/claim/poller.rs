@@ -118,7 +118,7 @@ impl<S: Store> Poller<S> {
         for claimed in work {
             let found = sagas.iter().find(|(row, _)| row.id == claimed.saga);
             let Some((row, records)) = found else {
-                log::error!(work = claimed.work.id.0, "the store claimed work of a saga that it did not give");
+                log::error!(work_id = claimed.work.id.0, "claimed work without its saga");
                 continue;
             };
             let taken = TakenWork::claimed(&claimed);

@@ -29,11 +29,7 @@ impl<S: Store> Committer<S> {
         for taken in taken {
             let put_back = caught_while(self.put_back_one(*taken, panic));
             if let Err(panic) = put_back.await {
-                log::error!(
-                    work = taken.work.id.0,
-                    panic,
-                    "a command could not be put back; it waits for the end of its lease"
-                );
+                log::error!(work_id = taken.work.id.0, panic, "command not put back");
             }
         }
     }

@@ -114,7 +114,10 @@ impl<S: Store> RelatedSagas<S> {
                 match hurry(&*this.ctx.store, &waiting).await {
                     Ok(true) => this.scheduler.announce_unclaimed(Duration::ZERO),
                     Ok(false) => {}
-                    Err(error) => log::debug!(key = %waiting.key, %error, "who waits for a saga looks later"),
+                    Err(error) => {
+                        let (tenant, saga) = (waiting.tenant.as_str(), &waiting.key);
+                        log::debug!(tenant, %saga, %error, "waiting saga not woken");
+                    }
                 }
                 drop(under_way);
             }),

@@ -11,7 +11,8 @@ impl<S: Store> Committer<S> {
     /// Blocks a saga whose stored state cannot be read: this is no rejection by a step, so the saga needs an
     /// operator.
     pub(crate) async fn block_unreadable(self: &Arc<Self>, row: &SagaRow, problem: &str, work: Option<WorkRef>) {
-        log::error!(key = %row.key, definition = %row.definition, problem, "a saga cannot be read; it is stuck");
+        let (tenant, saga, definition) = (row.tenant.as_str(), &row.key, &row.definition);
+        log::error!(tenant, %saga, %definition, error = problem, "saga unreadable");
         let changes = Changes {
             saga: Some(Advance { id: row.id, expected: row.version, status: Status::Stuck, state: row.state.clone() }),
             finished: work.map(|work| (work, Condition::Held)).into_iter().collect(),

@@ -133,7 +133,7 @@ impl<S: Store> Coordinator<S> {
     }
 
     pub(crate) async fn drop_reply(&self, arrived: &InboundMessage, why: &str) -> Result<(), HandleError> {
-        log::debug!(message = %arrived.message.id, why, "a reply changes nothing");
+        log::debug!(message_id = %arrived.message.id, reason = why, "reply ignored");
         if arrived.work.is_some() {
             // Who lost the row to another has nothing to do either.
             let _ = self.committer.recorder.record(arrived.handled(Changes::default())).await?;

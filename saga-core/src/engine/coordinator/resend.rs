@@ -41,8 +41,8 @@ impl<S: Store> Coordinator<S> {
         let was_sent = command.attempts > 0 || command.work.epoch > 1;
         let due_in = self.ctx.settings.reply_timeout.saturating_mul(1 << command.attempts.min(DOUBLINGS_MAX));
         if command.attempts > 0 {
-            let (key, step) = (&command.saga.key, command.step_id());
-            log::info!(%key, %step, attempts, "no reply yet; the command is sent again");
+            let (tenant, saga, step) = (command.saga.tenant.as_str(), &command.saga.key, command.step_id());
+            log::info!(tenant, %saga, %step, attempt = attempts, "command sent again");
         }
         let error = was_sent.then(|| format!("no reply yet; it was sent {attempts} times"));
         let postponed = Postponed { work: command.work, due_in, attempts, in_doubt: true, error };

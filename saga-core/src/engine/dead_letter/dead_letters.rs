@@ -18,8 +18,10 @@ use crate::store::{
 use crate::transport::Unreadable;
 
 fn warn_of(letter: &NewDeadLetter) {
-    let NewDeadLetter { source, detail, reason, .. } = letter;
-    log::warn!(source, reason = reason.as_str(), detail, "a message is a dead letter");
+    let NewDeadLetter { id, source: service, detail, .. } = letter;
+    let message_id = letter.message.as_ref().map(|message| tracing::field::display(message.id));
+    let (letter_id, reason) = (id.0, letter.reason.as_str());
+    log::warn!(letter_id, message_id, service, reason, error = detail, "message dead-lettered");
 }
 
 /// Stores messages that cannot be handled, and tells their senders.
@@ -93,11 +95,13 @@ impl<S: Store> DeadLetters<S> {
         let (message, source) = (&arrived.message, &arrived.source);
         let letter =
             self.new_dead_letter(message, source, *reason, detail, arrived.attempts + 1).await.ok_or_else(later)?;
+        let letter_id = letter.id;
         let messages = self.refusal(message, source, *reason, detail).into_iter().collect();
         let changes = arrived.handled(Changes { dead_letters: vec![letter], messages, ..Changes::default() });
         match self.committer.recorder.record(changes).await? {
             Ok(()) | Err(Miss::Work(_)) => {
-                log::warn!(message = %message.id, reason = reason.as_str(), detail, "a message is a dead letter");
+                let (letter_id, message_id, service, reason) = (letter_id.0, message.id, source, reason.as_str());
+                log::warn!(letter_id, %message_id, service, reason, error = detail, "message dead-lettered");
                 self.committer.outbox.wake_relay();
                 Ok(())
             }
@@ -124,7 +128,7 @@ impl<S: Store> DeadLetters<S> {
                 }
             }
             if let Some((_, error)) = failed.first() {
-                log::debug!(%error, count = failed.len(), "dead letters could not be stored; trying again");
+                log::debug!(%error, count = failed.len(), "dead letters not stored");
                 if self.ctx.lifecycle.is_stopping() {
                     return None;
                 }

@@ -59,7 +59,7 @@ pub(crate) fn tell_of_move<S: Store>(
             Ok((name, payload)) => changes.messages.push(messages.event_message(saga, name, payload)),
             // Only an operator's decision, and an undo of an unknown step, come here without having been tried.
             Err(problem) => {
-                log::error!(key = %saga.key, problem, "failure event not published");
+                log::error!(tenant = saga.tenant.as_str(), saga = %saga.key, error = problem, "failure event not published");
                 let (step, kind) = (Some(saga.doing(0)), HistoryKind::Stuck);
                 changes.history.push(HistoryEntry { saga: saga.id, step, kind, attempt: 0, detail: problem });
             }

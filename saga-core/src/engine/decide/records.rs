@@ -175,7 +175,7 @@ pub(crate) fn stuck_entry<S: Store>(saga: &SagaInstance<S>, step: usize) -> Opti
         machine::Command::Do { step: stuck.step }
     };
     let step = saga.step_id(order);
-    log::warn!(saga = %saga.key, %step, reason = stuck.reason, "the saga is stuck");
+    log::warn!(tenant = saga.tenant.as_str(), saga = %saga.key, %step, reason = stuck.reason, "saga stuck");
     Some(HistoryEntry {
         saga: saga.id,
         step: Some(step),

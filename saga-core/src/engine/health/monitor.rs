@@ -18,7 +18,7 @@ pub(crate) struct HealthMonitor {
 
 impl HealthMonitor {
     pub(crate) fn new(env: Arc<dyn Environment>) -> Self {
-        Self { env, store: HealthTracker::with("the store"), transport: HealthTracker::with("the transport") }
+        Self { env, store: HealthTracker::new("store"), transport: HealthTracker::new("transport") }
     }
 }
 
@@ -26,7 +26,7 @@ impl HealthMonitor {
     /// A call of the store failed that is tried again.
     pub(crate) fn store_failed(&self, doing: &'static str, error: &StoreError) {
         if error.kind() == StoreErrorKind::Conflict {
-            return log::debug!(doing, %error, "the store gave up in favour of another transaction");
+            return log::debug!(operation = doing, %error, "store call met a conflict");
         }
         let is_outage = matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::UnknownCommit);
         self.store.failed(self.env.now(), doing, is_outage, error);

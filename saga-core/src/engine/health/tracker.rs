@@ -53,7 +53,7 @@ impl Health {
 /// Says once that something outside fails, however many find that out, and once that it works again.
 #[derive(Debug)]
 pub(crate) struct HealthTracker {
-    what: &'static str,
+    component: &'static str,
     pub(super) is_failing: AtomicBool,
     over: Notify,
     /// How often it worked again.
@@ -79,9 +79,9 @@ struct Failing {
 }
 
 impl HealthTracker {
-    pub(crate) fn with(what: &'static str) -> Self {
+    pub(crate) fn new(component: &'static str) -> Self {
         Self {
-            what,
+            component,
             is_failing: AtomicBool::new(false),
             over: Notify::new(),
             recoveries: AtomicU64::new(0),
@@ -90,14 +90,14 @@ impl HealthTracker {
     }
 
     pub(crate) fn failed(&self, now: Duration, doing: &'static str, is_outage: bool, error: &dyn fmt::Display) {
-        let (what, mut known) = (self.what, self.lock());
+        let (component, mut known) = (self.component, self.lock());
         let is_known = known.failing.get(doing).is_some_and(|failing| failing.is_outage == is_outage)
             || (is_outage && known.failing.values().any(|failing| failing.is_outage));
         let is_late = is_outage && known.seen_at.is_some_and(|seen_at| now < seen_at.saturating_add(ONE_TROUBLE));
         if is_known || is_late {
-            log::debug!(doing, %error, "{what} fails");
+            log::debug!(component, operation = doing, %error, "component still failing");
         } else {
-            log::warn!(doing, %error, "{what} fails; trying again until it works");
+            log::warn!(component, operation = doing, %error, "component failing");
         }
         if is_outage {
             known.seen_at = Some(now);
@@ -112,7 +112,7 @@ impl HealthTracker {
 
     /// What was done worked; and with it whatever failed only because nothing did.
     pub(crate) fn works(&self, now: Duration, doing: &'static str) {
-        let (what, mut known) = (self.what, self.lock());
+        let (component, mut known) = (self.component, self.lock());
         let before = known.failing.len();
         let since = known.failing.values().map(|failing| failing.since).min();
         known.failing.retain(|failed, failing| *failed != doing && !failing.is_outage);
@@ -120,7 +120,7 @@ impl HealthTracker {
             known.seen_at = known.seen_at.map(|_| now);
             self.is_failing.store(false, Ordering::Release);
             let after = now.saturating_sub(since.unwrap_or(now));
-            log::info!(?after, "{what} works again");
+            log::info!(component, ?after, "component recovered");
             self.recoveries.fetch_add(1, Ordering::AcqRel);
             self.over.notify_waiters();
         }
@@ -172,7 +172,7 @@ mod tests {
     /// between the failure and the wait.
     #[test]
     fn a_recovery_before_the_wait_is_not_missed() {
-        let trouble = HealthTracker::with("the store");
+        let trouble = HealthTracker::new("store");
         let before = trouble.recoveries();
         trouble.failed(Duration::ZERO, "record", true, &"it is away");
         assert!(!is_ready(trouble.recovers(before)), "it still fails");

@@ -63,7 +63,7 @@ impl<S: Store> Inbox<S> {
     async fn postpone_message(&self, arrived: &InboundMessage, why: &str, is_counted: bool) {
         let Some(work) = arrived.work else { return };
         let id = arrived.message.id;
-        log::info!(message = %id, why, attempts = arrived.attempts, "a message waits");
+        log::info!(message_id = %id, attempt = arrived.attempts, reason = why, "message postponed");
         let attempts = arrived.attempts + u32::from(is_counted);
         let due_in = backoff_after(attempts.max(1)).max(self.ctx.settings.poll_interval);
         let postponed = Postponed { work, due_in, attempts, in_doubt: false, error: Some(why.to_owned()) };

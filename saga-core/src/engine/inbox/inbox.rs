@@ -119,7 +119,7 @@ impl<S: Store> Inbox<S> {
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("no answer within {FIRST_SUBSCRIPTION_MAX:?}"),
         };
-        log::warn!(problem, service, "what is addressed to the service is not received yet; trying again");
+        log::warn!(service, error = problem, "service not subscribed yet");
         None
     }
 
@@ -339,7 +339,7 @@ impl<S: Store> Inbox<S> {
             match catch_panic("forget_received", forgetting).await {
                 Ok(forgotten) if forgotten >= FORGOTTEN_AT_A_TIME as u64 => {}
                 Ok(_) => return,
-                Err(error) => return log::warn!(%error, "old message ids could not be forgotten"),
+                Err(error) => return log::warn!(%error, "old message ids not deleted"),
             }
         }
     }

@@ -80,7 +80,7 @@ impl Lifecycle {
                 let now = this.time();
                 failures = if now.saturating_sub(began) < SOUND_AFTER { failures + 1 } else { 0 };
                 this.supervisor.panicked(lane, now, &panic, true);
-                log::error!(lane, panic, "a lane of the runtime panicked; it is started again");
+                log::error!(task = lane, panic, "long-running task panicked");
                 let pause = this.until_stopped(this.pause(backoff_after(failures)));
                 if pause.await.is_none() {
                     return;
@@ -103,7 +103,7 @@ impl Lifecycle {
     /// What was done for one saga or message panicked.
     pub(crate) fn has_panicked(&self, doing: &'static str, panic: &str) {
         self.supervisor.panicked(doing, self.time(), panic, false);
-        log::error!(doing, panic, "a task of the runtime panicked; what it did is taken up again");
+        log::error!(task = doing, panic, "task panicked");
     }
 
     /// Nothing when the runtime stops first.

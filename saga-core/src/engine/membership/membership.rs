@@ -108,11 +108,8 @@ impl<S: Store> Membership<S> {
                 let began = self.ctx.env.now();
                 match catch_panic("rejoin", self.ctx.store.rejoin(self.member_id(), ttl)).await {
                     Ok(incarnation) => {
-                        log::warn!(
-                            former = self.member_id().0,
-                            member = incarnation.member.0,
-                            "this process was taken for dead; it goes on as another member"
-                        );
+                        let former_member = self.member_id().0;
+                        log::warn!(member = incarnation.member.0, former_member, "member rejoined");
                         self.ctx.health.store_works("rejoin");
                         self.set_member(incarnation.member);
                         self.set_alive_until(began.saturating_add(ttl));

@@ -37,7 +37,7 @@ impl BlockedTopics {
         }
         let mut kinds = self.lock();
         if kinds.remove(topic).is_some() {
-            log::info!(topic, "messages of this topic are sent again");
+            log::info!(topic, "topic sends again");
         }
         self.is_any.store(!kinds.is_empty(), Ordering::Release);
     }

@@ -267,12 +267,12 @@ impl<S: Store> Relay<S> {
         let is_final = error.kind() == TransportErrorKind::Refused && attempts >= self.ctx.settings.publish_attempts;
         let pause = FIRST_RETRY.saturating_mul(1 << row.attempts.min(20)).min(self.ctx.settings.publish_backoff_max);
         let retry_in = (!is_final).then_some(pause);
-        let (message, event, topic) = (row.id, &row.event_type, &row.aggregate_type);
+        let (message, message_id, event, topic) = (row.id, row.id, &row.event_type, &row.aggregate_type);
         // Of many messages that fail alike, one warning is enough.
         if is_final || (row.attempts == 0 && self.blocked_topics.is_news(topic, error.kind())) {
-            log::warn!(%message, event, topic, attempts, ?retry_in, %error, "a message was not sent; its key waits");
+            log::warn!(%message_id, event, topic, attempt = attempts, ?retry_in, %error, "message not sent");
         } else {
-            log::debug!(%message, event, attempts, ?retry_in, %error, "a message was not sent");
+            log::debug!(%message_id, event, topic, attempt = attempts, ?retry_in, %error, "message not sent");
         }
         NewParked { message, attempts, error: error.to_string(), retry_in }
     }

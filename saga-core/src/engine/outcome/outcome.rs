@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::key::StepId;
-use crate::machine::{FailureKind, Phase, SagaState, Shape};
+use crate::machine::{Failure, FailureKind, Phase, SagaState, Shape};
 use crate::step::Rejection;
 
 /// How a saga ended, or that it needs a person.
@@ -18,14 +18,12 @@ pub enum Outcome {
     /// Every step that took effect is undone.
     #[non_exhaustive]
     Compensated {
-        /// The step that failed; where none did, the one that the saga had come to.
+        /// The step that failed. If none failed, the step that the saga had come to; empty if an operator ended it.
         failed_step: String,
         /// Why the saga failed or was compensated.
         reason: Rejection,
-        /// Whether no step failed: it was cancelled.
-        cancelled: bool,
-        /// Whether no step failed: its deadline passed.
-        overdue: bool,
+        /// What made it compensate.
+        cause: CompensationCause,
         /// The reason that an operator gave for ending it so.
         forced: Option<String>,
     },
@@ -39,19 +37,40 @@ pub enum Outcome {
     },
 }
 
+/// What made a saga compensate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CompensationCause {
+    /// A step failed.
+    StepFailed,
+    /// The saga was cancelled.
+    Cancelled,
+    /// The deadline of the saga passed.
+    DeadlinePassed,
+    /// An operator ended a saga as compensated that had not failed.
+    Forced,
+}
+
+impl CompensationCause {
+    fn of(failure: &Failure) -> Self {
+        match failure.kind {
+            FailureKind::Rejected | FailureKind::Failed | FailureKind::Unknown => Self::StepFailed,
+            FailureKind::Cancelled => Self::Cancelled,
+            FailureKind::Deadline => Self::DeadlinePassed,
+        }
+    }
+}
+
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Completed { .. } => f.write_str("completed"),
-            Self::Compensated { reason, cancelled: true, .. } => {
-                write!(f, "compensated, because it was cancelled: {reason}")
-            }
-            Self::Compensated { reason, overdue: true, .. } => {
-                write!(f, "compensated, because its deadline passed: {reason}")
-            }
-            Self::Compensated { failed_step, reason, .. } => {
-                write!(f, "compensated, because `{failed_step}` failed: {reason}")
-            }
+            Self::Compensated { failed_step, reason, cause, .. } => match cause {
+                CompensationCause::StepFailed => write!(f, "compensated, because `{failed_step}` failed: {reason}"),
+                CompensationCause::Cancelled => write!(f, "compensated, because it was cancelled: {reason}"),
+                CompensationCause::DeadlinePassed => write!(f, "compensated, because its deadline passed: {reason}"),
+                CompensationCause::Forced => write!(f, "compensated, because an operator ended it: {reason}"),
+            },
             Self::Stuck { step, reason } => write!(f, "stuck at `{step}`: {reason}"),
         }
     }
@@ -75,13 +94,15 @@ pub(crate) fn outcome_by<'a>(name_of: impl Fn(usize) -> &'a str, state: &SagaSta
         Phase::Running | Phase::Compensating => None,
         Phase::Completed => Some(Outcome::Completed { forced: state.forced.clone() }),
         Phase::Compensated => {
-            let (failed_step, reason) = match &state.failure {
-                Some(failure) => (name(failure.step), failure.reason.clone()),
-                None => (String::new(), Rejection::new(state.forced.as_deref().unwrap_or("ended by an operator"))),
+            let forced = state.forced.clone();
+            let (failed_step, reason, cause) = match &state.failure {
+                Some(failure) => (name(failure.step), failure.reason.clone(), CompensationCause::of(failure)),
+                None => {
+                    let reason = Rejection::new(forced.as_deref().unwrap_or("ended by an operator"));
+                    (String::new(), reason, CompensationCause::Forced)
+                }
             };
-            let is = |kind| state.failure.as_ref().is_some_and(|failure| failure.kind == kind);
-            let (cancelled, overdue) = (is(FailureKind::Cancelled), is(FailureKind::Deadline));
-            Some(Outcome::Compensated { failed_step, reason, cancelled, overdue, forced: state.forced.clone() })
+            Some(Outcome::Compensated { failed_step, reason, cause, forced })
         }
     }
 }

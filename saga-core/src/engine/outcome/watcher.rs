@@ -43,11 +43,7 @@ impl<S: Store> OutcomeWatcher<S> {
         let mut moved = self.ctx.store.progress(sagas).await?;
         let lost = self.waiters.looked_for(sagas, &moved);
         if lost > 0 {
-            log::error!(
-                lost,
-                "sagas that were started are no longer in the store: it lost what it had committed; start them again, and \
-                 compare with the services outside what was done for them"
-            );
+            log::error!(count = lost, "committed sagas are missing in the store");
         }
         moved.retain(|standing| self.waiters.is_news(standing));
         if moved.is_empty() {

@@ -158,9 +158,9 @@ impl<S: Store> RuntimeBuilder<S> {
         match &capabilities.durability {
             Durability::Full => {}
             Durability::Process(setting) => {
-                log::warn!(store = capabilities.name, setting, "a commit survives the process, not the machine");
+                log::warn!(store = capabilities.name, setting, "store survives the process only");
             }
-            Durability::None => log::warn!(store = capabilities.name, "nothing survives this process"),
+            Durability::None => log::warn!(store = capabilities.name, "store is not durable"),
         }
         let env = match self.env {
             Some(env) => env,
@@ -173,11 +173,7 @@ impl<S: Store> RuntimeBuilder<S> {
         let began = env.now();
         let incarnation = self.store.join(self.settings.member_ttl).await?;
         if self.access_policy.is_none() && self.transport.is_some() && !self.services.is_empty() {
-            log::warn!(
-                services = ?self.services,
-                "messages from other services are not authenticated; set an access policy, or let only trusted services \
-                 reach the transport"
-            );
+            log::warn!(services = ?self.services, "messages are not authenticated");
         }
         let access = MessageAuthorizer::new(self.access_policy, self.signing_key, &self.definitions);
         let transport = self.transport.unwrap_or_else(|| Arc::new(MemoryTransport::new()));

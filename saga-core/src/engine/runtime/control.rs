@@ -42,7 +42,7 @@ impl<S: Store> Runtime<S> {
     /// let runtime = Runtime::builder(MemoryStore::new()).saga(&newsletter).start().await?;
     ///
     /// let tomorrow = std::time::Duration::from_hours(24);
-    /// let started = runtime.start_after(&newsletter, "issue-7", 7, tomorrow).await?;
+    /// let started = runtime.start(&newsletter, "issue-7", 7).after(tomorrow).await?;
     /// let desk = runtime.admin().actor("ann");
     /// assert_eq!(desk.pause("issue-7", "a picture is missing").await?, PauseOutcome::Paused);
     /// assert_eq!(desk.pause("issue-7", "a picture is missing").await?, PauseOutcome::Already);
@@ -102,7 +102,7 @@ impl<S: Store> Runtime<S> {
     ///
     /// # Examples
     /// ```
-    /// use saga_core::engine::CancelOutcome;
+    /// use saga_core::engine::{CancelOutcome, CompensationCause};
     /// use saga_core::memory::MemoryStore;
     /// use saga_core::store::Status;
     /// use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
@@ -121,7 +121,7 @@ impl<S: Store> Runtime<S> {
     /// assert_eq!(runtime.cancel("offer-1", "the customer left").await?, CancelOutcome::Begun);
     ///
     /// let outcome = started.outcome().await?;
-    /// assert!(matches!(outcome, Outcome::Compensated { cancelled: true, .. }));
+    /// assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }));
     /// let again = runtime.cancel("offer-1", "the customer left").await?;
     /// assert_eq!(again, CancelOutcome::Ended(Status::Compensated));
     /// # runtime.shutdown().await;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::engine::Engine;
 use crate::engine::context::RuntimeError;
 use crate::engine::outcome::{Gone, Outcome, OutcomeSlot};
+use crate::engine::start::StartedSaga;
 use crate::key::Key;
 use crate::store::{SagaId, Store};
 
@@ -27,6 +28,13 @@ impl<S: Store> SagaHandle<S> {
         already_started: bool,
     ) -> Self {
         Self { engine: Arc::clone(engine), slot, id, key, already_started }
+    }
+
+    pub(crate) fn of_start(engine: &Arc<Engine<S>>, started: StartedSaga) -> Self {
+        if let Some(row) = &started.known {
+            engine.outcomes.tell_of(row);
+        }
+        Self::new(engine, started.slot, started.id, started.key, started.known.is_some())
     }
 
     /// The saga's key.
@@ -84,7 +92,7 @@ impl<S: Store> SagaHandle<S> {
 
 impl<S: Store> fmt::Debug for SagaHandle<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running")
+        f.debug_struct("SagaHandle")
             .field("key", &self.key)
             .field("already_started", &self.already_started)
             .finish_non_exhaustive()

@@ -87,7 +87,7 @@ impl<S: Store> Runtime<S> {
     /// let v1 = Saga::named("visit").input::<String>().step::<greet>().build()?;
     /// let v2 = Saga::named("visit").input::<String>().version(2).step::<greet>().step::<say_goodbye>().build()?;
     /// let runtime = Runtime::builder(MemoryStore::new()).saga(&v1).saga(&v2).start().await?;
-    /// runtime.start_after(&v1, "visit-1", "Ada".to_owned(), Duration::from_hours(24)).await?;
+    /// runtime.start(&v1, "visit-1", "Ada".to_owned()).after(Duration::from_hours(24)).await?;
     ///
     /// let migration = Migration::from(&v1).to(&v2).build()?;
     /// runtime.migrate(&migration, "visit-1", "visits end with a goodbye").await?;

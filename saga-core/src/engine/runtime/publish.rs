@@ -1,9 +1,5 @@
 //! Publishing an event: in the caller's own transaction, or in one of its own.
 
-use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
-
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -12,7 +8,6 @@ use crate::engine::context::is_inside_step;
 use crate::engine::message::{message_to, request_hash};
 use crate::engine::store_calls::store_error;
 use crate::key::{InvalidName, Key, Tenant, check_topic};
-use crate::step::Event;
 use crate::store::{Changes, Headers, MessageId, MessageKind, NewMessage, StartIn, Store, StoreError, lane_of};
 
 /// Why an event was not published. Nothing was written.
@@ -46,22 +41,11 @@ pub enum PublishError {
     Store(#[from] StoreError),
 }
 
-/// An event that was published inside the caller's transaction.
-pub struct UncommittedPublish<S: Store> {
-    engine: Arc<Engine<S>>,
-    message: MessageId,
-}
-
-impl<S: Store> UncommittedPublish<S> {
-    /// The message's id, by which receivers tell duplicates.
-    pub fn message(&self) -> MessageId {
-        self.message
-    }
-
-    /// Says that the transaction was committed, so that the event is sent at once.
-    pub fn committed(self) {
-        self.engine.committer.outbox.wake_relay();
-    }
+/// An event that is to be published, with the key that the caller gave.
+pub(crate) struct EncodedEvent {
+    pub(crate) name: &'static str,
+    pub(crate) key: String,
+    pub(crate) payload: Result<Vec<u8>, serde_json::Error>,
 }
 
 /// The id of an event by its content: the same for the same event of the same saga.
@@ -76,62 +60,48 @@ fn id_of(tenant: &Tenant, name: &str, key: &Key, payload: &[u8]) -> MessageId {
     MessageId(Uuid::from_bytes(bytes))
 }
 
-impl<S: Store> fmt::Debug for UncommittedPublish<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UncommittedPublish").field("message", &self.message).finish_non_exhaustive()
-    }
-}
-
 impl<S: StartIn> Engine<S> {
-    pub(crate) async fn publish_in_tx<E: Event>(
-        self: &Arc<Self>,
+    pub(crate) async fn publish_in_tx(
+        &self,
         conn: &mut S::Conn,
         tenant: &Tenant,
         topic: &str,
-        key: &str,
-        event: &E,
-    ) -> Result<UncommittedPublish<S>, PublishError> {
-        let (key, payload) = self.check_published(topic, key, event)?;
+        event: EncodedEvent,
+    ) -> Result<MessageId, PublishError> {
+        let name = event.name;
+        let (key, payload) = self.check_published(topic, event)?;
         let message = MessageId(self.ctx.random_uuid());
         let new = NewMessage {
-            id: message,
-            kind: MessageKind::Event,
-            tenant: tenant.clone(),
             aggregate_type: topic.to_owned(),
             aggregate_id: key.to_string(),
-            event_type: E::NAME.to_owned(),
+            event_type: name.to_owned(),
             payload,
             // The store counts.
             position: 0,
             lane: lane_of(tenant, topic, key.as_str()),
-            headers: Headers::default(),
-            due_in: Duration::ZERO,
+            ..message_to(message, tenant, "")
         };
         self.ctx.store.publish_in(conn, new).await?;
-        Ok(UncommittedPublish { engine: Arc::clone(self), message })
+        Ok(message)
     }
 }
 
 impl<S: Store> Engine<S> {
     /// Publishes an event that the same call publishes once, however often it is made.
-    pub(crate) async fn publish_event<E: Event>(
-        self: &Arc<Self>,
-        tenant: &Tenant,
-        key: &str,
-        event: &E,
-    ) -> Result<MessageId, PublishError> {
+    pub(crate) async fn publish_event(&self, tenant: &Tenant, event: EncodedEvent) -> Result<MessageId, PublishError> {
         if is_inside_step() {
             return Err(PublishError::InsideStep);
         }
         let _under_way = self.ctx.lifecycle.enter();
-        let (key, payload) = self.check_published(E::NAME, key, event)?;
-        let id = id_of(tenant, E::NAME, &key, &payload);
+        let name = event.name;
+        let (key, payload) = self.check_published(name, event)?;
+        let id = id_of(tenant, name, &key, &payload);
         let message = NewMessage {
             kind: MessageKind::Event,
-            aggregate_type: E::NAME.to_owned(),
-            event_type: E::NAME.to_owned(),
+            aggregate_type: name.to_owned(),
+            event_type: name.to_owned(),
             payload,
-            lane: lane_of(tenant, E::NAME, &id.to_string()),
+            lane: lane_of(tenant, name, &id.to_string()),
             headers: Headers { saga_key: Some(key.to_string()), ..Headers::default() },
             // It is in no order with others.
             ..message_to(id, tenant, "")
@@ -143,13 +113,12 @@ impl<S: Store> Engine<S> {
         Ok(id)
     }
 
-    fn check_published<E: Event>(&self, topic: &str, key: &str, event: &E) -> Result<(Key, Vec<u8>), PublishError> {
+    fn check_published(&self, topic: &str, event: EncodedEvent) -> Result<(Key, Vec<u8>), PublishError> {
         check_topic(topic)?;
         if self.ctx.definition_ids.iter().any(|definition| &*definition.name == topic) {
             return Err(PublishError::TopicOfSaga(topic.to_owned()));
         }
-        let key = Key::new(key)?;
-        let payload = serde_json::to_vec(event)?;
+        let (key, payload) = (Key::new(event.key)?, event.payload?);
         let (bytes, max) = (payload.len(), self.ctx.settings.payload_bytes_max);
         if bytes > max {
             return Err(PublishError::TooLarge { bytes, max });

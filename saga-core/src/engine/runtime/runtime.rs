@@ -6,14 +6,12 @@ use std::sync::Arc;
 
 use super::engine::Engine;
 use super::handle::SagaHandle;
-use super::publish::{PublishError, UncommittedPublish};
 use crate::engine::admin::{SagaQuery, SagaStatus, SagaSummary};
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::health::Health;
 use crate::engine::statistics::Statistics;
 use crate::key::{Key, Tenant};
-use crate::step::Event;
-use crate::store::{MessageId, SagaFilter, StartIn, Status, Store};
+use crate::store::{SagaFilter, Status, Store};
 use crate::transport::Incoming;
 
 /// A runtime: it starts sagas and brings them to their end. Cheap to clone; it stops when the last clone is dropped,
@@ -44,121 +42,6 @@ impl<S: Store> Runtime<S> {
     #[must_use]
     pub fn tenant(&self, tenant: Tenant) -> Self {
         Self { engine: Arc::clone(&self.engine), tenant, running: Arc::clone(&self.running) }
-    }
-
-    /// Publishes an event inside the caller's own transaction: it is sent if and only if that commits. Events of one topic
-    /// and key are first accepted by the broker in the order of their commits (G9); for that, a transaction that publishes
-    /// under a key waits for an earlier one that did and has not ended. Call [`UncommittedPublish::committed`] after the commit;
-    /// without it the event leaves at the next poll.
-    ///
-    /// The store keeps a small row for each key that was ever used, so keys are those of orders or customers, not of events.
-    ///
-    /// # Errors
-    /// When the topic, the key or the event is refused, the connection is not in a transaction, or the store fails. The
-    /// caller's transaction may go on.
-    ///
-    /// # Cancel safety
-    /// When dropped, roll the transaction back.
-    ///
-    /// # Examples
-    /// ```
-    /// use saga_core::memory::{MemoryStore, MemoryTransport};
-    /// use saga_core::transport::{Subscription, Transport};
-    /// use saga_core::{Event, Runtime};
-    /// use serde::{Deserialize, Serialize};
-    ///
-    /// #[derive(Serialize, Deserialize)]
-    /// struct OrderChanged { quantity: u32 }
-    ///
-    /// impl Event for OrderChanged {
-    ///     const NAME: &'static str = "order-changed";
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new();
-    /// let transport = MemoryTransport::new();
-    /// let all = Subscription { name: "stock".into(), topics: vec!["order".into()], prefetch: 10 };
-    /// let mut incoming = transport.subscribe(all).await?;
-    /// let runtime = Runtime::builder(store.clone()).transport(transport).start().await?;
-    ///
-    /// let mut transaction = store.transaction();
-    /// transaction.conn().put("order 10248", "12")?;
-    /// let event = OrderChanged { quantity: 12 };
-    /// let published = runtime.publish_in_tx(transaction.conn(), "order", "10248", &event).await?;
-    /// transaction.commit()?;
-    /// published.committed();
-    ///
-    /// let message = incoming.receive(1).await?.remove(0).message.expect("an event");
-    /// assert_eq!((&*message.key, &*message.event_type), ("10248", "order-changed"));
-    /// # runtime.shutdown().await;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn publish_in_tx<E: Event>(
-        &self,
-        conn: &mut S::Conn,
-        topic: &str,
-        key: impl AsRef<str>,
-        event: &E,
-    ) -> Result<UncommittedPublish<S>, PublishError>
-    where
-        S: StartIn,
-    {
-        self.engine.publish_in_tx(conn, &self.tenant, topic, key.as_ref(), event).await
-    }
-
-    /// Publishes an event of the saga with this key, under a topic of the event's own name: the way in to services that do
-    /// something [when events come](crate::choreography). When it returns, the event is durable, and is sent until it was.
-    ///
-    /// The same event with the same content under the same key is one message, however often and from wherever it is
-    /// published. What shall happen together with writes of the application's own is published with
-    /// [`publish_in_tx`](Self::publish_in_tx), where each call is a message of its own, under the topic `E::NAME`.
-    ///
-    /// # Errors
-    /// When the key, the event or its name is refused, it is called inside a step, or the store fails. The same call may be
-    /// repeated.
-    ///
-    /// # Cancel safety
-    /// When dropped, the event was published or not; publish it again to be sure.
-    ///
-    /// # Examples
-    /// ```
-    /// use saga_core::memory::MemoryStore;
-    /// use saga_core::{Event, Runtime, Service, StepError, saga_step};
-    /// use serde::{Deserialize, Serialize};
-    ///
-    /// #[derive(Clone, Serialize, Deserialize)]
-    /// struct OrderPlaced { cents: u64 }
-    ///
-    /// impl Event for OrderPlaced {
-    ///     const NAME: &'static str = "order-placed";
-    /// }
-    ///
-    /// #[saga_step]
-    /// async fn note_order(order: OrderPlaced) -> Result<u64, StepError> {
-    ///     Ok(order.cents)
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let books = Service::named("books").on::<OrderPlaced>().run::<note_order>().build()?;
-    /// let runtime = Runtime::builder(MemoryStore::new()).service(&books).start().await?;
-    ///
-    /// let first = runtime.publish("order-7", &OrderPlaced { cents: 1200 }).await?;
-    /// let again = runtime.publish("order-7", &OrderPlaced { cents: 1200 }).await?;
-    /// assert_eq!(first, again);
-    ///
-    /// // What an event asked for has the key of its saga and of the step.
-    /// while runtime.saga("order-7>note-order").await?.is_none() {
-    ///     tokio::task::yield_now().await;
-    /// }
-    /// # runtime.shutdown().await;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub async fn publish<E: Event>(&self, key: impl AsRef<str>, event: &E) -> Result<MessageId, PublishError> {
-        self.engine.publish_event(&self.tenant, key.as_ref(), event).await
     }
 
     /// A handle on the saga of that key, to wait for its outcome.

@@ -24,17 +24,17 @@ impl<S: Store> Engine<S> {
         });
         if ended.await.is_err() {
             let limit = self.ctx.settings.shutdown_timeout;
-            log::warn!(?limit, "not everything under way ended in time; it is taken up again after its lease");
+            log::warn!(?limit, "shutdown timed out");
         }
         self.ctx.lifecycle.stop();
         if let Err(error) =
             catch_panic("leave", self.ctx.store.leave(self.committer.scheduler.membership.member_id())).await
         {
-            log::warn!(%error, "leaving failed; the store finds out by itself");
+            log::warn!(%error, "member not removed at shutdown");
         }
         // What is left has no owner any more.
         self.ctx.store.hint(Hint::Work);
         self.ctx.store.hint(Hint::Outbox);
-        log::info!(given_back = count, "the runtime has ended");
+        log::info!(count, "runtime stopped");
     }
 }

@@ -40,7 +40,7 @@ impl<S: Store> Scheduler<S> {
             *left -= 1;
             true
         });
-        log::debug!(commands = released.len(), "calls became slow; what waited for them is left to other processes");
+        log::debug!(count = released.len(), "surplus calls released");
         self.release_all(released).await;
     }
 
@@ -85,7 +85,7 @@ impl<S: Store> Scheduler<S> {
             });
         }
         if lost > 0 {
-            log::warn!(lost, "commands that waited here belong to others by now");
+            log::warn!(count = lost, "leases of queued commands lost");
         }
     }
 }

@@ -60,7 +60,7 @@ impl LockRetry {
                 waiting.extend([second, group]);
                 continue;
             }
-            log::debug!(%error, "a call waits for a lock; the others go on");
+            log::debug!(%error, "store call waits for a lock");
             let (retry, owner, under_way) = (self.clone(), Arc::clone(owner), self.lifecycle.enter());
             let task = async move {
                 retry.make_alone(&owner, group, make).await;

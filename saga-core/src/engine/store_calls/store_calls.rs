@@ -95,7 +95,7 @@ impl<S: Store> StoreCalls<S> {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         let ids = self.retry_store("reserve_ids", || self.ids.take(&*self.ctx.store, count)).await;
         if ids.is_none() {
-            log::warn!("no ids while shutting down; the commands wait for the end of their leases");
+            log::warn!(count, "ids not reserved during shutdown");
         }
         ids
     }

@@ -5,11 +5,12 @@ use saga_core::engine::RuntimeBuilder;
 use saga_core::store::{DeadLetterFilter, DeadLetters, Members, Outbox, SagaFilter, Sagas, Work};
 use saga_core::{Runtime, Service};
 
-use super::super::Explored;
 use super::super::environment::Mortal;
 use super::super::life::{Director, Life, Look};
+use super::super::{Boundaries, Explored};
 use super::broker::{Broker, Line};
 use super::subject::ExploreEvents;
+use crate::intercept::Intercepted;
 
 /// More lives than any run needs: a process is crashed once.
 const LIVES_MAX: u64 = 5;
@@ -102,7 +103,7 @@ impl<E: ExploreEvents> Process<E> {
     }
 
     fn builder(&self, life: &Arc<Life>, env: &Arc<Mortal>) -> RuntimeBuilder<Explored<E::Store>> {
-        let store = Explored { inner: self.store(), life: Arc::clone(life) };
+        let store = Intercepted(Boundaries { inner: self.store(), life: Arc::clone(life) });
         let transport = Line { broker: self.broker.clone(), life: Arc::clone(life) };
         let builder = self.subject.states(&self.world, self.service.name(), Runtime::builder(store));
         let builder = builder.environment(Arc::clone(env) as Arc<_>).transport(transport).service(&self.service);

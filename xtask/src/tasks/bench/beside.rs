@@ -13,7 +13,7 @@ use crate::workspace::{cargo, program, root};
 /// Where other revisions lie, each in a folder of its commit's name.
 const FOLDER: &str = "target/beside";
 
-/// Builds both, runs each `times` times, and prints what came out.
+/// Builds both, runs each `times` times, and prints the results.
 pub(super) fn run_both(revision: &str, times: u32, arguments: &[String]) -> Result<()> {
     let there = Tree::of(revision)?;
     let programs = [there.build()?, built(&root(), &root().join("target"))?];

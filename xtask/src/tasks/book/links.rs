@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-/// What came of following all links.
+/// The result of following all links.
 #[derive(Debug, Default)]
 pub(super) struct Followed {
     pub(super) count: usize,

@@ -74,9 +74,9 @@ impl<S: Store> Attempts<S> {
                 trace(only, &ending, findings.attempts);
                 return BatchAttempt::Alone(AttemptResult { ending, findings }, verdict);
             }
-            let step = first.step().name;
+            let (definition, step) = (&first.saga.definition.id, first.step().name);
             let (count, error) = (commands.len(), in_words(&ending));
-            log::info!(step, count, error, "a batch failed as a whole; it is split");
+            log::info!(%definition, step, count, error, "batch split");
             BatchAttempt::Whole(verdict)
         };
         match ended {

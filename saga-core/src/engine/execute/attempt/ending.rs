@@ -37,24 +37,24 @@ pub(crate) fn erred(message: impl Into<String>) -> Ending {
 }
 
 pub(crate) fn trace<S: Store>(command: &WorkItem<S>, ending: &Ending, attempt: u32) {
-    let (key, member) = (&command.saga.key, command.saga.tenant.as_str());
+    let (tenant, saga) = (command.saga.tenant.as_str(), &command.saga.key);
     let step = match ending {
         // Who does not listen pays for nothing.
         Ending::Done if !log::is_verbose() => return,
         _ => command.step_id(),
     };
     match ending {
-        Ending::Done => log::debug!(tenant = member, %key, %step, attempt, "done"),
-        Ending::NotDone => log::info!(tenant = member, %key, %step, attempt, "asked for, and not done so far"),
+        Ending::Done => log::debug!(tenant, %saga, %step, attempt, "step done"),
+        Ending::NotDone => log::info!(tenant, %saga, %step, attempt, "step resolved as not done"),
         Ending::Rejected(reason) | Ending::Refused(reason) => {
-            log::info!(tenant = member, %key, %step, attempt, %reason, "rejected");
+            log::info!(tenant, %saga, %step, attempt, %reason, "step rejected");
         }
         Ending::Erred { message, .. } => {
-            log::info!(tenant = member, %key, %step, attempt, error = message, "failed; it may be tried again");
+            log::info!(tenant, %saga, %step, attempt, error = message, "step attempt failed");
         }
-        Ending::Vanished => log::warn!(tenant = member, %key, %step, attempt, "its process ended each time"),
+        Ending::Vanished => log::warn!(tenant, %saga, %step, attempt, "step lost its process on every attempt"),
         Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
-            log::warn!(tenant = member, %key, %step, attempt, error = message, "cannot go on");
+            log::warn!(tenant, %saga, %step, attempt, error = message, "step cannot be retried");
         }
     }
 }

@@ -70,7 +70,7 @@ impl<S: Store> LeaseKeeper<S> {
                 }));
             }
             Err(error) => {
-                log::warn!(%error, count = short.len(), "leases could not be renewed; the commands are given back");
+                log::warn!(%error, count = short.len(), "leases not renewed");
                 self.scheduler.release(&refs(&short)).await;
             }
         }
@@ -86,7 +86,7 @@ impl<S: Store> LeaseKeeper<S> {
             }
             Ok(None) => None,
             Err(error) => {
-                log::warn!(%error, "a claimed call could not begin; it is given back");
+                log::warn!(work_id = command.work.id.0, %error, "claimed call not begun");
                 self.scheduler.release(&[command.work]).await;
                 None
             }

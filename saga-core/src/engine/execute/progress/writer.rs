@@ -60,12 +60,15 @@ impl<S: Store> ProgressWriter<S> {
         let Some(payload) = content(command.fence(), number, report) else { return };
         let Some(message) = self.messages.report_message(&command.saga, command.is_undo(), payload) else { return };
         let (this, under_way) = (Arc::clone(self), self.ctx.lifecycle.enter());
+        let (tenant, saga, step) = (command.saga.tenant.clone(), command.saga.key.clone(), command.step_id());
         self.ctx.lifecycle.spawn(
             "report",
             Box::pin(async move {
                 match this.committer.recorder.record(Changes { messages: vec![message], ..Changes::default() }).await {
                     Ok(_) => this.committer.outbox.wake_relay(),
-                    Err(error) => log::debug!(%error, "a report is not told; the next one will be"),
+                    Err(error) => {
+                        log::debug!(tenant = tenant.as_str(), %saga, %step, %error, "progress report not sent");
+                    }
                 }
                 drop(under_way);
             }),

@@ -66,7 +66,7 @@ impl<S: Store> AttemptRecorder<S> {
                 Ok(Ok(()) | Err(Miss::Work(_) | Miss::Late { .. })) => return,
                 Ok(Err(Miss::Saga(_) | Miss::Record(_))) => {}
                 Err(error) => {
-                    log::warn!(error, key = %saga.key, "what an older owner knows could not be recorded; trying again");
+                    log::warn!(tenant = saga.tenant.as_str(), saga = %saga.key, step = name, error, "late result not recorded");
                 }
             }
             self.committer.store_calls.pause_for_store(&mut backoff).await;

@@ -237,7 +237,7 @@ impl<S: Store> SubSagas<S> {
                         SagaAdmin::of(AdminRuntime::new(&self.records.committer, &self.records.decider), &row.tenant);
                     // A saga that cannot be cancelled any more runs to its end and is undone then.
                     if let Err(error) = desk.cancel(key.as_str(), TAKEN_BACK).await {
-                        log::debug!(%key, %error, "sub-saga not cancelled");
+                        log::debug!(tenant = row.tenant.as_str(), saga = %key, %error, "sub-saga not cancelled");
                     }
                 }
                 ChildLook::Waits

@@ -314,7 +314,8 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
                 for command in command.filter(|command| command.saga.id == row.id) {
                     if let Err(problem) = command.saga.refresh(row, records.clone()) {
                         unreadable.push(row.clone());
-                        log::error!(key = %row.key, problem, "a saga became unreadable while its step ran");
+                        let (tenant, saga, definition) = (row.tenant.as_str(), &row.key, &row.definition);
+                        log::error!(tenant, %saga, %definition, error = problem, "saga unreadable");
                     }
                 }
             }

@@ -38,7 +38,7 @@ impl<S: Store> Transactions<S> {
         let is_of_steps = error.error.class() != RetryClass::Unknown && self.writes_for(&rows).await;
         if is_of_steps {
             let (failures, error) = (failures.so_far + 1, &error.error);
-            log::warn!(%error, failures, "a step transaction fails each time, while the store works otherwise");
+            log::warn!(count = failures, %error, "step transaction fails repeatedly");
             self.ctx.health.store_works(DOING);
         }
         is_of_steps

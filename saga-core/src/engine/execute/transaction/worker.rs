@@ -240,7 +240,7 @@ impl<S: Store> Transactions<S> {
         let blamed = batch.blamed(error.culprit);
         let mut members = batch.take();
         let company = members.len();
-        log::debug!(%error, count = members.len(), culprit = error.culprit, "a step transaction did not commit");
+        log::debug!(%error, count = members.len(), culprit = error.culprit, "step transaction not committed");
         if error.error.kind() == StoreErrorKind::Full {
             // No row of it can say so, and it is retried for as long as that takes.
             self.ctx.health.store_failed(DOING, &error.error);

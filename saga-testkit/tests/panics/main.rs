@@ -1,5 +1,4 @@
 //! Panics in code that is not the engine's: each concerns its own saga, and no task of the runtime ends with it.
-#![cfg(feature = "macros")]
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 mod bombs;
@@ -123,15 +122,15 @@ async fn g10_a_panic_of_the_engine_at_any_moment_ends_no_lane() {
 #[tokio::test(start_paused = true)]
 async fn g10_a_store_that_panics_once_in_any_call_ends_no_lane() {
     let mut met = Vec::new();
-    for operation in brittle::OPERATIONS {
+    for operation in brittle::operations() {
         for is_late in [false, true] {
             let inner = MemoryStore::new();
-            let store = brittle::Brittle::new(&inner, operation, is_late);
+            let store = brittle::brittle(&inner, operation, is_late);
             let env = std::sync::Arc::new(TokioEnvironment::current().unwrap());
             let ran = scenario::run(&store, &inner, env).await;
             // What was leased by a call whose answer was lost waits for the end of its lease.
             assert!(ran.took <= LEASE + Duration::from_secs(10), "{operation}: {ran:?}");
-            met.extend(store.has_panicked().then_some((operation, is_late)));
+            met.extend(store.0.has_panicked().then_some((operation, is_late)));
         }
     }
     assert!(met.len() > 30, "{met:?}");
@@ -142,7 +141,7 @@ async fn g10_a_store_that_panics_once_in_any_call_ends_no_lane() {
 async fn g10_a_log_that_panics_changes_nothing() {
     let _until_the_end = tracing::subscriber::set_default(Unwritable);
     let store = MemoryStore::new();
-    let brittle = brittle::Brittle::new(&store, "claim", false);
+    let brittle = brittle::brittle(&store, "claim", false);
     let env = scenario::Brittle::new(u64::MAX);
     let ran = scenario::run(&brittle, &store, env).await;
     assert!(ran.health.panicked.is_empty(), "{ran:?}");

@@ -1,37 +1,41 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use saga_core::memory::{MemoryConn, MemoryStore};
+use saga_core::memory::MemoryStore;
 use saga_core::store::{
-    Capabilities, Claim, ClaimRequest, Claimed, ClaimedWork, DefinitionId, Incarnation, Lease, MemberId, Members,
-    ShareRequest, Store, StoreError, Timestamp, TransactError, TransactionBody, Work, WorkId, WorkKind, WorkRef,
+    ClaimRequest, Claimed, ClaimedWork, Incarnation, Lease, MemberId, Members, ShareRequest, StoreError, Work,
+    WorkKind, WorkRef,
 };
 
+use super::hook::Hook;
+use super::world::{Seat, place_of};
+use super::{Plant, SagaScript};
 use crate::checker::What;
-use crate::sim::hook::Hook;
-use crate::sim::world::{Seat, place_of};
-use crate::sim::{Plant, SagaScript};
+use crate::intercept::{Intercept, Intercepted};
 
-/// The data of a service as one process reaches it, with what was wrong with claims once where the schedule plants it.
+/// The data of a service as one process reaches it.
+pub(crate) type SimStore = Intercepted<SimCalls>;
+
+/// The calls of one process, with what was wrong with claims once where the schedule plants it.
 #[derive(Debug, Clone)]
-pub(crate) struct SimStore {
-    pub(super) data: MemoryStore,
-    /// Who reaches it; nobody in particular where nothing disturbs the calls.
+pub(crate) struct SimCalls {
+    data: MemoryStore,
+    /// Where the process sits in the simulated world; `None` where nothing disturbs the calls.
     seat: Option<Seat>,
 }
 
-impl SimStore {
-    /// The data where nothing happens to the calls.
-    pub(crate) fn undisturbed(data: MemoryStore) -> Self {
-        Self { data, seat: None }
-    }
+/// The data where nothing happens to the calls.
+pub(crate) fn undisturbed(data: MemoryStore) -> SimStore {
+    Intercepted(SimCalls { data, seat: None })
+}
 
-    /// The data as a process reaches it.
-    pub(crate) fn of(data: MemoryStore, seat: Seat) -> Self {
-        Self { data: data.with_commit_hook(Arc::new(Hook { seat: seat.clone() })), seat: Some(seat) }
-    }
+/// The data as a process reaches it.
+pub(crate) fn reached_from(seat: Seat, data: &MemoryStore) -> SimStore {
+    let data = data.clone().with_commit_hook(Arc::new(Hook { seat: seat.clone() }));
+    Intercepted(SimCalls { data, seat: Some(seat) })
+}
 
+impl SimCalls {
     fn has(&self, plant: Plant) -> bool {
         self.seat.as_ref().is_some_and(|seat| seat.world.scenario.plant == Some(plant))
     }
@@ -70,29 +74,13 @@ fn note(seat: &Seat, work: &ClaimedWork, claimed: &Claimed) {
     }
 }
 
-#[async_trait]
-impl Store for SimStore {
-    type Conn = MemoryConn;
+impl Intercept for SimCalls {
+    type Inner = MemoryStore;
 
-    fn capabilities(&self) -> Capabilities {
-        self.data.capabilities()
+    fn inner(&self) -> &MemoryStore {
+        &self.data
     }
 
-    fn is_conflict(&self, error: &(dyn std::error::Error + 'static)) -> bool {
-        self.data.is_conflict(error)
-    }
-
-    async fn transact(
-        &self,
-        claims: Vec<Claim>,
-        body: Box<dyn TransactionBody<Self::Conn>>,
-    ) -> Result<(), TransactError> {
-        self.data.transact(claims, body).await
-    }
-}
-
-#[async_trait]
-impl Work for SimStore {
     async fn claim(&self, mut request: ClaimRequest) -> Result<Claimed, StoreError> {
         request.takes_over |= self.has(Plant::LeavesOwnRows);
         Ok(self.claimed(self.data.claim(request).await?))
@@ -103,10 +91,6 @@ impl Work for SimStore {
         Ok(self.claimed(self.data.claim_shares(request).await?))
     }
 
-    async fn renew(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
-        self.data.renew(work, lease).await
-    }
-
     async fn begin(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
         if self.believes_blindly() {
             if !self.is_cut_off() {
@@ -115,47 +99,6 @@ impl Work for SimStore {
             return Ok(vec![true; work.len()]);
         }
         self.data.begin(work, lease).await
-    }
-
-    async fn release_work(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
-        self.data.release_work(work).await
-    }
-
-    async fn begin_attempt(&self, work: WorkRef, attempt: u32) -> Result<bool, StoreError> {
-        self.data.begin_attempt(work, attempt).await
-    }
-
-    async fn report(
-        &self,
-        work: WorkRef,
-        number: u64,
-        progress: &[u8],
-        lease: Option<Lease>,
-    ) -> Result<bool, StoreError> {
-        self.data.report(work, number, progress, lease).await
-    }
-
-    async fn note_late(&self, work: WorkId, output: &[u8]) -> Result<bool, StoreError> {
-        self.data.note_late(work, output).await
-    }
-
-    async fn backlog(&self) -> Result<(u64, Option<Duration>), StoreError> {
-        self.data.backlog().await
-    }
-
-    async fn now(&self) -> Result<Timestamp, StoreError> {
-        self.data.now().await
-    }
-
-    async fn unknown_work(&self, known: &[DefinitionId]) -> Result<Vec<(DefinitionId, u64)>, StoreError> {
-        self.data.unknown_work(known).await
-    }
-}
-
-#[async_trait]
-impl Members for SimStore {
-    async fn join(&self, ttl: Duration) -> Result<Incarnation, StoreError> {
-        self.data.join(ttl).await
     }
 
     async fn rejoin(&self, former: MemberId, ttl: Duration) -> Result<Incarnation, StoreError> {
@@ -170,9 +113,5 @@ impl Members for SimStore {
             return Ok(true);
         }
         self.data.heartbeat(member, ttl).await
-    }
-
-    async fn leave(&self, member: MemberId) -> Result<(), StoreError> {
-        self.data.leave(member).await
     }
 }
