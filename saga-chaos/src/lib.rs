@@ -1,5 +1,5 @@
 //! Orders through three services, each with two replicas and a database of its own, while replicas and servers are killed,
-//! stopped and cut off; and a judgement of what came of them.
+//! stopped and cut off; and a judgement of the result.
 //!
 //! ```text
 //! orders x 2 --own proxy--proxy--> PostgreSQL (killed, restarted, out of room)

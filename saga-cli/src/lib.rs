@@ -65,6 +65,7 @@ mod list;
 mod open_store;
 mod outbox;
 mod output;
+mod run;
 mod show;
 mod stuck;
 

@@ -62,21 +62,30 @@ async fn confirm_order(cents: u32) -> Result<(), StepError> {
     if cents > 100 { Err(StepError::reject("too dear")) } else { Ok(()) }
 }
 
+#[saga_step]
+async fn announce_order(cents: u32) -> Result<(), StepError> {
+    if cents == 50 { Err(StepError::reject("no paper")) } else { Ok(()) }
+}
+
 fn create_order() -> Saga<MemoryStore, u32> {
-    let steps = Saga::named("create-order").input::<u32>().step::<charge_card>().step::<confirm_order>();
-    steps.build().expect("it is valid")
+    let steps = Saga::named("create-order").input::<u32>().step::<charge_card>().step::<confirm_order>().pivot();
+    steps.step::<announce_order>().build().expect("it is valid")
 }
 
 impl Shop {
     /// One order that completed, and three whose card cannot be refunded.
     async fn with_orders() -> Self {
         let shop = Self::default();
-        let runtime = shop.runtime().await;
-        for (key, cents) in [("cheap", 5), ("dear-1", 101), ("dear-2", 102), ("dear-3", 103)] {
-            runtime.start(&create_order(), key, cents).await.expect("it is new").outcome().await.expect("it ends");
+        shop.run_orders(&[("cheap", 5), ("dear-1", 101), ("dear-2", 102), ("dear-3", 103)]).await;
+        shop
+    }
+
+    async fn run_orders(&self, orders: &[(&str, u32)]) {
+        let runtime = self.runtime().await;
+        for (key, cents) in orders {
+            runtime.start(&create_order(), *key, *cents).await.expect("it is new").outcome().await.expect("it ends");
         }
         runtime.shutdown().await;
-        shop
     }
 
     async fn runtime(&self) -> Runtime<MemoryStore> {
@@ -139,7 +148,42 @@ async fn a_stuck_saga_is_tried_again_passed_or_ended_and_the_audit_log_tells_it(
     let log = shop.says(&["audit"], 0, "retry by ann: the bank called").await;
     assert!(log.lines().count() == 3 && log.contains("dear-3                   force as completed by ann"), "{log}");
     let latest = shop.says(&["audit", "--json", "--limit", "1"], 0, "\"key\":\"dear-3\"").await;
-    assert_eq!(latest.lines().count(), 1);
+    assert!(latest.lines().count() == 1 && latest.contains("\"by\":\"ann\""), "{latest}");
+    assert_eq!(shop.says(&["audit", "--limit", "2"], 0, "dear-3").await.lines().count(), 2);
+    shop.says(&["show", "dear-3"], 0, "operator: force as completed by ann: the bank called").await;
+}
+
+#[tokio::test]
+async fn a_stuck_step_is_tried_again_with_an_input_that_fits() {
+    let shop = Shop::default();
+    shop.run_orders(&[("loud", 50)]).await;
+    shop.act(&["retry", "loud", "--input", "{}"], 2, "this is no input of it").await;
+    shop.act(&["retry", "loud", "--input", "51"], 0, "loud is tried again").await;
+    let runtime = shop.runtime().await;
+    runtime.attach("loud").await.expect("it is there").closed().await.expect("it ends");
+    runtime.shutdown().await;
+    shop.says(&["list", "--status", "completed"], 0, "loud").await;
+}
+
+#[tokio::test]
+async fn what_does_not_fit_the_saga_is_refused() {
+    let shop = Shop::with_orders().await;
+    shop.act(&["skip", "cheap"], 2, "the saga is not stuck").await;
+    shop.act(&["force", "cheap", "--as", "completed"], 2, "the saga is not stuck").await;
+    shop.act(&["retry", "none"], 2, "there is no saga none in the shop").await;
+    shop.act(&["force", "none", "--as", "completed"], 2, "there is no saga none in the shop").await;
+    let restart = |from: &'static str, key: &'static str| ["restart", "cheap", "--from", from, "--new-key", key];
+    shop.act(&restart("ship", "new"), 2, "it has no step `ship`; its steps are").await;
+    shop.act(&restart("confirm-order", "cheap"), 2, "belongs to another saga").await;
+    shop.bank.0.store(true, Ordering::Relaxed);
+    shop.run_orders(&[("dear-4", 104)]).await;
+    shop.act(&["restart", "dear-4", "--from", "confirm-order", "--new-key", "new"], 2, "its step `").await;
+    shop.says(&["cancel", "dear-4", "--reason", "why"], 3, "dear-4 is undone already\n").await;
+    for act in ["pause", "resume", "cancel"] {
+        shop.says(&[act, "no body", "--reason", "why"], 2, "the key").await;
+        shop.says(&[act, "none", "--reason", " "], 2, "give a reason").await;
+        shop.says(&[act, "none", "--reason", "why", "--by", ""], 2, "needs a name").await;
+    }
 }
 
 #[tokio::test]
@@ -153,6 +197,8 @@ async fn a_saga_is_paused_resumed_and_restarted_and_one_that_has_ended_is_left_a
     shop.act(&again, 0, "cheap: again is started instead\n").await;
     shop.act(&again, 0, "cheap: again was started instead before\n").await;
     shop.act(&["restart", "none", "--from", "confirm-order", "--new-key", "new"], 2, "there is no saga none").await;
+    shop.says(&["show", "again"], 0, "taken over from the saga").await;
+    shop.act(&["cancel", "again"], 2, "its pivot `confirm-order` is under way or done").await;
     shop.act(&["pause", "again"], 0, "again is paused: nothing new of it begins before `shop resume`\n").await;
     shop.act(&["pause", "again"], 0, "again is paused already\n").await;
     shop.says(&["show", "again"], 0, ": paused by ann since ").await;
@@ -222,6 +268,14 @@ fn what_is_misspelt_is_refused() {
     for wrong in [
         &["retry", "dear-1"][..],
         &["retry", "dear-1", "--reason", "why", "--input", "{"],
+        &["skip", "dear-1", "--reason", "why", "--outptu", "1"],
+        &["force", "dear-1", "--reason", "why"],
+        &["restart", "dear-1", "--reason", "why", "--new-key", "new"],
+        &["bulk", "plan", "pause"],
+        &["pause"],
+        &["resume", "dear-1"],
+        &["cancel", "dear-1", "--reasn", "why"],
+        &["pause", "dear-1", "dear-2", "--reason", "why"],
         &["force", "dear-1", "--reason", "why", "--as", "stuck"],
         &["cancel", "--reason", "why"],
         &["bulk", "plan", "explode", "--out", "plan.json"],
@@ -231,5 +285,22 @@ fn what_is_misspelt_is_refused() {
         &["dead-letters", "discard", "17"],
     ] {
         assert!(Cli::try_parse_from([&["shop"], wrong].concat()).is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn each_command_has_a_help_page() {
+    let help = |args: &[&str]| {
+        let asked = Cli::try_parse_from([&["shop"], args, &["--help"]].concat());
+        asked.err().expect("a page instead of a command").to_string()
+    };
+    for command in
+        [&["retry"][..], &["skip"], &["force"], &["restart"], &["bulk", "plan"], &["bulk", "run"], &["audit"]]
+    {
+        assert!(help(command).contains("Usage: shop "), "{command:?}");
+    }
+    for command in ["pause", "resume", "cancel"] {
+        let page = help(&[command]);
+        assert!(page.contains("--reason <TEXT>") && page.contains("--by <NAME>"), "{page}");
     }
 }

@@ -1,7 +1,7 @@
 //! The way of a message from the outbox of one service to the inbox of another.
 
 use crate::message::{Body, Message};
-use crate::plant::Plant;
+use crate::mutant::Mutant;
 use crate::protocol::Protocol;
 use crate::world::World;
 
@@ -9,7 +9,7 @@ impl Protocol {
     /// Whether a row of the outbox may be sent now: of one ordering key only one message is unconfirmed.
     pub(crate) fn is_next(&self, outbox: &[Message], row: usize) -> bool {
         let waits = outbox[row].is_event() && outbox[..row].iter().any(Message::is_event);
-        !waits || self.has(Plant::SendsPastUnconfirmed)
+        !waits || self.has(Mutant::SendsPastUnconfirmed)
     }
 
     /// The broker accepts a message.
@@ -27,7 +27,7 @@ impl Protocol {
     /// The broker does not accept a message.
     pub(crate) fn refuse(&self, world: &mut World, at: usize, row: usize) -> bool {
         world.left.refusals -= 1;
-        if self.has(Plant::DeletesUnconfirmed) {
+        if self.has(Mutant::DeletesUnconfirmed) {
             world.services[at].outbox.remove(row);
         }
         true
@@ -39,7 +39,7 @@ impl Protocol {
             return self.handle(world, message);
         }
         Self::take(world, message);
-        if self.has(Plant::SettlesBeforeStoring) {
+        if self.has(Mutant::SettlesBeforeStoring) {
             return world.services[message.to].in_hand.insert(message);
         }
         self.store(world, message)

@@ -2,7 +2,7 @@
 
 use saga_core::machine::{ClaimedRow, Effect, Ending, Event, Next};
 
-use crate::plant::Plant;
+use crate::mutant::Mutant;
 use crate::protocol::Protocol;
 use crate::world::{Answered, Stage, StepKey, Task, Work, World};
 
@@ -18,8 +18,8 @@ impl Protocol {
             && key.is_undo()
             && !work.known
             && world.outside.get(&key.step).is_some_and(|outside| outside.is_flying);
-        let is_free = !work.is_leased || (self.has(Plant::TakesHeldRows) && effect == Effect::Transactional);
-        is_free && (!waits || self.has(Plant::SkipsTheSettleTime))
+        let is_free = !work.is_leased || (self.has(Mutant::TakesHeldRows) && effect == Effect::Transactional);
+        is_free && (!waits || self.has(Mutant::SkipsTheSettleTime))
     }
 
     /// A process takes a row, and begins with it. A transactional step is inside its transaction then.
@@ -27,13 +27,13 @@ impl Protocol {
         let (effect, undo) = (self.effect(at, key), self.shape(at).steps[key.step].undo);
         let service = &mut world.services[at];
         let (Some(work), Some(saga)) = (service.work.get_mut(&key), &service.saga) else { return false };
-        let is_suspect = work.is_suspect && !self.has(Plant::ForgetsMaybe);
+        let is_recovered = work.is_recovered && !self.has(Mutant::ForgetsDoubt);
         let mut row = ClaimedRow {
             command: key.command(work.known),
             effect,
             undo,
-            in_doubt: work.maybe && !self.has(Plant::ForgetsMaybe),
-            recovered: is_suspect,
+            in_doubt: work.in_doubt && !self.has(Mutant::ForgetsDoubt),
+            recovered: is_recovered,
             is_late: work.is_late,
             can_be_asked: false,
         };
@@ -42,7 +42,7 @@ impl Protocol {
             service.work.remove(&key);
             return self.advance(world, at, event);
         }
-        let held = self.has(Plant::TakesHeldRows) && work.is_leased;
+        let held = self.has(Mutant::TakesHeldRows) && work.is_leased;
         work.is_leased = true;
         work.is_begun = effect != Effect::External;
         work.epoch += u8::from(!held);
@@ -51,7 +51,7 @@ impl Protocol {
             key,
             epoch: work.epoch,
             attempt: work.attempts,
-            maybe: row.in_doubt,
+            in_doubt: row.in_doubt,
             informed: key.is_undo() && !saga.state.0.steps[key.step].in_doubt,
             stage: match effect {
                 _ if is_known => Stage::Answered(Answered::Done),
@@ -59,9 +59,9 @@ impl Protocol {
                 _ => Stage::Began,
             },
             began_stale: false,
-            seen: self.has(Plant::OverwritesTheSaga).then(|| saga.state.clone()),
+            seen: self.has(Mutant::OverwritesTheSaga).then(|| saga.state.clone()),
         };
-        if work.is_suspect {
+        if work.is_recovered {
             if work.attempts >= self.policy.attempts && !work.is_late {
                 let next = self.after(at, &task, Ending::Vanished);
                 if matches!(next, Next::Settled(_)) {
@@ -73,7 +73,7 @@ impl Protocol {
         } else {
             task.attempt += 1;
         }
-        if self.has(Plant::SendsBeforeCommit) && effect == Effect::Transactional {
+        if self.has(Mutant::SendsBeforeCommit) && effect == Effect::Transactional {
             self.send_before_commit(world, at, key);
         }
         world.services[at].tasks.push(task);
@@ -85,7 +85,7 @@ impl Protocol {
     pub(crate) fn begin(&self, world: &mut World, at: usize, task: usize) -> bool {
         let is_stale = Self::is_stale(world, at, &world.services[at].tasks[task]);
         let service = &mut world.services[at];
-        if is_stale && !self.has(Plant::BeginsStale) {
+        if is_stale && !self.has(Mutant::BeginsStale) {
             service.tasks.remove(task);
             return true;
         }
@@ -106,7 +106,7 @@ impl Protocol {
         service.in_hand.clear();
         if let Some(work) = service.work.get_mut(&task.key)
             && work.epoch == task.epoch
-            && !self.has(Plant::KeepsDeadLeases)
+            && !self.has(Mutant::KeepsDeadLeases)
         {
             self.free(work);
         }
@@ -115,7 +115,7 @@ impl Protocol {
 
     fn free(&self, work: &mut Work) {
         work.is_leased = false;
-        work.is_suspect |= work.is_begun && !self.has(Plant::ForgetsBeginnings);
+        work.is_recovered |= work.is_begun && !self.has(Mutant::ForgetsBeginnings);
     }
 
     /// Whether a process may crash here. One whose call took effect after it was paused past its lease lives to tell: the

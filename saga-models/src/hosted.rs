@@ -4,7 +4,7 @@ use saga_core::machine::{self, Caller, Event, SagaState, answer_again, answer_of
 use saga_core::store::Answer;
 
 use crate::message::{Body, Message, Said};
-use crate::plant::Plant;
+use crate::mutant::Mutant;
 use crate::protocol::Protocol;
 use crate::world::{Saga, State, StepKey, World};
 
@@ -23,10 +23,10 @@ impl Protocol {
     fn handle_command(&self, world: &mut World, message: Message, id: u128) -> bool {
         let at = message.to;
         if let Some(state) = world.services[at].state()
-            && !self.has(Plant::BeginsAgain)
+            && !self.has(Mutant::BeginsAgain)
         {
             let answer = answer_again(state, false);
-            if let Some(answer) = answer.filter(|_| !self.has(Plant::NeverAnswersAgain)) {
+            if let Some(answer) = answer.filter(|_| !self.has(Mutant::NeverAnswersAgain)) {
                 self.reply(world, at, answer, Some(id));
             }
             return true;
@@ -71,7 +71,7 @@ impl Protocol {
 
     fn take_back_unseen(&self, world: &mut World, message: Message, id: u128, known: bool) -> bool {
         let at = message.to;
-        if self.has(Plant::NoTombstone) && !known {
+        if self.has(Mutant::NoTombstone) && !known {
             let body = Body::Reply { asked: id, said: Said(Answer::Undone) };
             self.send(world, at, Message { from: at, to: message.from, body });
             return true;

@@ -8,7 +8,7 @@
 //! There is one [`Protocol`], in several [`Bounds`]. With [`Bounds::sticky`] a message that was sent stays deliverable for
 //! ever: duplicates and every order come for free, so it looks for races, but no loss can be seen. With [`Bounds::lossy`]
 //! each copy of a message is published, confirmed, delivered, settled or lost, within a budget of faults: so it looks for
-//! what stands still. A [`Plant`] is a mistake that is made on purpose; the tests show that each of them is found.
+//! what stands still. A [`Mutant`] is a mistake that is made on purpose; the tests show that each of them is found.
 //!
 //! A budget bounds each model, so that it is looked through to its end.
 
@@ -18,7 +18,7 @@ mod claim;
 mod hosted;
 mod message;
 mod model;
-mod plant;
+mod mutant;
 mod properties;
 mod protocol;
 mod task;
@@ -28,7 +28,7 @@ mod world;
 pub use self::bounds::{Bounds, Faults, Place};
 pub use self::message::{Body, Message, STRANGER, STRANGERS, Said};
 pub use self::model::Action;
-pub use self::plant::Plant;
+pub use self::mutant::Mutant;
 pub use self::properties::{ALWAYS, EVENTUALLY, SOMETIMES};
 pub use self::protocol::Protocol;
 pub use self::world::{Answered, Client, Outside, Saga, Service, Stage, State, StepKey, Task, Work, World};

@@ -3,7 +3,7 @@ use saga_core::store::Answer;
 use stateright::{Model, Property};
 
 use crate::message::{Body, Message, STRANGER, STRANGERS, Said};
-use crate::plant::Plant;
+use crate::mutant::Mutant;
 use crate::properties::{ALWAYS, EVENTUALLY, SOMETIMES};
 use crate::protocol::Protocol;
 use crate::task::Call;
@@ -111,7 +111,7 @@ impl Protocol {
             if client.told.is_none() && !is_there {
                 actions.push(Action::Start(nth));
             }
-            if client.told.is_none() && (is_there || self.has(Plant::AnswersBeforeCommit)) {
+            if client.told.is_none() && (is_there || self.has(Mutant::AnswersBeforeCommit)) {
                 actions.push(Action::Tell(nth));
             }
         }
@@ -146,7 +146,7 @@ impl Protocol {
         actions.extend(messages.map(Action::Deliver));
         // A client that waits for a reply sends again when the time is up: long after everything else has come to its end.
         // Earlier duplicates are the broker's.
-        if actions.is_empty() && !self.bounds.is_sticky && !self.has(Plant::NeverSendsAgain) {
+        if actions.is_empty() && !self.bounds.is_sticky && !self.has(Mutant::NeverSendsAgain) {
             let waiting = world.services[0].work.iter();
             let again = waiting.filter(|(_, work)| (1..self.bounds.sends).contains(&work.sent));
             actions.extend(again.map(|(&key, _)| Action::Send(key)));
@@ -288,7 +288,7 @@ impl Protocol {
         let saga = world.services[0].saga.as_ref();
         let client = &mut world.clients[client];
         let is_own = saga.is_none_or(|saga| saga.payload == client.payload);
-        client.told = Some(is_own || self.has(Plant::TakesAnyPayload));
+        client.told = Some(is_own || self.has(Mutant::TakesAnyPayload));
         true
     }
 

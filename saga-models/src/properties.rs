@@ -43,7 +43,7 @@ pub const SOMETIMES: [Named; 18] = [
     ("an undo overtook its do", overtaken),
     ("a barred command was refused", barred_was_refused),
     ("a step was taken over", |_, world| {
-        is_any(world, |service| service.work.values().any(|work| work.is_suspect && work.is_leased))
+        is_any(world, |service| service.work.values().any(|work| work.is_recovered && work.is_leased))
     }),
     ("a stale owner has its answer", stale_owner_answered),
     ("a success was noted late", |_, world| is_any(world, |service| service.work.values().any(|work| work.is_late))),

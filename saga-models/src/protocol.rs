@@ -5,7 +5,7 @@ use saga_core::machine::{Effect, Shape, StepShape, UndoShape};
 use saga_core::step::{RetryPolicy, StepError};
 
 use crate::bounds::{Bounds, Place};
-use crate::plant::Plant;
+use crate::mutant::Mutant;
 use crate::world::{StepKey, World};
 
 /// The protocol within its bounds, and perhaps with a mistake.
@@ -14,7 +14,7 @@ pub struct Protocol {
     /// How large it is.
     pub bounds: Bounds,
     /// The mistake in it.
-    pub plant: Option<Plant>,
+    pub mutant: Option<Mutant>,
     saga: Shape,
     hosted: Shape,
     pub(crate) policy: RetryPolicy,
@@ -44,18 +44,18 @@ impl Protocol {
         let policy = RetryPolicy { attempts: bounds.attempts, base, cap, give_up_after: None };
         #[expect(clippy::expect_used, reason = "what was made as a rejection is one")]
         let reason = StepError::reject("declined").into_rejection().expect("a rejection");
-        Self { bounds, plant: None, saga, hosted, policy, reason }
+        Self { bounds, mutant: None, saga, hosted, policy, reason }
     }
 
     /// The same with a mistake.
     #[must_use]
-    pub fn planted(mut self, plant: Plant) -> Self {
-        self.plant = Some(plant);
+    pub fn with_mutant(mut self, mutant: Mutant) -> Self {
+        self.mutant = Some(mutant);
         self
     }
 
-    pub(crate) fn has(&self, plant: Plant) -> bool {
-        self.plant == Some(plant)
+    pub(crate) fn has(&self, mutant: Mutant) -> bool {
+        self.mutant == Some(mutant)
     }
 
     /// The saga that a service runs: the coordinator is the first service, the others host a step each.

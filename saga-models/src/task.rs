@@ -2,7 +2,7 @@
 
 use saga_core::machine::{Attempt, Effect, Ending, Event, Next, after_attempt};
 
-use crate::plant::Plant;
+use crate::mutant::Mutant;
 use crate::protocol::Protocol;
 use crate::world::{Answered, Stage, Task, World};
 
@@ -26,11 +26,11 @@ impl Protocol {
     pub(crate) fn commit(&self, world: &mut World, at: usize, task: usize, answered: Answered) -> bool {
         let service = &mut world.services[at];
         let mut task = service.tasks.remove(task);
-        if answered == Answered::Rejected && self.has(Plant::RecordsInRolledBack) {
+        if answered == Answered::Rejected && self.has(Mutant::RecordsInRolledBack) {
             return true;
         }
         let is_held = service.work.get(&task.key).is_some_and(|work| work.epoch == task.epoch);
-        if !is_held && !self.has(Plant::TakesHeldRows) {
+        if !is_held && !self.has(Mutant::TakesHeldRows) {
             return true;
         }
         if let (Some(seen), Some(saga)) = (task.seen.take(), &mut service.saga) {
@@ -38,7 +38,7 @@ impl Protocol {
         }
         if answered == Answered::Done && task.stage == Stage::Began {
             *service.effects.entry(task.key).or_default() += 1;
-            if self.has(Plant::CommitsTwice) {
+            if self.has(Mutant::CommitsTwice) {
                 task.stage = Stage::Written;
                 service.tasks.push(task);
                 return true;
@@ -80,12 +80,12 @@ impl Protocol {
         let service = &mut world.services[at];
         let mut task = service.tasks.remove(task);
         let work = service.work.get_mut(&task.key);
-        if is_stale && !self.has(Plant::IgnoresTheEpoch) {
+        if is_stale && !self.has(Mutant::IgnoresTheEpoch) {
             // The decision is void; what the call may have done is a fact, and is kept.
             match (answered, work) {
                 _ if task.key.is_undo() => {}
-                (Answered::Done, _) if self.has(Plant::ForgetsLateSuccess) => {}
-                (Answered::Erred, _) if self.has(Plant::ForgetsLateUnknown) => {}
+                (Answered::Done, _) if self.has(Mutant::ForgetsLateSuccess) => {}
+                (Answered::Erred, _) if self.has(Mutant::ForgetsLateUnknown) => {}
                 (Answered::Done, Some(work)) => work.is_late = true,
                 (Answered::Done, None) => {
                     task.stage = Stage::Late;
@@ -119,10 +119,10 @@ impl Protocol {
     pub(crate) fn settle(&self, world: &mut World, at: usize, task: &Task, next: Next) -> bool {
         let service = &mut world.services[at];
         match next {
-            Next::Again { in_doubt: maybe, .. } => {
+            Next::Again { in_doubt, .. } => {
                 if let Some(work) = service.work.get_mut(&task.key) {
-                    (work.is_leased, work.is_suspect) = (false, false);
-                    (work.attempts, work.maybe) = (task.attempt, maybe);
+                    (work.is_leased, work.is_recovered) = (false, false);
+                    (work.attempts, work.in_doubt) = (task.attempt, in_doubt);
                 }
                 true
             }
@@ -141,7 +141,7 @@ impl Protocol {
             side: self.shape(at).side(task.key.step),
             policy: &self.policy,
             attempts: task.attempt,
-            in_doubt: task.maybe,
+            in_doubt: task.in_doubt,
             informed: task.informed,
             resolving: None,
             retrying_for: std::time::Duration::ZERO,

@@ -4,7 +4,7 @@ use saga_core::machine::{self, Command, Effect, Event, Sent, answer_of, is_to_be
 use saga_core::store::{Answer, RecordedOutcome};
 
 use crate::message::{Body, Message, STRANGER, Said};
-use crate::plant::Plant;
+use crate::mutant::Mutant;
 use crate::protocol::Protocol;
 use crate::world::{StepKey, Work, World};
 
@@ -23,7 +23,7 @@ impl Protocol {
         {
             decision.commands.extend(back.commands);
         }
-        if self.has(Plant::UndoesInOrder) {
+        if self.has(Mutant::UndoesInOrder) {
             for (nth, step) in (1..).zip(state.steps.iter_mut().rev()).filter(|(_, step)| step.position > 0) {
                 step.position = 1_000 + nth;
             }
@@ -32,7 +32,7 @@ impl Protocol {
         if let Some(record) = decision.record {
             let key = StepKey { step: record.step, round: record.undo_round.unwrap_or(0) };
             let before = service.records.insert(key, record.outcome);
-            if before.is_some() && !self.has(Plant::TakesHeldRows) && !self.has(Plant::BeginsAgain) {
+            if before.is_some() && !self.has(Mutant::TakesHeldRows) && !self.has(Mutant::BeginsAgain) {
                 return false;
             }
             let is_here = shape.steps[key.step].effect == Effect::Transactional;
@@ -109,7 +109,7 @@ impl Protocol {
 
     fn spoil(&self, event: Event) -> Event {
         match event {
-            Event::Unknown { step, failure } if self.has(Plant::SkipsUnknown) => Event::Failed { step, failure },
+            Event::Unknown { step, failure } if self.has(Mutant::SkipsUnknown) => Event::Failed { step, failure },
             event => event,
         }
     }

@@ -86,13 +86,13 @@ pub struct Work {
     /// Attempts that were written down.
     pub attempts: u32,
     /// Whether an attempt ended without a definite answer.
-    pub maybe: bool,
+    pub in_doubt: bool,
     /// Whether a task has it.
     pub is_leased: bool,
     /// Whether the one that has it has begun.
     pub is_begun: bool,
     /// Whether an owner of it vanished that may have begun.
-    pub is_suspect: bool,
+    pub is_recovered: bool,
     /// Whether an older owner noted its success.
     pub is_late: bool,
     /// How often it was sent, where another service does it.
@@ -109,7 +109,7 @@ pub struct Task {
     /// Which attempt this is.
     pub attempt: u32,
     /// Whether an earlier one may have taken effect; of an undo, whether one may not have known of a success.
-    pub maybe: bool,
+    pub in_doubt: bool,
     /// Whether it is an undo that knows of the step's success.
     pub informed: bool,
     /// How far it is.
@@ -208,10 +208,10 @@ impl Work {
             known,
             epoch: 0,
             attempts: 0,
-            maybe: false,
+            in_doubt: false,
             is_leased: false,
             is_begun: false,
-            is_suspect: false,
+            is_recovered: false,
             is_late: false,
             sent: 0,
         }

@@ -69,7 +69,7 @@ impl<B> Check<B> {
     /// When the backend does not keep a clause.
     ///
     /// # Cancel safety
-    /// Dropping it leaves a backend behind that nobody uses.
+    /// Dropping it leaves an unused backend behind.
     pub async fn run(&self, bench: B) -> Outcome {
         (self.run)(bench).await.map_err(|failed| Failed(format!("{}: {}", self.clauses.join(", "), failed.0)))
     }

@@ -1,7 +1,7 @@
 //! What an author supplies.
 //!
 //! # Cancel safety
-//! A check that is given up drops the call that it waits for. A harness need not care: nobody uses that backend again.
+//! A check that is given up drops the call that it waits for. A harness need not care: that backend is not used again.
 
 use std::error::Error;
 use std::future::Future;

@@ -119,7 +119,7 @@ impl<H: Send + Sync + 'static, B: Send + 'static> Suite<H, B> {
 }
 
 /// A check as the runner sees it. One that is skipped is flagged when the list is made, so that every runner shows it;
-/// somebody who forces it is told the reason.
+/// a runner that forces it gets the reason.
 fn trial<H, B>(
     check: Check<B>,
     harness: Result<Arc<H>, String>,

@@ -43,7 +43,7 @@ guarantees! {
     g2_a_step_commits_at_most_once: G2 though [CommitUnknownKept, CommitDecidedLate, TakenOver, PausedPastLease, MessageDoubled, CommandSentAgain];
     g3_a_call_has_one_key_and_its_outcome_counts: G3 though [AnswerLost, ArrivedLate, KeyHonoured, TakenOver, ReplyLate];
     g4_what_was_committed_is_sent_and_nothing_else: G4 though [PublishFailed, ConfirmLost, DeliveredTwice, CommitUnknownLost, MessageLost, Redelivered, SettleLost];
-    g5_every_saga_ends_and_exactly_what_took_effect_is_undone: G5 though [HandlerRejected, UndoUnknown, UndoBarred, Compensated, Completed, HostedDone, HostedUndone, UndoOvertook, Cancelled, CancelRefused, Moved, StepsTakenOver, HeirCompensated];
+    g5_every_saga_ends_and_exactly_what_took_effect_is_undone: G5 though [HandlerRejected, UndoUnknown, UndoBarred, Compensated, Completed, HostedDone, HostedUndone, UndoOvertook, Cancelled, CancelRefused, Moved, StepsTakenOver, RestartCompensated];
     g6_one_key_is_one_saga: G6 though [StartedTwice, StartRefused, StartFailed, StartDropped, SagaRestarted, RestartedAgain, RestartsRaced, RestartRefused];
     g7_who_lost_the_claim_cannot_decide: G7 though [PausedPastLease, TakenOver, CommitDecidedLate, MoveBusy, ActedInBulk, BulkKnown, BulkRefused];
     g8_nothing_spins_and_nothing_is_lost: G8 though [HandlerPanicked, HandlerHung, HandlerFailed, RowConflict, Stuck, HostIgnorant, LetterReplayed];

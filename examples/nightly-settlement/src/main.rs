@@ -14,14 +14,11 @@ mod steps;
 
 use std::path::PathBuf;
 
-/// What the first argument of a process is that settles; behind it stands its folder.
-const PROCESS: &str = "process";
-
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let mut args = std::env::args_os().skip(1);
     match (args.next(), args.next()) {
-        (Some(first), Some(folder)) if first == PROCESS => process::run(&PathBuf::from(folder)).await,
+        (Some(first), Some(folder)) if first == process::PROCESS => process::run(&PathBuf::from(folder)).await,
         (file, None) => night::watch(file.map(PathBuf::from).as_deref()).await,
         _ => anyhow::bail!("usage: nightly-settlement [ORDERS.jsonl]"),
     }

@@ -1,4 +1,4 @@
-//! Somebody who has the night settled, and does to the processes what happens to processes.
+//! Has the night settled by processes that are killed and stopped on the way.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -9,10 +9,9 @@ use saga_sqlite::{SqliteOptions, SqliteStore};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-use crate::PROCESS;
 use crate::bank::Bank;
 use crate::books::Books;
-use crate::process::NIGHT;
+use crate::process::{NIGHT, PROCESS};
 use crate::steps::{Progress, settlement};
 
 /// Has the orders of that file settled by three processes, one after the other.

@@ -12,6 +12,8 @@ use crate::bank::Bank;
 use crate::books::Books;
 use crate::steps::settlement;
 
+/// What the first argument of a process is that settles; behind it stands its folder.
+pub(crate) const PROCESS: &str = "process";
 /// The night that is settled. The same key is the same saga, whichever process starts it.
 pub(crate) const NIGHT: &str = "night-of-may-6";
 /// How often a report is written down at most: a night would do with the second that it is otherwise.

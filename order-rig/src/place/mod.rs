@@ -4,12 +4,14 @@
 mod place;
 mod postgres;
 mod sqlite;
+mod store_url;
 mod transport;
 mod url;
 
 pub use place::{Place, exists, read_book};
 pub use postgres::PostgresPlace;
 pub use sqlite::SqlitePlace;
+pub use store_url::{DEFAULT_STORE, StoreUrl};
 pub use transport::connect_transport;
 use url::pooler_in;
-pub use url::{DEFAULT_STORE, StoreUrl, without_password};
+pub use url::without_password;

@@ -118,7 +118,9 @@ fn what_else_cannot_be_used_is_said_in_one_sentence() {
         .is_unusable("the services outside do not answer");
     shop.run(&["--orders", "missing.jsonl"]).is_unusable("cannot read missing.jsonl");
     shop.run(&["--products", "missing.jsonl"]).is_unusable("cannot read missing.jsonl");
-    shop.run(&["verify"]).is_unusable("there is no order-rig.db; `order-rig run` makes it");
+    for command in [&["verify"][..], &["pause", "nobody", "--reason", "why"]] {
+        shop.run(command).is_unusable("there is no order-rig.db; `order-rig run` makes it");
+    }
     for args in [&["--concurrency", "0"][..], &["--concurrency", "many"], &["--seed", "-1"], &["dance"], &["show"]] {
         assert_eq!(shop.run(args).code, 2, "{args:?}");
     }

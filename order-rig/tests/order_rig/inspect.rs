@@ -69,9 +69,6 @@ fn a_saga_is_shown_step_by_step_with_attempts_and_errors() {
     };
     let steps = ["place-order", "reserve-stock", "charge-card", "book-shipment", "confirm-order"].map(stands);
     assert_eq!(steps, ["undone", "undone", "undone", "undone", "rejected"], "{ran}");
-
-    shop.run(&["show", "nobody"]).is_unusable("there is no saga nobody in ");
-    shop.run(&["show", "no key"]).is_unusable("the key \"no key\"");
 }
 
 #[test]
@@ -86,18 +83,6 @@ fn a_call_that_failed_is_shown_with_its_error() {
         ran.out.contains("what else happened") && ran.out.contains("charge-card: attempt-failed, attempt 1"),
         "{ran}"
     );
-}
-
-#[test]
-fn the_list_shows_every_saga_or_those_of_one_status() {
-    let shop = sample();
-    let said = shop.run(&["--json"]).json();
-    let lines = |args: &[&str]| shop.run(&[&["list"], args].concat()).out.lines().count() as u64;
-    assert_eq!(lines(&[]), number(&said, "orders"));
-    assert_eq!(lines(&["--status", "completed"]), number(&said, "completed"));
-    assert_eq!(lines(&["--status", "compensated"]), number(&said, "compensated"));
-    assert_eq!(lines(&["--status", "stuck"]), 0);
-    assert_eq!(shop.run(&["list", "--status", "happy"]).code, 2);
 }
 
 #[test]

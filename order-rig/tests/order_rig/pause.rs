@@ -47,21 +47,3 @@ fn a_paused_order_waits_and_the_others_do_not() {
     assert!(act_for(3, "resume").ends_with(" already"));
     assert!(act_for(3, "pause").ends_with(" already"));
 }
-
-#[test]
-fn what_cannot_be_paused_is_said_in_a_sentence() {
-    let shop = Shop::new();
-    shop.run(&["pause", "nobody", "--reason", "why"]).is_unusable("there is no");
-    assert_eq!(shop.run(&["run", "--json"]).code, 0);
-    for what in ["pause", "resume", "cancel"] {
-        let help = shop.run(&[what, "--help"]);
-        assert!(help.code == 0 && help.out.contains("--reason <TEXT>") && help.out.contains("--by <NAME>"), "{help}");
-        shop.run(&[what, "nobody", "--reason", "why"]).is_unusable("there is no saga nobody in ");
-        shop.run(&[what, "no body", "--reason", "why"]).is_unusable("the key");
-        shop.run(&[what, "nobody", "--reason", " "]).is_unusable("give a reason");
-        shop.run(&[what, "nobody", "--reason", "why", "--by", ""]).is_unusable("needs a name");
-        for wrong in [&[what][..], &[what, "nobody"], &[what, "nobody", "--reasn", "why"], &[what, "a", "b"]] {
-            assert_eq!(shop.run(wrong).code, 2, "{wrong:?}");
-        }
-    }
-}

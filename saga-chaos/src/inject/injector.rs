@@ -51,12 +51,12 @@ impl Injector<'_> {
     pub(crate) async fn execute(&self, plan: &Plan) -> anyhow::Result<()> {
         let begin = Instant::now();
         let mut under_way = FuturesUnordered::new();
-        let mut blows = plan.blows.iter().peekable();
+        let mut faults = plan.faults.iter().peekable();
         loop {
-            let next = blows.peek().map_or(plan.length, |blow| blow.at);
+            let next = faults.peek().map_or(plan.length, |planned| planned.at);
             tokio::select! {
-                () = sleep_until(begin + next) => match blows.next() {
-                    Some(blow) => under_way.push(self.inflict_named(blow.fault)),
+                () = sleep_until(begin + next) => match faults.next() {
+                    Some(planned) => under_way.push(self.inflict_named(planned.fault)),
                     None => break,
                 },
                 Some(done) = under_way.next() => done?,

@@ -5,4 +5,4 @@ mod timetable;
 
 pub use fault::{CutAt, Disk, Fault, Heal, Role, Server};
 pub(crate) use timetable::MEMBER_SILENCE;
-pub use timetable::{Blow, Plan, REPLICAS, Shape};
+pub use timetable::{Plan, PlannedFault, REPLICAS, Shape};

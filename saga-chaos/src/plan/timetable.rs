@@ -17,7 +17,7 @@ pub enum Shape {
 
 /// A fault and when it comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Blow {
+pub struct PlannedFault {
     /// How long after the orders began to flow.
     pub at: Duration,
     /// What goes wrong.
@@ -32,7 +32,7 @@ pub struct Plan {
     /// For how long there are faults.
     pub length: Duration,
     /// The faults.
-    pub blows: Vec<Blow>,
+    pub faults: Vec<PlannedFault>,
 }
 
 /// How many replicas each service has.
@@ -52,26 +52,26 @@ const RESTARTS_MIN: u64 = 2;
 impl Plan {
     /// The plan of that seed: the same arguments always give the same.
     pub fn of(seed: u64, length: Duration, shape: Shape) -> Self {
-        let mut draw = Draw { random: Random::new(seed), length, blows: Vec::new() };
+        let mut draw = Draw { random: Random::new(seed), length, faults: Vec::new() };
         match shape {
             Shape::Everything => draw.everything(),
             Shape::ReplicasOnly => draw.replicas_only(),
         }
-        let mut blows = draw.blows;
-        blows.sort_by_key(|blow| blow.at);
-        Self { seed, length, blows }
+        let mut faults = draw.faults;
+        faults.sort_by_key(|planned| planned.at);
+        Self { seed, length, faults }
     }
 
     /// How many of them are of that kind.
     pub fn count(&self, is_one: impl Fn(&Fault) -> bool) -> usize {
-        self.blows.iter().filter(|blow| is_one(&blow.fault)).count()
+        self.faults.iter().filter(|planned| is_one(&planned.fault)).count()
     }
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "plan of seed {}: {} faults in {} s", self.seed, self.blows.len(), self.length.as_secs())?;
-        for Blow { at, fault } in &self.blows {
+        writeln!(f, "plan of seed {}: {} faults in {} s", self.seed, self.faults.len(), self.length.as_secs())?;
+        for PlannedFault { at, fault } in &self.faults {
             writeln!(f, "{:>8.1} s  {fault}", at.as_secs_f64())?;
         }
         Ok(())
@@ -81,7 +81,7 @@ impl fmt::Display for Plan {
 struct Draw {
     random: Random,
     length: Duration,
-    blows: Vec<Blow>,
+    faults: Vec<PlannedFault>,
 }
 
 impl Draw {
@@ -158,7 +158,7 @@ impl Draw {
         for nth in 0..count {
             let at = Duration::from_millis(nth * part + self.random.below(part));
             let fault = fault(self);
-            self.blows.push(Blow { at, fault });
+            self.faults.push(PlannedFault { at, fault });
         }
     }
 
@@ -169,7 +169,7 @@ impl Draw {
             if at >= self.length {
                 break;
             }
-            self.blows.push(Blow { at, fault: Fault::KillServer(Server::RabbitMq) });
+            self.faults.push(PlannedFault { at, fault: Fault::KillServer(Server::RabbitMq) });
             at += apart;
         }
     }
@@ -214,7 +214,7 @@ mod tests {
     fn the_same_seed_gives_the_same_plan_and_another_seed_another() {
         let plan = |seed| Plan::of(seed, SHORT, Shape::Everything);
         assert_eq!(plan(7), plan(7));
-        assert_ne!(plan(7).blows, plan(8).blows);
+        assert_ne!(plan(7).faults, plan(8).faults);
     }
 
     #[test]
@@ -262,7 +262,7 @@ mod tests {
     fn servers_that_others_use_are_left_alone() {
         let plan = Plan::of(3, SHORT, Shape::ReplicasOnly);
         let is_harmless = |fault: &Fault| matches!(fault, Fault::Kill(..) | Fault::Stop(..));
-        assert!(plan.count(is_harmless) == plan.blows.len() && plan.blows.len() > 15, "{plan}");
+        assert!(plan.count(is_harmless) == plan.faults.len() && plan.faults.len() > 15, "{plan}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Runs seeded schedules of the whole engine, with faults, and judges each of them.
 //!
-//! `sim [--seeds N] [--seed-from S | --fresh] [--load] [--plant MISTAKE] [--threads T] [--json]` runs many: with `--fresh`
-//! from a seed that it draws and prints, with `--load` only those with more work than lines, with `--plant` with a mistake
+//! `sim [--seeds N] [--seed-from S | --fresh] [--load] [--mutant MISTAKE] [--threads T] [--json]` runs many: with `--fresh`
+//! from a seed that it draws and prints, with `--load` only those with more work than lines, with `--mutant` with a mistake
 //! that is to be found. `sim --seed X` runs one and prints what happened.
 
 use std::collections::hash_map::RandomState;
@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use saga_testkit::sim::{Fault, Plant, Report, SAGAS_MIN, has_load, run, run_logged, run_planted};
+use saga_testkit::sim::{Fault, Mutant, Report, SAGAS_MIN, has_load, run, run_logged, run_mutant};
 
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
@@ -36,8 +36,7 @@ fn main() -> ExitCode {
     }
 }
 
-const USAGE: &str =
-    "usage: sim [--seeds N] [--seed-from S | --fresh] [--load] [--plant MISTAKE] [--threads T] [--json] | sim --seed X";
+const USAGE: &str = "usage: sim [--seeds N] [--seed-from S | --fresh] [--load] [--mutant MISTAKE] [--threads T] [--json] | sim --seed X";
 /// Seeds are drawn below this, so that they are short enough to be copied by hand.
 const FRESH_BELOW: u64 = 1_000_000_000_000;
 
@@ -49,7 +48,7 @@ struct Arguments {
     seed: Option<u64>,
     is_fresh: bool,
     is_load: bool,
-    plant: Option<Plant>,
+    mutant: Option<Mutant>,
     json: bool,
 }
 
@@ -63,7 +62,7 @@ impl Arguments {
             seed: None,
             is_fresh: false,
             is_load: false,
-            plant: None,
+            mutant: None,
             json: false,
         };
         let mut names: Vec<String> = Vec::new();
@@ -75,7 +74,7 @@ impl Arguments {
                 "--json" => arguments.json = true,
                 "--fresh" => arguments.is_fresh = true,
                 "--load" => arguments.is_load = true,
-                "--plant" => arguments.plant = Some(plant_of(given.next())?),
+                "--mutant" => arguments.mutant = Some(mutant_of(given.next())?),
                 "--seeds" | "--seed-from" | "--threads" | "--seed" => arguments.set(&name, given.next())?,
                 _ => return Err(format!("there is no option `{name}`")),
             }
@@ -113,10 +112,10 @@ impl Arguments {
     }
 }
 
-fn plant_of(name: Option<String>) -> Result<Plant, String> {
-    let name = name.ok_or("`--plant` needs a value")?;
-    let known = || Plant::ALL.iter().map(|plant| format!("{plant:?}"));
-    let found = Plant::ALL.iter().find(|plant| format!("{plant:?}") == name);
+fn mutant_of(name: Option<String>) -> Result<Mutant, String> {
+    let name = name.ok_or("`--mutant` needs a value")?;
+    let known = || Mutant::ALL.iter().map(|mutant| format!("{mutant:?}"));
+    let found = Mutant::ALL.iter().find(|mutant| format!("{mutant:?}") == name);
     found
         .copied()
         .ok_or_else(|| format!("there is no mistake `{name}`; there are {}", known().collect::<Vec<_>>().join(", ")))
@@ -240,12 +239,12 @@ fn many(arguments: &Arguments) -> ExitCode {
                     if arguments.is_load && !has_load(seed) {
                         continue;
                     }
-                    let report = match arguments.plant {
-                        Some(plant) => run_planted(seed, plant),
+                    let report = match arguments.mutant {
+                        Some(mutant) => run_mutant(seed, mutant),
                         None => run(seed),
                     };
                     own.add(&report);
-                    if arguments.plant.is_none()
+                    if arguments.mutant.is_none()
                         && seed.is_multiple_of(REPEATED)
                         && run(seed).fingerprint() != report.fingerprint()
                     {

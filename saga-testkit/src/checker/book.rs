@@ -1,8 +1,7 @@
 use std::collections::BTreeMap;
 
-use super::heirs::Restarted;
+use super::calls::{AuditRecord, Call, Restarted, Told};
 use super::is_behind;
-use super::progress::Told;
 use super::violation::{Guarantee, Violation};
 use super::{
     Act, Entry, Final, Kind, Ledger, Left, Op, RecordSeen, Recorded, SagaPlan, Standing, StepPlan, Variant, What,
@@ -31,7 +30,7 @@ pub(super) struct SagaBook<'a> {
     pub(super) acts: Vec<AuditRecord>,
     /// Where it was seen stuck.
     pub(super) stuck: Vec<usize>,
-    /// Where clients cancelled it: the number of the call, and where they were told that it has turned round, or nothing
+    /// Where clients cancelled it: the number of the call, and where they were told that it compensates, or nothing
     /// where no answer came. Those that were refused are not here.
     pub(super) cancels: Vec<(usize, u64, Option<usize>)>,
     /// The first place at which it may have been called off for its deadline, and the first behind that moment.
@@ -43,85 +42,8 @@ pub(super) struct SagaBook<'a> {
     pub(super) taken: Vec<u8>,
 }
 
-/// The row of the saga that is a step, and the step that it is.
-const SUB_ROW: u8 = u8::MAX;
+/// The step of the saga that is a step.
 pub(super) const SUB_STEP: u8 = u8::MAX;
-
-/// What an operator did, or tried to do.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct AuditRecord {
-    pub(super) at: usize,
-    pub(super) act: Act,
-    pub(super) call: u64,
-    pub(super) row: u8,
-    pub(super) revision: u64,
-    /// Nothing where no answer came.
-    pub(super) is_done: Option<bool>,
-    /// How often it was told that it was done.
-    pub(super) times: u32,
-}
-
-impl AuditRecord {
-    /// Whether it may have taken effect.
-    pub(super) fn is_not_refused(&self) -> bool {
-        self.is_done != Some(false)
-    }
-
-    /// Whether it may have gone past that step.
-    pub(super) fn goes_past(&self, step: u8, op: Op) -> bool {
-        self.is_not_refused() && self.act == Act::Skip { step, op }
-    }
-
-    /// Whether it may have ended the saga that is a step in that way.
-    pub(super) fn ends_sub_saga_as(&self, standing: Standing) -> bool {
-        self.is_not_refused() && self.row == SUB_ROW && self.act == Act::Force(standing)
-    }
-}
-
-/// What is known of one call of a step function.
-#[derive(Debug, Clone)]
-pub(super) struct Call<'a> {
-    pub(super) number: u64,
-    pub(super) saga: usize,
-    pub(super) variant: u8,
-    pub(super) step: u8,
-    pub(super) op: Op,
-    pub(super) fence: u64,
-    pub(super) reads: Option<u64>,
-    pub(super) transaction: Option<u64>,
-    pub(super) process: u16,
-    pub(super) entered: usize,
-    pub(super) left: Option<(usize, Left)>,
-    pub(super) key: Option<&'a str>,
-    pub(super) took: Vec<usize>,
-    pub(super) barred: Option<usize>,
-    /// Where the service outside said, for which saga, that it took effect.
-    pub(super) found: Option<(usize, usize)>,
-    pub(super) wrote: Vec<usize>,
-    /// Where it went on, in an exclusive step.
-    pub(super) hauled: Vec<usize>,
-    /// What it was told of how far the calls before it were.
-    pub(super) told: Option<Told<'a>>,
-    /// What it reported, in order.
-    pub(super) reports: Vec<u64>,
-}
-
-impl Call<'_> {
-    /// Where it took effect, outside or in the database.
-    pub(super) fn effect(&self) -> Option<usize> {
-        self.took.first().or(self.wrote.first()).copied()
-    }
-
-    /// Whether it ran in a transaction that did not commit.
-    pub(super) fn was_rolled_back(&self) -> bool {
-        self.transaction.is_some() && self.wrote.is_empty()
-    }
-
-    /// Whether it said for certain that nothing happened.
-    pub(super) fn is_definitely_not_done(&self) -> bool {
-        matches!(self.left, Some((_, Left::Rejected | Left::NotSent)))
-    }
-}
 
 impl<'a> Book<'a> {
     pub(super) fn of(ledger: &'a Ledger) -> Self {
@@ -239,7 +161,7 @@ impl<'a> Book<'a> {
         else {
             return;
         };
-        // An effect of a call that nobody made is found by `effects::check`, which reads the entries themselves.
+        // An effect without a call is found by `effects::check`, which reads the entries themselves.
         let Some(call) = self.calls.get_mut(call) else {
             return;
         };
@@ -258,7 +180,7 @@ impl<'a> Book<'a> {
         }
     }
 
-    /// Whether somebody's claim may have been lost before that place: a crash, a stop, a fault that repeats runs, or a
+    /// Whether a process may have lost its claim before that place: a crash, a stop, a fault that repeats runs, or a
     /// process that does not know its steps.
     pub(super) fn is_disturbed_before(&self, place: usize) -> bool {
         self.ledger.rest.repeats > 0 || self.disturbances_before(place) > 0
@@ -338,8 +260,8 @@ impl<'a> SagaBook<'a> {
         self.cancels.iter().any(|(at, ..)| *at < place) || self.overdue.is_some_and(|overdue| overdue <= place)
     }
 
-    /// Where a client was first told that it has turned round, or where its deadline had certainly called it off.
-    pub(super) fn turned_round(&self) -> Option<usize> {
+    /// Where a client was first told that it compensates, or where its deadline had certainly called it off.
+    pub(super) fn compensated_from(&self) -> Option<usize> {
         self.cancels.iter().filter_map(|(.., told)| *told).chain(self.overdue_for_certain).min()
     }
 

@@ -1,4 +1,4 @@
-//! G7: a call outside does not begin under a claim that somebody else has taken over.
+//! G7: a call outside does not begin under a claim that another process has taken over.
 
 use std::collections::BTreeMap;
 

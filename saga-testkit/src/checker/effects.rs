@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::book::{AuditRecord, Book, SUB_STEP, broken};
+use super::book::{Book, SUB_STEP, broken};
+use super::calls::AuditRecord;
 use super::violation::{Guarantee, Violation};
 use super::{Kind, Op, Recorded, Standing, What};
 
@@ -142,7 +143,7 @@ fn completed(book: &Book<'_>, saga: usize, step: u8, kind: Kind, found: &mut Vec
             continue;
         }
         let is_skipped = reads.is_some_and(|earlier| {
-            // Where a person went past the saga that is a step, he gave its result.
+            // An operator who skipped the saga that is a step gave its result.
             let is_result = of.is_sub(earlier) && !of.is_sub(step);
             let goes_past = |act: &AuditRecord| act.at < call.entered && act.goes_past(SUB_STEP, Op::Do);
             book.sagas[giver].is_skipped(earlier, Op::Do) || (is_result && book.sagas[giver].acts.iter().any(goes_past))

@@ -2,8 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Standing;
 use super::plan::Op;
+
+/// How a saga stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Standing {
+    /// Every step is done.
+    Completed,
+    /// What took effect is undone.
+    Compensated,
+    /// It needs a person.
+    Stuck,
+    /// It has not ended.
+    Unfinished,
+    /// There is no such saga.
+    Absent,
+}
 
 /// How a saga stood in the end, as the engine tells it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,7 +108,7 @@ pub struct Rest {
     pub letters: u64,
     /// Work rows of several services that are left where all is over.
     pub work: u64,
-    /// Sagas of which nobody knows, neither plan nor client.
+    /// Sagas that neither the plan nor a client knows.
     pub strangers: u64,
     /// Tasks of the engine that panicked.
     pub panics: Vec<String>,

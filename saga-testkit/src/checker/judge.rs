@@ -1,6 +1,6 @@
 use super::book::Book;
 use super::{
-    Ledger, Violation, choices, claims, effects, heirs, isolation, liveness, messages, pace, pauses, progress,
+    Ledger, Violation, choices, claims, effects, isolation, liveness, messages, pace, pauses, progress, restarts,
     services, signals, starts, time, undo,
 };
 
@@ -19,7 +19,7 @@ pub fn check(ledger: &Ledger) -> Vec<Violation> {
     services::check(&book, &mut found);
     signals::check(&book, &mut found);
     starts::check(&book, &mut found);
-    heirs::check(&book, &mut found);
+    restarts::check(&book, &mut found);
     isolation::check(&book, &mut found);
     liveness::check(&book, &mut found);
     pace::check(&book, &mut found);

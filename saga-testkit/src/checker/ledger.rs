@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Final, Op, Rest, SagaPlan};
+use super::{Final, Op, Rest, SagaPlan, Standing};
 
 /// All that is known of one run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ pub enum What {
         /// The answer.
         answer: Answer,
     },
-    /// Somebody starts a saga instead of another one that has ended. The answer is that of a start.
+    /// A client restarts a saga that has ended, as a new saga. The answer is that of a start.
     RestartCalled {
         /// The number of this call.
         call: u64,
@@ -236,7 +236,7 @@ pub enum What {
     CancelAnswered {
         /// The number of that call.
         call: u64,
-        /// Whether the saga has turned round, by this call or before. If not, it had ended or only goes forward.
+        /// Whether the saga is compensating, by this call or before. If not, it had ended or only goes forward.
         is_turned: bool,
     },
     /// A person pauses a saga. Without an answer it may or may not have taken effect.
@@ -331,21 +331,6 @@ pub enum Answer {
     Refused,
     /// It failed, and may be repeated.
     Failed,
-}
-
-/// How a saga stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Standing {
-    /// Every step is done.
-    Completed,
-    /// What took effect is undone.
-    Compensated,
-    /// It needs a person.
-    Stuck,
-    /// It has not ended.
-    Unfinished,
-    /// There is no such saga.
-    Absent,
 }
 
 /// What a step function returned.

@@ -8,7 +8,7 @@ use super::{Act, Op, What};
 
 /// A policy may be gone through once for the answer and once to settle what is unknown.
 const TURNS: u32 = 2;
-/// From the pivot on a step is tried for a day, ever more slowly: whoever calls it more often in one run is spinning.
+/// From the pivot on a step is tried for a day, ever more slowly: an engine that calls it more often in one run is spinning.
 const FORWARD_CALLS_MAX: u32 = 1_000;
 
 pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
@@ -31,7 +31,7 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     none_left(Guarantee::G4, rest.unknown_messages, "messages were said to be kept, and are not known");
     none_left(Guarantee::G8, rest.letters, "dead letters are still open");
     none_left(Guarantee::G8, rest.work, "work rows are left where everything is over");
-    none_left(Guarantee::G6, rest.strangers, "sagas are stored that nobody started");
+    none_left(Guarantee::G6, rest.strangers, "sagas are stored that no client started");
 }
 
 /// A call is repeated as often as its policy says, for each turn that an operator gives it.
@@ -59,7 +59,7 @@ fn attempts(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
     }
 }
 
-/// A process that said that it has shut down calls nobody any more.
+/// A process that said that it has shut down makes no more calls.
 fn shut_down(book: &Book<'_>, found: &mut Vec<Violation>) {
     let entries = book.ledger.entries.iter().enumerate();
     for (place, entry) in entries.filter(|(_, entry)| entry.what == What::ShutDown) {

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::book::{Book, Call, broken};
+use super::book::{Book, broken};
+use super::calls::Call;
 use super::violation::{Guarantee, Violation};
 use super::{Kind, Left, Op, Recorded, What};
 
@@ -33,7 +34,7 @@ fn first_deliveries<'a>(book: &Book<'a>, found: &mut Vec<Violation>) -> BTreeMap
             broken(found, Guarantee::G4, saga, format!("the event {event:?} came under another id: {message}"));
         }
         match book.calls.get(call) {
-            None => broken(found, Guarantee::G4, None, format!("the event {event:?} was emitted by nobody")),
+            None => broken(found, Guarantee::G4, None, format!("the event {event:?} was emitted by no call")),
             Some(call) if !is_committed(book, call) => {
                 let name = book.sagas[call.saga].name(call.step, call.op);
                 let about =

@@ -8,11 +8,11 @@
 //! guarantees, and its own test damages sound ledgers and demands that each damage is found.
 
 mod book;
+mod calls;
 mod choices;
 mod claims;
 mod effects;
 mod finals;
-mod heirs;
 mod isolation;
 mod judge;
 mod ledger;
@@ -22,6 +22,7 @@ mod pace;
 mod pauses;
 mod plan;
 mod progress;
+mod restarts;
 mod services;
 mod signals;
 mod starts;
@@ -29,9 +30,9 @@ mod time;
 mod undo;
 mod violation;
 
-pub use self::finals::{ChosenSeen, Final, RecordSeen, Recorded, Rest};
+pub use self::finals::{ChosenSeen, Final, RecordSeen, Recorded, Rest, Standing};
 pub use self::judge::check;
-pub use self::ledger::{Act, Answer, Entry, Ledger, Left, Pace, Receipt, Sent, Standing, What};
+pub use self::ledger::{Act, Answer, Entry, Ledger, Left, Pace, Receipt, Sent, What};
 pub(crate) use self::plan::is_behind;
 pub use self::plan::{ArmPlan, Kind, Nap, Op, SagaPlan, SagaTime, StepPlan, UndoPlan, Variant};
 pub use self::violation::{Guarantee, Violation};

@@ -1,6 +1,7 @@
 //! G8: where there is more work than lines, the lines are used, and what only waited is not taken for begun.
 
-use super::book::{Book, Call, broken};
+use super::book::{Book, broken};
+use super::calls::Call;
 use super::violation::{Guarantee, Violation};
 use super::{Entry, Kind, Left, Op, What};
 
@@ -9,7 +10,7 @@ const LONGER_PERCENT: u64 = 50;
 /// What a run may take beside that, in microseconds: a lease, the time until a call that is on its way must have landed, and
 /// the pauses between attempts.
 const SLACK: u64 = 12_000_000;
-/// How long nobody has what a process had that was crashed, stopped or cut off, in microseconds, behind that itself.
+/// How long the work of a crashed, stopped or cut off process stays without an owner, in microseconds.
 const TAKEN_OVER_WITHIN: u64 = 8_000_000;
 
 pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
@@ -17,7 +18,7 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     let calls = || book.calls.values().filter(|call| is_of_a_line(book, call));
     let end = |call: &Call<'_>| call.left.map(|(at, _)| book.time_of(at));
     let lasted = |call: &Call<'_>| end(call).map_or(pace.call_max, |end| end - book.time_of(call.entered));
-    // What a person does he does in his own time, and what stands behind an exclusive step waits for that.
+    // An operator acts at any time, and what stands behind an exclusive step waits for that.
     let is_held_up = |call: &Call<'_>| {
         let of = &book.sagas[call.saga];
         !of.acts.is_empty() || of.steps().any(|(_, plan)| plan.is_exclusive)
@@ -130,6 +131,6 @@ fn answered_alone(book: &Book<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-fn key(told: super::progress::Told<'_>) -> &str {
+fn key(told: super::calls::Told<'_>) -> &str {
     told.key
 }

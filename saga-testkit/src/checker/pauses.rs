@@ -1,6 +1,7 @@
 //! G5: while a saga is paused nothing new of it begins.
 
-use super::book::{Book, Call, SagaBook, broken};
+use super::book::{Book, SagaBook, broken};
+use super::calls::Call;
 use super::violation::{Guarantee, Violation};
 use super::{Left, Op, What};
 
@@ -31,7 +32,7 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// Where somebody was told that the saga is paused, until somebody wants it to go on. A call that was not answered may take
+/// Where a client was told that the saga is paused, until a client resumes it. A call that was not answered may take
 /// effect at any time, so that behind one to resume nothing is certain.
 fn windows(book: &Book<'_>, saga: usize) -> Vec<Window> {
     let (mut open, mut windows, mut resuming) = (None, Vec::new(), Vec::new());

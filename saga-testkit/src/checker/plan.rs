@@ -95,7 +95,7 @@ pub struct ArmPlan {
 pub struct UndoPlan {
     /// What it acts on.
     pub kind: Kind,
-    /// Whether it can run when nobody knows if the step took effect.
+    /// Whether it can run when it is unknown if the step took effect.
     pub takes_unknown: bool,
     /// How many events it emits each time it runs.
     pub emits: u8,

@@ -3,16 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::What;
-use super::book::{Book, Call, broken};
+use super::book::{Book, broken};
+use super::calls::{Call, Told};
 use super::violation::{Guarantee, Violation};
-
-/// What a call was told.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Told<'a> {
-    pub(super) key: &'a str,
-    pub(super) attempt: u32,
-    pub(super) report: Option<u64>,
-}
 
 pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     let reporters: BTreeMap<u64, &Call<'_>> =
@@ -38,7 +31,7 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
 fn origin(call: &Call<'_>, told: Told<'_>, reporters: &BTreeMap<u64, &Call<'_>>, found: &mut Vec<Violation>) {
     let Some(report) = told.report else { return };
     let Some(reporter) = reporters.get(&report) else {
-        let about = format!("call {} was told the report {report}, which nobody made", call.number);
+        let about = format!("call {} was told the report {report}, which no call made", call.number);
         return broken(found, Guarantee::G3, Some(call.saga), about);
     };
     if reporter.told.is_none_or(|of| of.key != told.key) || reporter.saga != call.saga {
@@ -65,7 +58,7 @@ fn in_order(
 }
 
 /// Where the first owner wrote down that its attempt failed, the second attempt is told what the first one reported last.
-/// A row that nobody else had comes with the next epoch, and with an attempt more only if that was written down.
+/// A row without another owner in between comes with the next epoch, and with an attempt more only if that was written down.
 fn at_once(
     book: &Book<'_>,
     (first, told_first): (&Call<'_>, Told<'_>),

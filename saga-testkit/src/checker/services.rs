@@ -62,7 +62,7 @@ fn told(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
     let of = &book.sagas[saga];
     for told in &of.end.told {
         let name = of.name(told.step, told.op);
-        // A person may say what nobody did.
+        // An operator may say that a step was done which no host did.
         if of.is_forced() || of.is_skipped(told.step, told.op) || told.op == Op::Undo {
             continue;
         }
@@ -90,7 +90,7 @@ fn told(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
         let is_told =
             of.end.told.iter().any(|told| (told.step, told.op, told.outcome) == (step, Op::Do, Recorded::Done));
         if !is_told {
-            let about = format!("the saga is completed, and nobody told it that {} was done", plan.name);
+            let about = format!("the saga is completed without a reply that {} was done", plan.name);
             broken(found, Guarantee::G3, Some(saga), about);
         }
     }

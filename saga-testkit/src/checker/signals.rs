@@ -37,6 +37,6 @@ fn one_counts(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     // What was taken over from another saga was sent to that one.
     let is_heir = !book.sagas[saga].restarts.is_empty();
     if decided != 0 && !is_heir && !sent.values().any(|id| *id == decided) {
-        note(format!("the saga went on with the signal {decided}, which nobody sent"));
+        note(format!("the saga went on with the signal {decided}, which no client sent"));
     }
 }

@@ -54,7 +54,7 @@ fn payloads(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
         broken(found, Guarantee::G6, Some(saga), about);
     }
     if of.starts.is_empty() && of.restarts.is_empty() && of.end.standing != Standing::Absent {
-        broken(found, Guarantee::G6, Some(saga), "nobody started this saga");
+        broken(found, Guarantee::G6, Some(saga), "no client started this saga");
     }
 }
 

@@ -1,6 +1,7 @@
 //! G5, as far as it is about time: nothing begins before its time, and no saga is called off before its deadline.
 
-use super::book::{Book, Call, broken};
+use super::book::{Book, broken};
+use super::calls::Call;
 use super::violation::{Guarantee, Violation};
 use super::{Nap, Op, Standing};
 

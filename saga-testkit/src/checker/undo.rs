@@ -1,6 +1,7 @@
 //! G5: every saga ends, and exactly what took effect or may have is undone, in reverse order.
 
-use super::book::{AuditRecord, Book, Call, broken};
+use super::book::{Book, broken};
+use super::calls::{AuditRecord, Call};
 use super::violation::{Guarantee, Violation};
 use super::{Kind, Left, Op, RecordSeen, Recorded, Standing, StepPlan};
 
@@ -89,7 +90,7 @@ fn ended(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
 /// A saga that was called off never completes, and nothing begins behind what ended after that.
 fn cancelled(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     let of = &book.sagas[saga];
-    let Some(turned) = of.turned_round().filter(|_| !of.is_forced()) else { return };
+    let Some(turned) = of.compensated_from().filter(|_| !of.is_forced()) else { return };
     if of.end.standing == Standing::Completed {
         note("the saga is completed, and it was told that it compensates".to_owned());
     }
@@ -143,20 +144,20 @@ fn may_have_happened(book: &Book<'_>, saga: usize, (step, plan): (u8, &StepPlan)
     if calls.peek().is_none() {
         return may_have_been_held(book, saga, (step, plan), undo);
     }
-    // An owner that vanished may have begun the call that nobody saw.
+    // An owner that vanished may have begun a call that left no trace.
     calls.any(|call| !call.is_definitely_not_done() || call.left.is_some_and(|(at, _)| at > undo.entered))
         || book.is_disturbed_before(undo.entered)
 }
 
-/// Whether an owner that vanished may have held the command of a step that nobody saw begin.
+/// Whether an owner that vanished may have held the command of a step whose beginning left no trace.
 ///
-/// A first attempt leaves no trace before its call, so whoever takes the command over cannot tell whether the call was
+/// A first attempt leaves no trace before its call, so the next owner of the command cannot tell whether the call was
 /// made: it may have taken effect, and what may have is undone (G5). In a sequence the command is then given out again,
-/// for nothing else turns the saga round, and the call is seen. A branch is turned round by another one, and any step by
-/// whatever calls the saga off: then its command is not given out again. So the turn of the step must have come, a
+/// for nothing else starts its compensation, and the call is seen. Another branch can start it, and so can a
+/// cancellation or a deadline at any step: then its command is not given out again. So the turn of the step must have come, a
 /// branch beside it must have failed or the saga may have been called off, an owner may have vanished, and the undo cannot
 /// know an output. At a host the same command is done to its end first. Owners that vanish as often as the step may be called
-/// use it up unseen, and then it is the step itself that turns the saga round.
+/// use it up unseen, and then the step itself starts the compensation.
 fn may_have_been_held(book: &Book<'_>, saga: usize, (step, plan): (u8, &StepPlan), undo: &Call<'_>) -> bool {
     let of = &book.sagas[saga];
     let is_passed = |before: u8| {
@@ -193,7 +194,7 @@ fn late(book: &Book<'_>, saga: usize, step: u8, plan: &StepPlan, note: &mut impl
     if barred.is_some_and(|at| at < done) {
         note(format!("{name} took effect by call {} after it had been barred", call.number));
     }
-    // So does who goes past the undo of a step of which nobody knows whether it happened.
+    // So does an operator who skips the undo of a step that may or may not have happened.
     if of.is_left_as_it_is(call) {
         return;
     }
@@ -225,20 +226,20 @@ fn may_land_beside(book: &Book<'_>, plan: &StepPlan, call: &Call<'_>, undo: &Cal
     if !of.are_apart(call.step, undo.step) {
         return false;
     }
-    // A host undoes what may have happened before it answers that its step failed. The saga has not turned round by that:
+    // A host undoes what may have happened before it answers that its step failed. That does not start the compensation:
     // the other branches still go forward.
     let is_of = |told: &&RecordSeen| told.step == undo.step && told.op == Op::Do && told.outcome == Recorded::Done;
     if of.host(undo.step).is_some() && !of.end.told.iter().any(|told| is_of(&told)) {
         return true;
     }
-    // What a host was asked for and has not answered when the saga turns round may be done there until its own undo comes,
+    // What a host was asked for and has not answered when the saga starts compensating may be done there until its own undo comes,
     // which the host begins behind it. Those of its siblings are sent beside that one.
     let mut decided = of.end.told.iter().filter(|told| (told.step, told.op) == (call.step, Op::Do));
     if decided.any(|told| told.outcome == Recorded::Unknown || told.is_late) {
         return true;
     }
-    // What nobody heard the end of is decided as one that may have happened, and its undo waits until it must have landed.
-    // It had begun before the other undo did, for nothing begins in a saga that turned round; only an owner that was taken
+    // A call without a known end is decided as one that may have happened, and its undo waits until it must have landed.
+    // It had begun before the other undo did, for nothing begins in a saga that compensates; only an owner that was taken
     // for dead does not know of that.
     let is_lost = book.is_disturbed_before(call.entered);
     let is_unheard = !matches!(call.left, Some((_, Left::Done))) || book.is_disturbed_before(undo.entered);

@@ -28,7 +28,7 @@ impl StepHook for Around {
     }
 }
 
-/// The function of a dead process fails; whoever holds the transaction sees that it is dead, and drops it.
+/// The function of a dead process fails; the store's transaction sees that it is dead, and is dropped.
 async fn at(life: &Life, place: Place) -> Result<(), StepError> {
     if !life.pass_in_function(&place.to_string()).await {
         return Err(StepError::retry("the process has crashed"));

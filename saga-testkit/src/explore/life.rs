@@ -34,7 +34,7 @@ pub(super) enum Commits {
     OfEachStep,
 }
 
-/// Where the process is held up until somebody has done what he wants to do meanwhile.
+/// Where the process is held up until another task has acted meanwhile.
 #[derive(Debug, Default)]
 pub(super) struct Halt {
     reached: CancelSignal,

@@ -136,24 +136,30 @@
 //! ```
 
 mod drive;
+mod ended;
 mod environment;
 mod events;
+mod explorer;
 mod hook;
 mod life;
 mod moves;
 mod plan;
 mod process;
+mod refusal;
 mod report;
 mod restarts;
+mod slower;
 mod store;
 mod subject;
 mod transaction;
 
 pub use self::drive::explore;
+pub use self::ended::Ended;
 pub use self::environment::SPEED;
 pub use self::events::{EventFailures, EventsExplored, ExploreEvents, FirstEvent, explore_events};
 pub use self::moves::Moves;
-pub use self::report::{Broken, Exploration, Failures, Refusal};
+pub use self::refusal::Refusal;
+pub use self::report::{Broken, Exploration, Failures};
 pub use self::restarts::{Restarted, Restarts};
 pub use self::store::{Boundaries, Explored};
-pub use self::subject::{Ended, Explore};
+pub use self::subject::Explore;

@@ -1,5 +1,20 @@
 use std::fmt;
 
+/// One run: which step rejects, so that the way back is run, and what is disturbed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) rejected: Option<&'static str>,
+    pub(super) disturbance: Disturbance,
+}
+
+/// A boundary, and what happens to the saga on the way there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Point {
+    pub(super) rejected: Option<&'static str>,
+    pub(super) is_amid_errors: bool,
+    pub(super) boundary: String,
+}
+
 /// Where a function is disturbed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
@@ -30,6 +45,24 @@ pub(super) enum Disturbance {
     Answered { step: &'static str },
 }
 
+impl Point {
+    /// Whether the process can be held up there while another one works: in a transaction it would have the store.
+    pub(super) fn is_outside(&self, in_transactions: &[(&'static str, bool)]) -> bool {
+        let places = in_transactions
+            .iter()
+            .flat_map(|&(step, is_undo)| [false, true].map(|is_behind| Place { step, is_undo, is_behind }.to_string()));
+        !places.into_iter().any(|place| place == self.boundary)
+    }
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rejected, disturbance } = self;
+        write!(f, "{disturbance}")?;
+        rejected.map_or(Ok(()), |step| write!(f, ", while {step} rejects"))
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let undo = if self.is_undo { ":undo" } else { "" };
@@ -54,18 +87,16 @@ impl fmt::Display for Disturbance {
 }
 
 /// Everything that is done to the functions of a saga, and which step rejects meanwhile.
-pub(super) fn disturbances(
-    steps: &[&'static str],
-    undone: &[(&'static str, &'static str)],
-) -> Vec<(Option<&'static str>, Disturbance)> {
+pub(super) fn disturbances(steps: &[&'static str], undone: &[(&'static str, &'static str)]) -> Vec<Run> {
     let places = |step: &'static str, is_undo: bool| [false, true].map(|is_behind| Place { step, is_undo, is_behind });
     let all = |rejected: Option<&'static str>, [before, behind]: [Place; 2]| {
         [
-            (rejected, Disturbance::FailOnce(before)),
-            (rejected, Disturbance::FailAlways(before)),
-            (rejected, Disturbance::FailAlways(behind)),
-            (rejected, Disturbance::Twice(behind)),
+            Disturbance::FailOnce(before),
+            Disturbance::FailAlways(before),
+            Disturbance::FailAlways(behind),
+            Disturbance::Twice(behind),
         ]
+        .map(|disturbance| Run { rejected, disturbance })
     };
     let forward = steps.iter().flat_map(|step| all(None, places(step, false)));
     // An undo runs when some later step rejects.

@@ -8,10 +8,13 @@ use saga_core::saga::StepHook;
 use saga_core::store::{Members, SagaFilter, Status, Store, StoreError};
 use saga_core::{Key, Runtime, Saga, Tenant};
 
+use super::ended::Ended;
 use super::environment::Mortal;
 use super::hook::Around;
 use super::life::{Commits, Director, Life, Look};
-use super::{Boundaries, Ended, Explore, Explored};
+use super::plan::Disturbance;
+use super::store::{Boundaries, Explored};
+use super::subject::Explore;
 use crate::intercept::Intercepted;
 
 /// The key of every explored saga.
@@ -41,10 +44,11 @@ pub(super) struct Finished {
     pub(super) is_operated: bool,
 }
 
-/// What came of one run.
-pub(super) struct Made<T> {
+/// A run that was made.
+pub(super) struct Made<R, T> {
+    pub(super) run: R,
     pub(super) result: Result<T, String>,
-    /// The boundaries that were passed.
+    /// The boundaries that were passed; where the saga is moved or restarted, from there on.
     pub(super) passed: Vec<String>,
     /// Whether what was to be disturbed was.
     pub(super) is_reached: bool,
@@ -69,8 +73,8 @@ impl Tries {
         if self.made % 2 == 1 { Commits::Shared } else { Commits::OfEachStep }
     }
 
-    /// What came of the run in the end; nothing where it is to be made again.
-    pub(super) fn end<T>(&self, mut made: Made<T>) -> Option<Made<T>> {
+    /// The run in the end; `None` where it is to be made again.
+    pub(super) fn end<R, T>(&self, mut made: Made<R, T>) -> Option<Made<R, T>> {
         made.is_reached |= made.result.is_err();
         if !made.is_reached && self.made < TRIES_MAX {
             return None;
@@ -166,6 +170,36 @@ impl<'a, E: Explore> Process<'a, E> {
     ) -> Result<(Outcome, bool), String> {
         let running = runtime.start(saga, KEY, self.subject.input()).await.map_err(|error| error.to_string())?;
         self.bring_to_end(runtime, &running).await
+    }
+
+    /// Starts the saga and brings it to its end, in one life of a process that may have another version of it as well.
+    pub(super) async fn run_saga(&self, other: Option<&Saga<Explored<E::Store>, ()>>) -> Result<Finished, String> {
+        let subject = self.subject;
+        let saga = subject.saga().instrumented::<Explored<E::Store>>(&self.hook());
+        let answered = match self.life.director.disturbance {
+            Disturbance::Answered { step } => Some(step),
+            _ => None,
+        };
+        let input = answered.and_then(|step| subject.rejected_by(step)).unwrap_or_else(|| subject.input());
+        let opened = self.open(|builder| {
+            let builder = other.into_iter().fold(builder.saga(&saga), RuntimeBuilder::saga);
+            builder.settings(|settings| {
+                if answered.is_some() {
+                    // Whatever is written in the step's transaction is the step's.
+                    settings.steps_per_transaction_max = 1;
+                }
+            })
+        });
+        let runtime = opened.await?;
+        let running = runtime.start(&saga, KEY, input).await.map_err(|error| error.to_string())?;
+        let (outcome, is_operated) = self.bring_to_end(&runtime, &running).await?;
+        runtime.shutdown().await;
+        if let (Some(step), Outcome::Compensated { failed_step, .. }) = (answered, &outcome)
+            && step != failed_step
+        {
+            return Err(format!("the input of `rejected_by` was rejected by {failed_step} instead"));
+        }
+        finished((outcome, is_operated))
     }
 
     /// Lets the saga come to its end here, while others do what they do to it. What is stuck is tried again without what

@@ -1,6 +1,7 @@
 use std::fmt;
 
-use super::{Moves, Restarts};
+use super::moves::Moves;
+use super::restarts::Restarts;
 
 /// What an exploration did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,15 +26,6 @@ pub struct Broken {
     pub disturbance: String,
     /// What was wrong.
     pub problem: String,
-}
-
-/// Something that was asked for, and is not allowed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// Where, and after what.
-    pub point: String,
-    /// Why not, as the runtime says it.
-    pub reason: String,
 }
 
 /// Something was wrong in an exploration.
@@ -89,12 +81,12 @@ impl Exploration {
         &self.left_out
     }
 
-    /// What came of the [migration](super::Explore::migration), where there is one.
+    /// The moves of the [migration](super::Explore::migration), where there is one.
     pub fn moves(&self) -> Option<&Moves> {
         self.moves.as_ref()
     }
 
-    /// What came of the [restarts](super::Explore::restarts), where they are explored.
+    /// The results of the [restarts](super::Explore::restarts), where they are explored.
     pub fn restarts(&self) -> Option<&Restarts> {
         self.restarts.as_ref()
     }

@@ -6,12 +6,13 @@ use saga_core::Key;
 use saga_core::Tenant;
 use saga_core::store::{
     Applied, Changes, Claim, ClaimRequest, Claimed, ClaimedMessages, Incarnation, Lease, LeasedLane, MemberId,
-    NewReceived, NewSaga, NewWork, ReceivedBatch, SagaMigration, SagaWithSteps, ShareRequest, Started, Store,
-    StoreError, TransactError, TransactionBody, WorkId, WorkRef,
+    NewReceived, NewSaga, ReceivedBatch, SagaMigration, SagaWithSteps, ShareRequest, Started, Store, StoreError,
+    TransactError, TransactionBody, WorkId, WorkRef,
 };
 
 use super::environment::SPEED;
 use super::life::Life;
+use super::slower::{slow_down, slow_down_command, slower, slower_lease};
 use super::transaction::Watched;
 use crate::intercept::{Intercept, Intercepted};
 
@@ -60,30 +61,6 @@ impl<S: Store> Boundaries<S> {
     fn joined(&self, incarnation: Incarnation) -> Incarnation {
         self.life.set_member(incarnation.member);
         incarnation
-    }
-}
-
-/// What the runtime means by a duration, on the store's clock.
-fn slower(duration: Duration) -> Duration {
-    duration / SPEED
-}
-
-fn slower_lease(lease: Lease) -> Lease {
-    Lease { ttl: slower(lease.ttl), ..lease }
-}
-
-fn slow_down_command(command: &mut NewWork) {
-    command.due_in = slower(command.due_in);
-    command.lease = command.lease.map(slower_lease);
-}
-
-pub(super) fn slow_down(change: &mut Changes) {
-    change.commands.iter_mut().for_each(slow_down_command);
-    for postponed in &mut change.postponed {
-        postponed.due_in = slower(postponed.due_in);
-    }
-    for message in &mut change.messages {
-        message.due_in = slower(message.due_in);
     }
 }
 

@@ -6,7 +6,9 @@ use saga_core::step::Payload;
 use saga_core::store::{SagaWithSteps, Store};
 use saga_core::{Migration, Saga, Service};
 
-use super::{Explored, Restarted};
+use super::ended::Ended;
+use super::restarts::Restarted;
+use super::store::Explored;
 
 /// What is explored: a saga, what it is started with, and how to judge what it did.
 #[async_trait]
@@ -138,13 +140,4 @@ pub trait Explore: Send + Sync + 'static {
     /// # Cancel safety
     /// It is never dropped before its end.
     async fn audit(&self, world: &Self::World, ended: &Ended) -> Result<(), String>;
-}
-
-/// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
-    /// Every step is done.
-    Completed,
-    /// What took effect is undone.
-    Compensated,
 }

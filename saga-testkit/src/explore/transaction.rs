@@ -6,7 +6,7 @@ use saga_core::store::{Changes, HandlerVerdict, MovedSaga, TransactionBody};
 
 use super::environment::SPEED;
 use super::life::Life;
-use super::store::slow_down;
+use super::slower::slow_down;
 
 /// A step transaction that is watched: when its process crashes in it, it is rolled back, as a database does with a
 /// connection that broke.

@@ -40,19 +40,19 @@ flaws! {
         ListsActsBackwards breaks "S-SAGA-9",
         /// However far a saga is, it is told to stand at its first version.
         TellsTheFirstVersion breaks "S-SAGA-11",
-        /// A start waits for a key as long as somebody is about to take it.
+        /// A start waits for a key as long as another transaction is about to take it.
         WaitsForKeys breaks "S-SAGA-10",
         /// The key of a hosted step is refused.
         RefusesHostedKeys breaks "S-SAGA-8",
         /// The answers of a registration come in another order.
         RegistersBackwards breaks "S-DEF-1",
-        /// Whoever registers a definition is told that it is kept so.
+        /// A registration is answered with the given definition, not the stored one.
         BelievesWhoRegisters breaks "S-DEF-2",
         /// Definitions are listed backwards.
         ListsDefinitionsBackwards breaks "S-DEF-3",
         /// A saga that moved on is moved all the same.
         MovesAnyVersion breaks "S-DEF-4",
-        /// Work is taken away from whoever has it.
+        /// Work is taken away from its owner.
         MovesHeldWork breaks "S-DEF-5",
         /// The records of a saga that moves stay as they are.
         LosesMovedRecords breaks "S-DEF-6",
@@ -96,7 +96,7 @@ flaws! {
         TakesWaitingForBegun breaks "S-WORK-11",
         /// A row that begins is renewed, and not marked.
         MarksNoBeginning breaks "S-WORK-11",
-        /// Whoever lost a row is told that it begins.
+        /// A process that lost a row is told that it begins.
         BeginsUnderAnyEpoch breaks "S-WORK-12",
         /// Every claim takes over what others left.
         AlwaysTakesOver breaks "S-WORK-13",
@@ -216,7 +216,7 @@ flaws! {
         LeavesOwnRows breaks "S-MEM-5",
         /// Though only one process works on the data, the members of an earlier one live on.
         OutlivesTheProcess breaks "S-MEM-4",
-        /// Nobody hears of a hint.
+        /// Hints are lost.
         LosesHints breaks "S-HINT-1",
         /// A start in a transaction does not wait for its commit.
         StartsOutside breaks "S-IN-1",
@@ -244,7 +244,7 @@ flaws! {
         SendsBackwards breaks "T-PUB-3",
         /// A message whose id was sent before is dropped.
         DropsDuplicates breaks "T-PUB-4",
-        /// What nobody takes counts as sent.
+        /// A message without a subscriber counts as sent.
         SwallowsUnrouted breaks "T-PUB-5",
         /// A full queue is taken for a transport that is away.
         TakesFullForAway breaks "T-PUB-6",
@@ -268,7 +268,7 @@ flaws! {
         FoldsTenants breaks "T-SUB-5",
         /// A message is from whom it says that it is from.
         BelievesSenders breaks "T-SUB-6",
-        /// Dead letters lie where nobody looks.
+        /// Dead letters are never delivered.
         HidesDeadLetters breaks "T-DEAD-1",
         /// A dead letter that is rejected counts as accepted.
         DropsDeadLetters breaks "T-DEAD-1",

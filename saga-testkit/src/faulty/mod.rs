@@ -13,6 +13,7 @@ mod outbox;
 mod records;
 mod sagas;
 mod store;
+mod transaction;
 mod transport;
 mod work;
 

@@ -1,16 +1,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use async_trait::async_trait;
 use saga_core::key::{Key, StepId, Tenant};
-use saga_core::memory::{MemoryConn, MemoryStore};
+use saga_core::memory::MemoryStore;
 use saga_core::store::{
-    Capabilities, Changes, Claim, ClaimedWork, DeadLetterId, DefinitionId, Hint, Hints, LeasedLane, Listener, MemberId,
-    MessageId, NewWork, Records, Sagas, Store, TransactError, TransactionBody, WorkId, WorkRef,
+    Changes, ClaimedWork, DeadLetterId, DefinitionId, Hint, Hints, LeasedLane, Listener, MemberId, MessageId, NewWork,
+    WorkId, WorkRef,
 };
 
 use super::StoreFlaw;
-use super::body::FaultyBody;
 use super::clock::ManualClock;
 
 /// A memory store with a flaw, or with none.
@@ -112,58 +110,5 @@ impl Hints for FaultyStore {
 
     fn listen(&self) -> Option<Box<dyn Listener>> {
         self.inner.listen()
-    }
-}
-
-#[async_trait]
-impl Store for FaultyStore {
-    type Conn = MemoryConn;
-
-    fn capabilities(&self) -> Capabilities {
-        let capabilities = self.inner.capabilities();
-        if self.has(StoreFlaw::OutlivesTheProcess) {
-            return Capabilities { shared: false, persistent: true, ..capabilities };
-        }
-        capabilities
-    }
-
-    async fn transact(
-        &self,
-        claims: Vec<Claim>,
-        body: Box<dyn TransactionBody<MemoryConn>>,
-    ) -> Result<(), TransactError> {
-        let mut claims = claims;
-        if !self.has(StoreFlaw::IgnoresTheEpoch) {
-            for claim in &mut claims {
-                claim.work = self.inward(claim.work);
-            }
-        }
-        if self.has(StoreFlaw::GivesAwayRunning) {
-            let taken = self.noted().last_claim.clone();
-            self.noted().running = taken;
-        }
-        let starts: Vec<_> = claims.iter().filter_map(|claim| claim.start.as_deref().cloned()).collect();
-        let body = FaultyBody { body, store: self.clone() };
-        let mut answer = self.inner.transact(claims, Box::new(body)).await;
-        self.noted().running.clear();
-        if self.has(StoreFlaw::BlamesNobody) {
-            answer = answer.map_err(|error| TransactError::from(error.error));
-        }
-        if answer.is_err() && self.has(StoreFlaw::StartsWhatFails) {
-            self.inner.start(starts).await?;
-        }
-        let stashed = std::mem::take(&mut self.noted().stashed);
-        if answer.is_ok() && !stashed.is_empty() {
-            let applied = self.inner.record(stashed).await?;
-            if applied.iter().any(Result::is_err) {
-                let error = saga_core::store::StoreError::new(
-                    saga_core::store::StoreErrorKind::Conflict,
-                    "transact",
-                    "the second commit missed",
-                );
-                return Err(error.into());
-            }
-        }
-        answer
     }
 }

@@ -6,19 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use saga_core::engine::{RuntimeError, SagaStatus};
-use saga_core::key::InvalidName;
 use saga_core::memory::MemoryStore;
 use saga_core::saga::Player;
 use saga_core::step::Payload;
 use saga_core::store::{DefinitionId, Ids, Records, SagaId, Status, Store};
-use saga_core::{Key, Outcome, Runtime, Saga, Tenant};
+use saga_core::{Outcome, Runtime, Saga, Tenant};
 
 use super::answers::Answers;
 use super::file::{End, Run, Stand, SubEnd};
-use super::rows::{Owner, put, stored, text};
+use super::rows::{KEY, Owner, key_of, put, stored, text};
 
-/// The key of every saga that is played.
-const KEY: &str = "golden";
 /// How often, and each time for how long, the end of a saga is waited for. One that is played does not wait for anything,
 /// so this is only used up where it never ends.
 const WAITS_MAX: u32 = 600;
@@ -37,14 +34,6 @@ pub(super) struct Played<'a, S: Store, I> {
     pub(super) returned: &'a BTreeMap<String, String>,
     /// The step that rejects.
     pub(super) rejects: Option<&'a str>,
-}
-
-/// The key of the saga that is played, or of its sub-saga which is that step.
-pub(super) fn key_of(sub_saga: Option<&str>) -> Result<Key, InvalidName> {
-    match sub_saga {
-        None => Key::new(KEY),
-        Some(step) => Key::from_stored(&format!("{KEY}>{step}")),
-    }
 }
 
 impl<S: Store, I: Payload> Played<'_, S, I> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use saga_core::key::StepId;
+use saga_core::key::{InvalidName, StepId};
 use saga_core::memory::MemoryStore;
 use saga_core::store::{
     Changes, DefinitionId, NewRecord, NewSaga, NewWork, RecordedOutcome, Records, SagaId, SagaWithSteps, Sagas, Status,
@@ -12,10 +12,20 @@ use saga_core::store::{
 use saga_core::{Key, Tenant};
 
 use super::file::{Record, Rows, Stand, SubStand, Work};
-use super::play::key_of;
 
 /// How often a saga is read again that moves while its sub-sagas are read.
 const READS_MAX: usize = 8;
+
+/// The key of every saga that is played.
+pub(super) const KEY: &str = "golden";
+
+/// The key of the saga that is played, or of its sub-saga which is that step.
+pub(super) fn key_of(sub_saga: Option<&str>) -> Result<Key, InvalidName> {
+    match sub_saga {
+        None => Key::new(KEY),
+        Some(step) => Key::from_stored(&format!("{KEY}>{step}")),
+    }
+}
 
 pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

@@ -1,4 +1,4 @@
-//! The harness of the memory store: the reference for whoever writes one.
+//! The harness of the memory store: the reference for other harnesses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

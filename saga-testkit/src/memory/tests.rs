@@ -21,7 +21,7 @@ async fn fresh() -> Memory {
     Bench::fresh(Arc::new(MemoryHarness)).await
 }
 
-/// Holds whoever comes to one point, or decides what becomes of it there.
+/// Holds each call at one point, or decides what becomes of it there.
 struct At {
     point: CommitPoint,
     fate: Mutex<Option<CommitFate>>,
@@ -30,7 +30,7 @@ struct At {
 }
 
 impl At {
-    /// Without a fate, whoever comes here stays.
+    /// Without a fate, a call stays here.
     fn new(point: CommitPoint, fate: Option<CommitFate>) -> Arc<Self> {
         Arc::new(Self { point, fate: Mutex::new(fate), reached: Notify::new(), in_doubt: Mutex::default() })
     }
@@ -173,7 +173,7 @@ fn a_row_that_another_open_transaction_wrote_is_a_conflict() {
         let begun = bench.start("k-1").await.unwrap();
         let mut open = bench.store.transaction();
         open.conn().add("a", 41).unwrap();
-        // Nobody else sees what is not committed.
+        // No other connection sees what is not committed.
         assert_eq!(bench.store.read(|table| table.counter("a")), 0);
         let script = || Box::new(bench.script(vec![Play::keep("a", 1)], vec![begun.done(1)]));
         let error = bench.store.transact(vec![begun.claim()], script()).await.unwrap_err();

@@ -10,10 +10,10 @@ use saga_core::machine::StepPhase;
 use saga_core::store::Status;
 
 use super::Fault;
-use super::client::tenant_of;
-use super::operate::Row;
+use super::naming::{place_of, tenant_of};
 use super::replica::{Live, Replica};
-use super::world::{World, place_of};
+use super::rows::Row;
+use super::world::World;
 use crate::checker::{Act, Op, Standing, What};
 
 /// What is done with the sagas of the first service, and with the steps that others host. What is wanted more often stands

@@ -10,13 +10,15 @@ use saga_core::step::StepContext;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-use super::elsewhere::SERVICES;
+use super::naming::SERVICES;
 use super::outside::{Reply, Request};
-use super::steps::{SimEvent, SimInput, SimOutput, TIME_LIMIT};
+use super::payload::{SimEvent, SimInput, SimOutput};
 use super::world::{Seat, World};
-use super::{Fault, Plant};
+use super::{Fault, Mutant};
 use crate::checker::{Left, Op, What};
 
+/// How long a step may take. It is short, so that a schedule lives through many leases.
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(2);
 /// How long a slow step takes at most: less than its time limit.
 pub(super) const SLOW_MAX: Duration = Duration::from_millis(1500);
 /// How late a call may arrive outside.
@@ -163,7 +165,7 @@ impl Running<'_> {
     fn hear(&self) -> Result<(), StepError> {
         let (key, attempt) = (self.ctx.key().to_owned(), self.ctx.attempt());
         let kept = self.ctx.progress()?.map(|SimReport(report)| report);
-        let report = self.world().desk.hear(self.world().scenario.plant, &key, self.ctx.fencing_token(), kept);
+        let report = self.world().report_log.hear(self.world().scenario.mutant, &key, self.ctx.fencing_token(), kept);
         if report.is_some() {
             self.world().hit(Fault::ToldProgress);
             self.world().hit_if(attempt == 1, Fault::ToldByTheVanished);
@@ -181,7 +183,7 @@ impl Running<'_> {
         }
         let report = world.recorder.number();
         self.seat.enter(What::Reported { call: self.number, report });
-        world.hit_if(world.desk.note(self.ctx.key(), self.ctx.fencing_token(), report), Fault::ReportedTooLate);
+        world.hit_if(world.report_log.note(self.ctx.key(), self.ctx.fencing_token(), report), Fault::ReportedTooLate);
         self.ctx.report(&SimReport(report))
     }
 
@@ -221,7 +223,7 @@ impl Running<'_> {
         let reply = self.send(request, late_max).await;
         self.report()?;
         if reply.is_err() && self.forgets_late_unknown() {
-            return Err(StepError::not_sent("nobody is told that it may have happened"));
+            return Err(StepError::not_sent("the mutant forgets that it may have happened"));
         }
         match reply? {
             Reply::Done { effect } => Ok(SimOutput { effect, call: self.number }),
@@ -238,8 +240,9 @@ impl Running<'_> {
 
     /// Whether a mistake is planted that forgets that this call was made.
     fn forgets_late_unknown(&self) -> bool {
-        let forgets = matches!(self.world().scenario.plant, Some(Plant::ForgetsLateUnknown | Plant::BeginsAndForgets));
-        forgets && self.world().desk.is_taken_over(self.ctx.key(), self.ctx.fencing_token())
+        let forgets =
+            matches!(self.world().scenario.mutant, Some(Mutant::ForgetsLateUnknown | Mutant::BeginsAndForgets));
+        forgets && self.world().report_log.is_taken_over(self.ctx.key(), self.ctx.fencing_token())
     }
 
     /// Sends the request, and waits for the reply. What is on its way arrives even when the caller is gone.
@@ -273,7 +276,7 @@ impl Running<'_> {
             if is_lost {
                 world.hit(Fault::AnswerLost);
             } else {
-                // Whoever asked may be gone: that is what late means.
+                // The caller may be gone: that is what late means.
                 let _ = answer.send(reply);
             }
         }));

@@ -1,4 +1,4 @@
-//! The clients: who starts sagas, and waits for them.
+//! The clients, which start and cancel sagas, and wait for their ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,13 +6,14 @@ use std::time::Duration;
 use saga_core::engine::{CancelOutcome, Outcome, RuntimeError, StartError};
 use saga_core::env::Environment;
 
+use saga_core::SagaHandle;
 use saga_core::store::Status;
-use saga_core::{SagaHandle, Tenant};
 
 use super::Fault;
-use super::definitions::SimDefinition;
+use super::definition::SimDefinition;
+use super::naming::tenant_of;
+use super::payload::SimInput;
 use super::replica::{Live, Replica};
-use super::steps::SimInput;
 use super::store::SimStore;
 use super::world::World;
 use crate::checker::{Answer, Standing, What};
@@ -37,14 +38,15 @@ impl Client {
     /// Starts the saga at that moment, and again until it was answered for certain.
     pub(crate) async fn start_at(self, moment: Duration) {
         self.world.env.sleep(moment).await;
-        loop {
-            let replica = self.world.draw(|random| Arc::clone(random.pick(&self.replicas)));
-            let live = replica.when_live().await;
-            if self.start(&live).await.is_some() {
-                return;
-            }
+        while self.start(&self.any_live().await).await.is_none() {
             self.world.wait_up_to(PAUSE_MAX).await;
         }
+    }
+
+    /// A live process of the sagas' service.
+    pub(super) async fn any_live(&self) -> Live {
+        let replica = self.world.draw(|random| Arc::clone(random.pick(&self.replicas)));
+        replica.when_live().await
     }
 
     /// One call of `start`. It answers nothing when the call is to be repeated.
@@ -97,12 +99,7 @@ impl Client {
     /// Cancels the saga at that moment, and again until it was answered for certain.
     pub(crate) async fn cancel_at(self, moment: Duration) {
         self.world.env.sleep(moment).await;
-        loop {
-            let replica = self.world.draw(|random| Arc::clone(random.pick(&self.replicas)));
-            let live = replica.when_live().await;
-            if self.cancel(&live).await.is_some() {
-                return;
-            }
+        while self.cancel(&self.any_live().await).await.is_none() {
             self.world.wait_up_to(PAUSE_MAX).await;
         }
     }
@@ -147,11 +144,6 @@ impl Client {
             }
         }));
     }
-}
-
-pub(crate) fn tenant_of(name: &str) -> Tenant {
-    // Every tenant of a scenario has a legal name.
-    Tenant::from_stored(name).unwrap_or_default()
 }
 
 pub(crate) fn standing_of(outcome: &Outcome) -> Standing {

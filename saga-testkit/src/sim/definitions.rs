@@ -1,21 +1,9 @@
-use saga_core::Saga;
-
 use saga_core::saga::SagaError;
 
-use super::idlers::idle_definitions;
+use super::definition::SimDefinition;
 use super::planner::{Planner, named};
-use super::steps::{Announce, Charge, Collect, Confirm, Haul, Note, Pay, Reserve, Ship, SimInput};
-use super::store::SimStore;
-use crate::checker::Variant;
-
-/// A saga definition, and what the checker knows of it.
-#[derive(Debug, Clone)]
-pub(crate) struct SimDefinition {
-    pub(crate) saga: Saga<SimStore, SimInput>,
-    /// The version that its sagas may move to. Making it takes longer than many a schedule, so it is made once.
-    pub(crate) second: Saga<SimStore, SimInput>,
-    pub(crate) variant: Variant,
-}
+use super::steps::{Announce, Charge, Collect, Confirm, Haul, Note, Pay, Reserve, Ship};
+use super::timer_sagas::timer_definitions;
 
 /// Every definition of the simulation: transactional and external steps in all orders, with and without a pivot.
 ///
@@ -87,7 +75,7 @@ pub(crate) fn definitions() -> Result<Vec<SimDefinition>, SagaError> {
             .build()?,
     ];
     let inside =
-        [fork_definitions()?, list_definitions()?, choice_definitions()?, idle_definitions()?, sub_definitions()?];
+        [fork_definitions()?, list_definitions()?, choice_definitions()?, timer_definitions()?, sub_definitions()?];
     Ok([plain, inside.concat(), batch_definitions()?.to_vec()].concat())
 }
 

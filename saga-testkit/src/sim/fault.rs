@@ -165,7 +165,7 @@ faults! {
     MoveBusy = "move: busy",
     /// A saga was not moved, since it had ended or could not be read.
     MoveRefused = "move refused",
-    /// A client cancelled a saga, and it turned round.
+    /// A client cancelled a saga, and it started compensating.
     Cancelled = "cancelled",
     /// A client cancelled a saga that compensated or had ended already.
     CancelledAgain = "cancelled again",
@@ -201,24 +201,24 @@ faults! {
     InTime = "in time",
     /// A step was called behind a pause.
     Slept = "slept",
-    /// A saga turned round while a branch of it slept.
+    /// A saga started compensating while a branch of it slept.
     Woken = "woken",
     /// A saga was stuck.
     Stuck = "saga stuck",
     /// An operator tried again.
     OperatorRetried = "operator retried",
-    /// A saga was started instead of one that had ended.
+    /// A saga that had ended was restarted as a new one.
     SagaRestarted = "saga restarted",
-    /// A saga that was started instead of another one took steps over.
+    /// A restarted saga took steps over.
     StepsTakenOver = "steps taken over",
-    /// A saga was to be started instead of another one that it had been started instead of.
+    /// A restart was asked for that had been made already.
     RestartedAgain = "saga restarted again",
-    /// Two people wanted to start the same saga instead of another one at once.
+    /// Two operators made the same restart at once.
     RestartsRaced = "restarts raced",
-    /// A saga could not be started instead of another one.
+    /// A restart was refused.
     RestartRefused = "restart refused",
-    /// A saga that was started instead of another one turned round.
-    HeirCompensated = "restarted saga compensated",
+    /// A restarted saga was compensated.
+    RestartCompensated = "restarted saga compensated",
     /// A person acted on a saga by a plan.
     ActedInBulk = "acted in bulk",
     /// A plan was carried out again, and did not do again what it had done.
@@ -249,7 +249,7 @@ faults! {
     NoArmTaken = "no arm taken",
     /// A saga that is a step was done.
     SubDone = "sub-saga done",
-    /// A saga that is a step was undone, or turned round.
+    /// A saga that is a step was undone, or started compensating.
     SubUndone = "sub-saga undone",
     /// A saga completed.
     Completed = "saga completed",

@@ -11,17 +11,13 @@ use saga_core::store::{
 use saga_core::{Key, Signal as _};
 
 use super::Scenario;
-use super::client::tenant_of;
-use super::definitions::SimDefinition;
-use super::elsewhere::{HOME, SERVICES};
-use super::planner::{CHOICES, SUB};
-use super::steps::{SimInput, SimOutput};
-use super::words::Word;
-use super::world::{World, place_of};
-use crate::checker::{ChosenSeen, Final, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing, StepPlan};
+use super::definition::SimDefinition;
+use super::naming::{CHOICES, HOME, SERVICES, SUB, hosted_key, place_of, tenant_of};
+use super::payload::{SimInput, SimOutput, SimSignal};
+use super::planner::ORIGIN_MICROS;
+use super::world::World;
+use crate::checker::{ChosenSeen, Final, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing};
 
-/// The time that the clock of the sagas' store shows when a run begins: 2025-01-01 00:00 UTC.
-pub(crate) const ORIGIN_MICROS: i64 = 1_735_689_600_000_000;
 /// How many rows are looked at.
 const LIMIT: usize = 1_000;
 
@@ -49,8 +45,8 @@ pub(crate) async fn is_quiet(stores: &[MemoryStore], world: &World) -> bool {
             continue;
         }
         let ended = stored(&stores[0], script.tenant, &script.key).await;
-        // What nobody restarted is not there.
-        if script.heir_of.is_some() && ended.is_none() {
+        // A restart that was never made has no row.
+        if script.restart_of.is_some() && ended.is_none() {
             continue;
         }
         let is_over = |stored: &SagaWithSteps| stored.saga.status.is_ended() && stored.work.is_empty();
@@ -114,7 +110,7 @@ pub(crate) async fn finals(stores: &[MemoryStore], world: &World, plans: &[SagaP
         rest.work_of_ended += row.as_ref().filter(|_| is_ended).map_or(0, |row| row.work.len() as u64);
         let mut end = row.map_or(Final::ABSENT, |row| final_of(&row));
         if script.is_foreign {
-            // Nobody else has written down how it stands.
+            // The store has no row that says how it stands.
             let is_ended = world.has_ended_foreign(saga);
             end.standing = if is_ended { Standing::Compensated } else { Standing::Unfinished };
             end.variant = Some(0);
@@ -146,11 +142,6 @@ async fn collect_sub(store: &MemoryStore, tenant: &str, plan: &SagaPlan, end: &m
     1
 }
 
-/// The key under which another service hosts that step of that saga.
-pub(super) fn hosted_key(saga: &str, step: &StepPlan) -> String {
-    if step.is_sub { format!("{saga}>{SUB}>{}", step.name) } else { format!("{saga}>{}", step.name) }
-}
-
 /// Puts the records of hosts in the place of those that the saga's own service has of their steps, which are kept beside
 /// them; answers how many hosts know their step.
 async fn collect_hosted(stores: &[MemoryStore], tenant: &str, plan: &SagaPlan, end: &mut Final) -> u64 {
@@ -179,7 +170,7 @@ pub(crate) async fn unknown_messages(
     let mut unknown = 0;
     for (topic, at, message) in settled {
         let mut services = std::iter::once(HOME).chain(SERVICES);
-        // Whoever else received something keeps it elsewhere.
+        // The external client keeps its messages elsewhere.
         let Some(service) = services.position(|name| service_topic(name) == topic) else { continue };
         let store = &stores[service.min(stores.len() - 1)];
         let is_known = has_taken_effect(store, world, at, &message).await || is_stored(store, message).await;
@@ -262,9 +253,9 @@ fn chosen_of(record: &StepRecord) -> Option<ChosenSeen> {
 
 /// What the step that waits for a word went on with.
 fn signal_of(stored: &SagaWithSteps) -> Option<u64> {
-    let record = stored.records.iter().find(|record| record.step.as_str() == Word::NAME)?;
-    let word: Word = serde_json::from_slice(record.output.as_deref()?).ok()?;
-    Some(word.id)
+    let record = stored.records.iter().find(|record| record.step.as_str() == SimSignal::NAME)?;
+    let signal: SimSignal = serde_json::from_slice(record.output.as_deref()?).ok()?;
+    Some(signal.id)
 }
 
 /// When the saga was called off for its deadline, in microseconds of the run: its store's clock began with it.

@@ -7,35 +7,25 @@ use std::time::Duration;
 use saga_core::engine::RuntimeError;
 use saga_core::env::Environment;
 
-use saga_core::{Migration, Saga};
+use saga_core::Migration;
 
 use super::Fault;
-use super::client::{Client, tenant_of};
-use super::definitions::SimDefinition;
+use super::client::Client;
+use super::definition::SimDefinition;
+use super::naming::tenant_of;
 use super::replica::Live;
-use super::steps::SimInput;
-use super::store::SimStore;
 
-/// The version that sagas move to.
-const SECOND: u32 = 2;
-/// How long somebody waits who was told that a saga is busy.
+/// How long the operator waits after the answer that a saga is busy.
 const PAUSE_MAX: Duration = Duration::from_millis(900);
 /// How often a move is tried: a saga may be busy for as long as it lives.
 const TRIES_MAX: usize = 30;
-
-/// The same steps as another version, with the arms in another order.
-pub(crate) fn second(saga: &Saga<SimStore, SimInput>) -> Saga<SimStore, SimInput> {
-    saga.with_arms_turned().as_version(SECOND)
-}
 
 impl Client {
     /// Moves the saga at that moment, and again until it has moved, or cannot.
     pub(crate) async fn move_at(self, moment: Duration) {
         self.world.env.sleep(moment).await;
         for _ in 0..TRIES_MAX {
-            let replica = self.world.draw(|random| std::sync::Arc::clone(random.pick(&self.replicas)));
-            let live = replica.when_live().await;
-            if self.move_once(&live).await {
+            if self.move_once(&self.any_live().await).await {
                 return;
             }
             self.world.wait_up_to(PAUSE_MAX).await;

@@ -11,37 +11,17 @@ use saga_core::store::{DeadLetterFilter, Outbox, Status};
 
 use super::Fault;
 use super::bulk::act_in_bulk;
-use super::client::tenant_of;
-use super::finals::hosted_key;
-use super::planner::SUB;
+use super::naming::{place_of, tenant_of};
+use super::payload::SimOutput;
 use super::replica::{Live, Looked, Replica};
-use super::steps::SimOutput;
-use super::world::{World, place_of};
+use super::rows::{Row, rows};
+use super::world::World;
 use crate::checker::{Act, Op, SagaPlan, Standing, What};
 
 /// How often the person looks.
 const ROUND: Duration = Duration::from_secs(2);
 /// How many parked keys are released at a time.
 const PARKED_MAX: usize = 100;
-
-/// A row that may be stuck: a saga, or a step that is hosted for it.
-#[derive(Debug, Clone)]
-pub(super) struct Row {
-    pub(super) saga: u32,
-    pub(super) key: String,
-    /// The place of the hosted step.
-    pub(super) hosted: Option<u8>,
-    /// Whether it is a saga that no other one is a step of.
-    pub(super) is_plain: bool,
-}
-
-impl Row {
-    /// The row's number in the ledger: 0 is the saga, and the last one its sub-saga.
-    pub(super) fn number(&self) -> u8 {
-        let own = if self.key.contains('>') { u8::MAX } else { 0 };
-        self.hosted.map_or(own, |place| place + 1)
-    }
-}
 
 /// Looks again and again after one service.
 pub(crate) async fn operate(world: Arc<World>, replicas: Vec<Arc<Replica>>, store: MemoryStore, plans: Vec<SagaPlan>) {
@@ -65,31 +45,6 @@ pub(crate) async fn operate(world: Arc<World>, replicas: Vec<Arc<Replica>>, stor
             read_letters(&world, &live).await;
         }
     }
-}
-
-/// What may be stuck in a service. The steps that other services host are looked after wherever they may be.
-fn rows(plans: &[SagaPlan], service: u8) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for (saga, plan) in (0..).zip(plans) {
-        if service == 0 {
-            let has_sub = plan.variants.iter().flat_map(|variant| &variant.steps).any(|step| step.is_sub);
-            rows.push(Row { saga, key: plan.key.clone(), hosted: None, is_plain: !has_sub });
-            if has_sub {
-                rows.push(Row { saga, key: format!("{}>{SUB}", plan.key), hosted: None, is_plain: false });
-            }
-            continue;
-        }
-        let mut hosted: Vec<_> = plan.variants.iter().flat_map(|variant| (0..).zip(&variant.steps)).collect();
-        hosted.retain(|(_, step)| step.host.is_some());
-        hosted.dedup_by_key(|(_, step)| step.name.clone());
-        rows.extend(hosted.into_iter().map(|(place, step)| Row {
-            saga,
-            key: hosted_key(&plan.key, step),
-            hosted: Some(place),
-            is_plain: false,
-        }));
-    }
-    rows
 }
 
 /// Hands dead letters in again, most often; some are given up, and what they asked for is asked for again.

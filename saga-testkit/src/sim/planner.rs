@@ -8,17 +8,16 @@ use saga_core::saga::{Branch, Choice, Group, Nested, Root, SagaError, StepBuilde
 use saga_core::step::Step;
 use saga_core::{Output, Outputs, Saga, SubSaga, Wait};
 
-use super::definitions::SimDefinition;
-use super::finals::ORIGIN_MICROS;
-use super::moves::second;
+use super::definition::SimDefinition;
+use super::naming::{CHOICES, SUB};
+use super::payload::{SimInput, SimOutput, SimSignal};
 use super::random::splitmix64;
-use super::steps::{Planned, SimInput, SimOutput};
+use super::steps::Planned;
 use super::store::SimStore;
-use super::words::Word;
 use crate::checker::{ArmPlan, Nap, StepPlan, Variant};
 
-/// The names of the choices, by their numbers.
-pub(super) const CHOICES: [&str; 2] = ["choice-0", "choice-1"];
+/// The time that the clock of the sagas' store shows when a run begins: 2025-01-01 00:00 UTC.
+pub(crate) const ORIGIN_MICROS: i64 = 1_735_689_600_000_000;
 const ARMS: [&str; 2] = ["left", "right"];
 
 /// Steps of a definition, of a branch or of an arm, and their plan.
@@ -48,9 +47,6 @@ pub(super) struct PlannedChoice {
     /// Whether one of its arms certainly runs.
     is_total: bool,
 }
-
-/// The name of the step that is a saga of its own.
-pub(super) const SUB: &str = "sub";
 
 /// A saga as a step, whose result is what that step of it gave.
 pub(super) struct Sub<T>(PhantomData<fn(T)>);
@@ -197,20 +193,23 @@ pub(super) fn named(name: &str) -> Planner<Root> {
 }
 
 impl<P> Planner<P> {
-    /// Waits for a word, so many milliseconds at most.
-    pub(super) fn word(self, millis: u64) -> Self {
+    /// Waits for a signal, so many milliseconds at most.
+    pub(super) fn wait(self, millis: u64) -> Self {
         Self {
-            chain: self
-                .chain
-                .wait_for::<Word>(Wait::within(Duration::from_millis(millis)).or(|_: &SimInput| Word { id: 0 })),
+            chain: self.chain.wait_for::<SimSignal>(
+                Wait::within(Duration::from_millis(millis)).or(|_: &SimInput| SimSignal { id: 0 }),
+            ),
             ..self
         }
     }
 
     /// The same, where the input says for how long.
-    pub(super) fn word_with(self, millis: u64) -> Self {
+    pub(super) fn wait_with(self, millis: u64) -> Self {
         let within = move |_: &SimInput| Duration::from_millis(millis);
-        Self { chain: self.chain.wait_for::<Word>(Wait::within_from(within).or(|_: &SimInput| Word { id: 0 })), ..self }
+        Self {
+            chain: self.chain.wait_for::<SimSignal>(Wait::within_from(within).or(|_: &SimInput| SimSignal { id: 0 })),
+            ..self
+        }
     }
 
     /// So many milliseconds before the next step.
@@ -332,7 +331,6 @@ impl Planner<Root> {
         if let Some(last) = steps.last_mut().filter(|last| !has_pivot && last.undo.is_none()) {
             last.is_pivot = !needs_none(&last.name);
         }
-        let saga = self.chain.build()?;
-        Ok(SimDefinition { second: second(&saga), saga, variant: Variant { definition: self.definition, steps } })
+        Ok(SimDefinition::new(self.chain.build()?, Variant { definition: self.definition, steps }))
     }
 }

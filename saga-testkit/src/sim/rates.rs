@@ -64,7 +64,7 @@ pub struct Rates {
     pub ignorant: u32,
     /// A saga is moved to another version.
     pub moves: u32,
-    /// Somebody starts a saga instead of one that has ended. Drawn once for each saga.
+    /// An operator restarts a saga that has ended. Drawn once for each saga.
     pub restarts: u32,
     /// A person acts on many sagas at once.
     pub person_bulk: u32,

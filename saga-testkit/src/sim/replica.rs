@@ -9,14 +9,14 @@ use saga_core::store::{Sagas, Status};
 use saga_core::{Key, Runtime, Tenant};
 use tokio::sync::{Notify, oneshot};
 
-use super::definitions::SimDefinition;
-use super::elsewhere::HOME;
+use super::definition::SimDefinition;
 use super::executor::{ProcessId, SimEnvironment};
-use super::far::SimService;
+use super::naming::HOME;
+use super::remote_sagas::SimService;
 use super::store::{SimStore, reached_from, undisturbed};
 use super::transport::SimTransport;
 use super::world::{Seat, World};
-use super::{Fault, Plant};
+use super::{Fault, Mutant};
 use crate::checker::What;
 
 /// How long a lease lasts: a few times the time limit of a step, and short beside a schedule.
@@ -67,7 +67,7 @@ pub(crate) struct Live {
     store: MemoryStore,
 }
 
-/// What somebody sees who looks at a saga.
+/// What an operator sees of a saga.
 #[derive(Debug)]
 pub(crate) enum Looked {
     /// It goes on without a person, or has ended.
@@ -150,7 +150,7 @@ impl Replica {
                 if let Some(load) = &self.world.scenario.load {
                     (settings.external_calls_max, settings.sagas_in_memory_max) = (load.lines, LOAD_PLACES);
                 }
-                if self.world.scenario.plant == Some(Plant::RecoversOneByOne) {
+                if self.world.scenario.mutant == Some(Mutant::RecoversOneByOne) {
                     settings.recoveries_max = 1;
                 }
             });
@@ -211,7 +211,7 @@ impl Replica {
 }
 
 impl Live {
-    /// Looks at a saga that no other one is a step of, as its status does. Most of what is looked at needs nobody, so that
+    /// Looks at a saga that no other one is a step of, as its status does. Most of them need no operator, so that
     /// no status is made of it.
     pub(crate) async fn look_at(&self, tenant: Tenant, key: String) -> Option<Looked> {
         let (definitions, store) = (Arc::clone(&self.definitions), self.store.clone());
@@ -244,7 +244,7 @@ impl Live {
         let (answer, answered) = oneshot::channel();
         let question = question(self.runtime.clone());
         self.env.spawn(Box::pin(async move {
-            // Whoever asked may have stopped waiting.
+            // The caller may have stopped waiting.
             let _ = answer.send(question.await);
         }));
         answered.await.ok()

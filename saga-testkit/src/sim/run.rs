@@ -5,24 +5,25 @@ use std::time::Duration;
 use saga_core::env::Environment;
 use saga_core::memory::MemoryStore;
 
-use super::blows::strike;
 use super::branches::note_branches;
 use super::client::Client;
-use super::definitions::{BATCH_DEFINITIONS, SimDefinition, definitions};
+use super::definition::SimDefinition;
+use super::definitions::{BATCH_DEFINITIONS, definitions};
+use super::disruptions::disrupt;
 use super::executor::{Executor, Finish, Limits};
-use super::far::{SimService, far_definitions, foreign_definitions, services};
+use super::external_client::ask_and_take_back;
 use super::finals::{finals, is_quiet, plans, unknown_messages};
-use super::foreign::ask_and_take_back;
 use super::load::load_definitions;
 use super::log::Log;
-use super::misjudge::misjudged;
+use super::mutants::mutated;
 use super::operate::operate;
 use super::planner::begin_asking;
 use super::recorder::Recorder;
+use super::remote_sagas::{SimService, external_definitions, remote_definitions, services};
 use super::replica::{LEASE, Replica, Role};
 use super::times::note_times;
 use super::world::World;
-use super::{Blow, Counts, Fault, Plant, Scenario};
+use super::{Counts, Disruption, Fault, Mutant, Scenario};
 use crate::checker::{Final, Guarantee, Ledger, Op, Recorded, Rest, SagaPlan, Standing, Violation, check};
 
 /// When a schedule is given up: far beyond what any of them needs.
@@ -41,7 +42,7 @@ const CLOCK_SECONDS: u64 = 700;
 /// How everything stands in the end.
 type End = (Vec<Final>, Rest);
 
-/// What came of one schedule.
+/// The result of one schedule.
 #[derive(Debug)]
 pub struct Report {
     /// The schedule.
@@ -72,9 +73,9 @@ pub fn run(seed: u64) -> Report {
 ///
 /// # Panics
 /// When a definition of the simulation itself cannot be built.
-pub fn run_planted(seed: u64, plant: Plant) -> Report {
+pub fn run_mutant(seed: u64, mutant: Mutant) -> Report {
     let parts = Parts::get();
-    run_scenario(Scenario { plant: Some(plant), ..Scenario::draw(seed, parts.counts) }, parts, None)
+    run_scenario(Scenario { mutant: Some(mutant), ..Scenario::draw(seed, parts.counts) }, parts, None)
 }
 
 /// Runs the schedule of that seed, and keeps what the engine says in its tracing events: the time in microseconds, and
@@ -101,28 +102,28 @@ impl Parts {
         static PARTS: OnceLock<Parts> = OnceLock::new();
         PARTS.get_or_init(|| {
             let wrong = |error: &dyn std::fmt::Display| -> ! { panic!("{error}") };
-            let near = definitions().unwrap_or_else(|error| wrong(&error));
-            let far = far_definitions().unwrap_or_else(|error| wrong(&error));
+            let local = definitions().unwrap_or_else(|error| wrong(&error));
+            let remote = remote_definitions().unwrap_or_else(|error| wrong(&error));
             let services = services().unwrap_or_else(|error| wrong(&error));
-            let foreign = foreign_definitions().unwrap_or_else(|error| wrong(&error));
+            let external = external_definitions().unwrap_or_else(|error| wrong(&error));
             let load = load_definitions().unwrap_or_else(|error| wrong(&error));
             let counts = Counts {
-                near: near.len(),
+                local: local.len(),
                 batch: BATCH_DEFINITIONS,
-                far: far.len(),
-                foreign: foreign.len(),
+                remote: remote.len(),
+                external: external.len(),
                 load: load.len(),
             };
-            let definitions = near.into_iter().chain(far).chain(foreign).chain(load).collect();
+            let definitions = local.into_iter().chain(remote).chain(external).chain(load).collect();
             Self { counts, definitions, services }
         })
     }
 
     /// The definitions as an engine has them, with that mistake or without.
-    fn definitions(&self, plant: Option<Plant>) -> Arc<[SimDefinition]> {
-        match plant {
+    fn definitions(&self, mutant: Option<Mutant>) -> Arc<[SimDefinition]> {
+        match mutant {
             None => Arc::clone(&self.definitions),
-            Some(plant) => self.definitions.iter().map(|definition| misjudged(definition, plant)).collect(),
+            Some(mutant) => self.definitions.iter().map(|definition| mutated(definition, mutant)).collect(),
         }
     }
 
@@ -179,7 +180,7 @@ fn run_scenario(scenario: Scenario, parts: &'static Parts, log: Option<&Log>) ->
     }
     note_times(&world, &ledger);
     note_branches(&world, &ledger);
-    note_heirs(&world, &ledger);
+    note_restarts(&world, &ledger);
     let violations = match finish {
         Finish::Done => check(&ledger),
         // Without an end there is nothing to compare with.
@@ -213,10 +214,10 @@ fn note_hosted(world: &World, plan: &SagaPlan, end: &Final) {
 }
 
 /// Notes what became of sagas that were started instead of others.
-fn note_heirs(world: &World, ledger: &Ledger) {
-    let ends = world.scenario.sagas.iter().zip(&ledger.finals).filter(|(script, _)| script.heir_of.is_some());
+fn note_restarts(world: &World, ledger: &Ledger) {
+    let ends = world.scenario.sagas.iter().zip(&ledger.finals).filter(|(script, _)| script.restart_of.is_some());
     for (_, end) in ends {
-        world.hit_if(end.standing == Standing::Compensated, Fault::HeirCompensated);
+        world.hit_if(end.standing == Standing::Compensated, Fault::RestartCompensated);
         world.hit_if(end.records.iter().any(|record| record.outcome == Recorded::Skipped), Fault::StepsTakenOver);
     }
 }
@@ -239,7 +240,7 @@ async fn live_through(
 ) {
     let scenario = &world.scenario;
     let plans = plans(scenario, &parts.definitions);
-    let definitions = parts.definitions(scenario.plant);
+    let definitions = parts.definitions(scenario.mutant);
     let mut services: Vec<Vec<Arc<Replica>>> = Vec::new();
     for ((role, replicas), store) in parts.roles(scenario, &definitions).into_iter().zip(&stores) {
         let replicas: Vec<_> = (0..replicas).map(|_| Replica::new(&world, store, role.clone())).collect();
@@ -257,12 +258,12 @@ async fn live_through(
         saga,
         variant,
     };
-    let (starting, striking) = (Busy::default(), Busy::default());
+    let (starting, disrupting) = (Busy::default(), Busy::default());
     for (saga, script) in (0..).zip(&scenario.sagas) {
-        for (moment, word) in &script.words {
-            world.env.spawn(starting.with(clients(saga, 0).signal_at(*moment, *word)));
+        for (moment, signal) in &script.signals {
+            world.env.spawn(starting.with(clients(saga, 0).signal_at(*moment, *signal)));
         }
-        if script.heir_of.is_some() {
+        if script.restart_of.is_some() {
             let moment = world.draw(|random| Duration::from_millis(random.below(CANCEL_WITHIN_MILLIS)));
             world.env.spawn(starting.with(clients(saga, 0).restart_at(moment)));
         }
@@ -287,12 +288,12 @@ async fn live_through(
             world.env.spawn(starting.with(clients(saga, *variant).start_at(*moment)));
         }
     }
-    for (moment, blow) in &scenario.blows {
-        world.env.spawn(striking.with(strike(Arc::clone(&world), all.clone(), *moment, *blow)));
+    for (moment, disruption) in &scenario.disruptions {
+        world.env.spawn(disrupting.with(disrupt(Arc::clone(&world), all.clone(), *moment, *disruption)));
     }
     let busy_max = Duration::from_millis(world.draw(|random| random.between(500, 12_000)));
     world.env.sleep(busy_max).await;
-    while !striking.is_over() {
+    while !disrupting.is_over() {
         world.env.sleep(LOOK_EVERY).await;
     }
     world.calm_down();
@@ -300,8 +301,10 @@ async fn live_through(
     let is_over = async || starting.is_over() && world.broker.is_empty() && is_quiet(&stores, &world).await;
     // What a dead process had leased is not counted as waiting before its lease has ended; and what a process has still to
     // say that was paused or cut off stands nowhere but in itself.
-    let has_been_away = |(_, blow): &(Duration, Blow)| matches!(blow, Blow::Pause { .. } | Blow::CutOff { .. });
-    let is_soon_over = scenario.hosts.is_empty() && !scenario.blows.iter().any(has_been_away);
+    let has_been_away = |(_, disruption): &(Duration, Disruption)| {
+        matches!(disruption, Disruption::Pause { .. } | Disruption::CutOff { .. })
+    };
+    let is_soon_over = scenario.hosts.is_empty() && !scenario.disruptions.iter().any(has_been_away);
     let looks = if is_soon_over { 1 } else { LEASE.as_secs() + 2 };
     let mut over_since = 0;
     while world.control.now() < until {
@@ -311,9 +314,9 @@ async fn live_through(
         }
         world.env.sleep(LOOK_EVERY).await;
     }
-    // Whoever asks again gets the same answer.
+    // A repeated start gets the same answer.
     for (saga, script) in (0..).zip(&scenario.sagas).filter(|(_, script)| !script.is_foreign) {
-        if script.heir_of.is_some() {
+        if script.restart_of.is_some() {
             clients(saga, 0).restart_again().await;
             continue;
         }

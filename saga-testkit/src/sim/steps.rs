@@ -3,23 +3,21 @@
 
 use std::time::Duration;
 
+use saga_core::State;
 use saga_core::memory::MemoryConn;
 use saga_core::step::{
     Args, Codec, Compensate, Compensation, CompensationHandler, Given, Handler, Resolution, ResolveFn, ResolveOf, Run,
     Step, StepOptions, Undo, UndoOf, codec, resolved_by, undo, undone_by,
 };
-use saga_core::{Event, State};
-use serde::{Deserialize, Serialize};
 
-use super::calls::{Call, external, external_in_time, haul, transactional};
-use super::look::look;
+use super::batch_steps::run_batch;
+use super::calls::{Call, TIME_LIMIT, external, external_in_time, haul, transactional};
+use super::payload::{SimInput, SimOutput};
+use super::reconcile::reconcile;
 use super::store::SimStore;
-use super::together::together;
 use super::world::Seat;
 use crate::checker::{Kind, Nap, Op, StepPlan, UndoPlan};
 
-/// How long a step may take. It is short, so that a schedule lives through many leases.
-pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(2);
 /// How long a haul may take.
 const HAUL_LIMIT: Duration = Duration::from_secs(20);
 /// How often a step is tried.
@@ -36,40 +34,6 @@ const OPTIONS: StepOptions = StepOptions::DEFAULT
 const LOOK_ATTEMPTS: u32 = 3;
 const LOOK_OPTIONS: StepOptions = OPTIONS.attempts(LOOK_ATTEMPTS).timeout(Duration::from_millis(900));
 const UNDO_OPTIONS: StepOptions = OPTIONS.attempts(UNDO_ATTEMPTS);
-
-/// The input of every saga and every step: who I am, as the user's own data knows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SimInput {
-    /// The saga's place in the ledger.
-    pub(crate) saga: u32,
-    /// Which of its variants.
-    pub(crate) variant: u8,
-    /// The effect of the earlier step whose output a mapping read.
-    pub(crate) reads: Option<u64>,
-    /// Which item of its list, counted from 0: so many places behind that of its step it stands in the plan.
-    #[serde(default)]
-    pub(crate) item: u8,
-}
-
-/// What every step returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SimOutput {
-    /// The call that took effect.
-    pub(crate) effect: u64,
-    /// The call that returned this.
-    pub(crate) call: u64,
-}
-
-/// What every step emits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SimEvent {
-    pub(crate) call: u64,
-    pub(crate) nth: u8,
-}
-
-impl Event for SimEvent {
-    const NAME: &'static str = "happened";
-}
 
 /// A step as the checker knows it.
 pub(crate) trait Planned: Handler<SimStore> + Step<Input = SimInput, Output = SimOutput> {
@@ -159,8 +123,8 @@ macro_rules! steps {
             Box::pin(transactional(conn, call(args, $n as u8, Op::Do, input, input.reads, $emits)))
         })
     };
-    (@run Together $n:ident $emits:literal) => {
-        Run::Batch(|conn, args, batch| Box::pin(together(conn, args, $n as u8, batch, $emits)))
+    (@run Batch $n:ident $emits:literal) => {
+        Run::Batch(|conn, args, batch| Box::pin(run_batch(conn, args, $n as u8, batch, $emits)))
     };
     (@kind External) => { Kind::External };
     (@kind $transactional:ident) => { Kind::Transactional };
@@ -202,7 +166,7 @@ steps! {
     /// Transactional, undone in a transaction.
     Reserve names!("reserve"), Transactional, emits 1, (Release SimOutput, emits 1);
     /// Transactional, for many sagas in one call; undone in a transaction, one by one.
-    Collect names!("collect"), Together, emits 1, (BringBack SimOutput, emits 1);
+    Collect names!("collect"), Batch, emits 1, (BringBack SimOutput, emits 1);
     /// External, undone whether it is known to have happened or not.
     Charge names!("charge"), External, emits 2, (Refund Option<SimOutput>, emits 1);
     /// External, undone only with its output.
@@ -271,6 +235,6 @@ impl<const N: usize> Resolution for Look<N> {
     const OPTIONS: StepOptions = LOOK_OPTIONS;
 
     fn resolver() -> ResolveFn<Self> {
-        |args, input| Box::pin(look(args.states.get::<Seat>(), args.ctx, input, Pay::<N>::EMITS))
+        |args, input| Box::pin(reconcile(args.states.get::<Seat>(), args.ctx, input, Pay::<N>::EMITS))
     }
 }

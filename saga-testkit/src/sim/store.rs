@@ -8,8 +8,9 @@ use saga_core::store::{
 };
 
 use super::hook::Hook;
-use super::world::{Seat, place_of};
-use super::{Plant, SagaScript};
+use super::naming::place_of;
+use super::world::Seat;
+use super::{Mutant, SagaScript};
 use crate::checker::What;
 use crate::intercept::{Intercept, Intercepted};
 
@@ -36,13 +37,13 @@ pub(crate) fn reached_from(seat: Seat, data: &MemoryStore) -> SimStore {
 }
 
 impl SimCalls {
-    fn has(&self, plant: Plant) -> bool {
-        self.seat.as_ref().is_some_and(|seat| seat.world.scenario.plant == Some(plant))
+    fn has(&self, mutant: Mutant) -> bool {
+        self.seat.as_ref().is_some_and(|seat| seat.world.scenario.mutant == Some(mutant))
     }
 
     /// Whether a process takes what it has once claimed for its own, whatever has become of that.
     fn believes_blindly(&self) -> bool {
-        self.has(Plant::BeginsBlindly) || self.has(Plant::BeginsAndForgets)
+        self.has(Mutant::BeginsBlindly) || self.has(Mutant::BeginsAndForgets)
     }
 
     fn is_cut_off(&self) -> bool {
@@ -57,7 +58,7 @@ impl SimCalls {
                 .filter(|work| work.recovered && !work.began)
                 .for_each(|work| note(seat, work, &claimed));
         }
-        if self.has(Plant::TakesWaitingForBegun) {
+        if self.has(Mutant::TakesWaitingForBegun) {
             claimed.work.iter_mut().for_each(|work| work.began |= work.recovered);
         }
         claimed
@@ -82,12 +83,12 @@ impl Intercept for SimCalls {
     }
 
     async fn claim(&self, mut request: ClaimRequest) -> Result<Claimed, StoreError> {
-        request.takes_over |= self.has(Plant::LeavesOwnRows);
+        request.takes_over |= self.has(Mutant::LeavesOwnRows);
         Ok(self.claimed(self.data.claim(request).await?))
     }
 
     async fn claim_shares(&self, mut request: ShareRequest) -> Result<Claimed, StoreError> {
-        request.takes_over |= self.has(Plant::LeavesOwnRows);
+        request.takes_over |= self.has(Mutant::LeavesOwnRows);
         Ok(self.claimed(self.data.claim_shares(request).await?))
     }
 
@@ -102,7 +103,7 @@ impl Intercept for SimCalls {
     }
 
     async fn rejoin(&self, former: MemberId, ttl: Duration) -> Result<Incarnation, StoreError> {
-        if self.has(Plant::LeavesOwnRows) {
+        if self.has(Mutant::LeavesOwnRows) {
             return self.data.join(ttl).await;
         }
         self.data.rejoin(former, ttl).await

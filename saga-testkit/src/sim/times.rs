@@ -1,4 +1,4 @@
-//! What came of beginnings, deadlines and naps, as the ledger shows it.
+//! Delayed starts, deadlines and naps, as the ledger shows them.
 
 use super::fault::Fault;
 use super::world::World;

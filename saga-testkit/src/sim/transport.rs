@@ -8,10 +8,10 @@ use saga_core::transport::{
     Delivery, Incoming, Message, MessageKind, Settlement, Subscription, Transport, TransportError, TransportErrorKind,
 };
 
-use super::broker::{Broker, Line};
-use super::steps::SimEvent;
+use super::consumer::{Consumer, accept};
+use super::payload::SimEvent;
 use super::world::{Seat, World};
-use super::{Fault, Plant};
+use super::{Fault, Mutant};
 use crate::checker::What;
 
 /// A broker outside. It accepts what is published at once in any order, unless it has a bad day.
@@ -30,7 +30,7 @@ impl SimTransport {
         }
         if world.happens(|rates| rates.publish_refused) {
             world.hit(Fault::PublishRefused);
-            return error(TransportErrorKind::Refused, "nobody takes this");
+            return error(TransportErrorKind::Refused, "the broker refuses it");
         }
         self.accept(message);
         if world.happens(|rates| rates.confirm_lost) {
@@ -45,14 +45,14 @@ impl SimTransport {
         let mut planted = message.clone();
         let world = &self.seat.world;
         let other = || MessageId(uuid::Uuid::from_u128(message.id.0.as_u128() ^ 1));
-        match world.scenario.plant {
-            Some(Plant::SendsUnderNewIds) if message.kind == MessageKind::Command && world.broker.has(message.id) => {
+        match world.scenario.mutant {
+            Some(Mutant::SendsUnderNewIds) if message.kind == MessageKind::Command && world.broker.has(message.id) => {
                 planted.id = other();
             }
-            Some(Plant::AnswersNothing) if message.kind == MessageKind::Reply => {
+            Some(Mutant::AnswersNothing) if message.kind == MessageKind::Reply => {
                 planted.headers.correlation = Some(other());
             }
-            Some(Plant::UndoesWithOtherInputs) if message.kind == MessageKind::Undo => {
+            Some(Mutant::UndoesWithOtherInputs) if message.kind == MessageKind::Undo => {
                 planted.payload = without_mapping(&message.payload);
             }
             _ => {}
@@ -64,12 +64,12 @@ impl SimTransport {
         if message.kind != MessageKind::Event {
             let message = self.planted(message);
             self.seat.enter_sent(&message);
-            Broker::accept(&self.seat.world, &message);
+            accept(&self.seat.world, &message);
             return;
         }
         let event: SimEvent = match serde_json::from_slice(&message.payload) {
             Ok(event) => event,
-            // What cannot be read was emitted by nobody, and the checker says so.
+            // What cannot be read was emitted by no call, and the checker says so.
             Err(_) => SimEvent { call: u64::MAX, nth: 0 },
         };
         if !self.seat.world.note_delivery((event.call, event.nth)) {
@@ -125,7 +125,7 @@ impl Transport for SimTransport {
             return Err(broken("subscribe"));
         }
         Ok(Box::new(SimIncoming {
-            line: Line::new(world, subscription.name, subscription.prefetch),
+            consumer: Consumer::new(world, subscription.name, subscription.prefetch),
             seat: self.seat.clone(),
         }))
     }
@@ -133,7 +133,7 @@ impl Transport for SimTransport {
 
 /// A subscription of one process.
 struct SimIncoming {
-    line: Line,
+    consumer: Consumer,
     seat: Seat,
 }
 
@@ -141,7 +141,7 @@ struct SimIncoming {
 impl Incoming for SimIncoming {
     async fn receive(&mut self, limit: usize) -> Result<Vec<Delivery>, TransportError> {
         let deliveries = loop {
-            let received = self.line.receive(limit).await;
+            let received = self.consumer.receive(limit).await;
             let left = self.without_unseen_undos(received);
             if !left.is_empty() {
                 break left;
@@ -151,9 +151,9 @@ impl Incoming for SimIncoming {
             self.seat.world.hit(Fault::ReceiveFailed);
             return Err(broken("receive"));
         }
-        if self.seat.world.scenario.plant == Some(Plant::SettlesBeforeStoring) {
+        if self.seat.world.scenario.mutant == Some(Mutant::SettlesBeforeStoring) {
             let all: Vec<_> = deliveries.iter().map(|delivery| (delivery.tag, Settlement::Accept)).collect();
-            self.line.settle(&all);
+            self.consumer.settle(&all);
         }
         Ok(deliveries)
     }
@@ -163,16 +163,16 @@ impl Incoming for SimIncoming {
             self.seat.world.hit(Fault::SettleLost);
             return Err(broken("settle"));
         }
-        self.line.settle(settled);
+        self.consumer.settle(settled);
         Ok(())
     }
 }
 
 impl SimIncoming {
-    /// With that mistake, undos of steps that nobody asked for yet are answered here, and nobody else sees them.
+    /// With that mutant, undos of steps that no command asked for yet are answered here, and their hosts never see them.
     fn without_unseen_undos(&mut self, deliveries: Vec<Delivery>) -> Vec<Delivery> {
         let world = Arc::clone(&self.seat.world);
-        if world.scenario.plant != Some(Plant::NoTombstone) {
+        if world.scenario.mutant != Some(Mutant::NoTombstone) {
             return deliveries;
         }
         let mut left = Vec::new();
@@ -193,8 +193,8 @@ impl SimIncoming {
             };
             let reply = undone(&world, &undo);
             self.seat.enter_sent(&reply);
-            Broker::accept(&world, &reply);
-            self.line.drop_silently(delivery.tag);
+            accept(&world, &reply);
+            self.consumer.drop_silently(delivery.tag);
         }
         left
     }

@@ -7,11 +7,11 @@ use saga_core::env::Environment;
 use saga_core::transport::{Message, MessageKind};
 
 use super::broker::Broker;
-use super::desk::Desk;
-use super::elsewhere::SERVICES;
 use super::executor::{Control, ProcessId, SimEnvironment};
+use super::naming::{SERVICES, outermost, place_of};
 use super::outside::Outside;
 use super::recorder::Recorder;
+use super::report_log::ReportLog;
 use super::{Fault, Hits, Random, Rates, Scenario};
 use crate::checker::{Op, Sent, What};
 
@@ -23,7 +23,7 @@ pub(crate) struct World {
     pub(crate) env: SimEnvironment,
     pub(crate) recorder: Recorder,
     pub(crate) outside: Outside,
-    pub(crate) desk: Desk,
+    pub(crate) report_log: ReportLog,
     pub(crate) broker: Broker,
     pub(crate) hits: Hits,
     pub(crate) scenario: Scenario,
@@ -53,7 +53,7 @@ impl World {
             env,
             recorder,
             outside: Outside::default(),
-            desk: Desk::default(),
+            report_log: ReportLog::default(),
             broker: Broker::default(),
             hits: Hits::new(),
             scenario,
@@ -145,12 +145,12 @@ impl World {
         self.restarted.lock().unwrap_or_else(PoisonError::into_inner).get(&saga).cloned()
     }
 
-    /// Notes that somebody else was told that nothing of that saga stands.
+    /// Notes that the external client was told that nothing of that saga stands.
     pub(crate) fn end_foreign(&self, saga: u32) {
         self.foreign_ended.lock().unwrap_or_else(PoisonError::into_inner).insert(saga);
     }
 
-    /// Whether somebody else was told that nothing of that saga stands.
+    /// Whether the external client was told that nothing of that saga stands.
     pub(crate) fn has_ended_foreign(&self, saga: u32) -> bool {
         self.foreign_ended.lock().unwrap_or_else(PoisonError::into_inner).contains(&saga)
     }
@@ -225,16 +225,4 @@ pub(crate) fn input_of(message: &Message) -> Option<String> {
         }
         _ => None,
     }
-}
-
-/// The key of the saga that a saga is a step of, or its own.
-pub(crate) fn outermost(key: &str) -> &str {
-    key.split_once('>').map_or(key, |(outer, _)| outer)
-}
-
-/// The place of a step in its saga: it stands behind its name. The items of a list have the places from there on.
-pub(crate) fn place_of(step: &str) -> Option<u8> {
-    let (step, item) = step.split_once('#').unwrap_or((step, "1"));
-    let item: u8 = item.parse().ok()?;
-    Some(step.rsplit_once('-')?.1.parse::<u8>().ok()? + item.checked_sub(1)?)
 }

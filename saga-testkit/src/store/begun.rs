@@ -11,7 +11,7 @@ use crate::harness::StoreHarness;
 pub(crate) async fn a_row_that_was_only_claimed_has_not_begun<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     bench.start("k-1").await?;
     let first = bench.claim_one(bench.short_lease().await?).await?;
-    ensure!(!first.began, "a row that nobody owned before has begun");
+    ensure!(!first.began, "a row without a former owner has begun");
     bench.outlast_lease().await;
     let second = bench.claim_one(bench.short_lease().await?).await?;
     ensure_eq!(
@@ -59,7 +59,7 @@ pub(crate) async fn giving_a_waiting_row_back_makes_it_no_other<H: StoreHarness>
     bench.outlast_lease().await;
     let second = bench.claim_one(bench.lease().await?).await?.work;
     bench.store.release_work(&[second]).await?;
-    ensure!(!bench.claim_one(bench.lease().await?).await?.began, "a row that nobody began has begun");
+    ensure!(!bench.claim_one(bench.lease().await?).await?.began, "a row that was not begun has begun");
     Ok(())
 }
 
@@ -114,7 +114,11 @@ pub(crate) async fn a_claim_can_leave_what_others_left<H: StoreHarness>(bench: B
     let lease = bench.lease().await?;
     let request = |takes_over| ClaimRequest { lease, limit: 10, definitions: [definition()].into(), takes_over };
     let left = bench.store.claim(request(false)).await?;
-    ensure_eq!(left.work.iter().map(|work| work.work.id).collect::<Vec<_>>(), [free.work.id], "what nobody had");
+    ensure_eq!(
+        left.work.iter().map(|work| work.work.id).collect::<Vec<_>>(),
+        [free.work.id],
+        "rows without a former owner"
+    );
     ensure_eq!(bench.store.renew(&[held], gone).await?, [true], "whether the row is as its owner left it");
     bench.store.leave(gone.owner).await?;
     let taken = bench.store.claim(request(true)).await?.work;
@@ -129,7 +133,11 @@ pub(crate) async fn a_dead_member_takes_nothing_over<H: StoreHarness>(bench: Ben
     bench.store.leave(gone.owner).await?;
     let free = bench.start("k-2").await?;
     let claimed = bench.claim(gone, 10).await?.work;
-    ensure_eq!(claimed.iter().map(|work| work.work.id).collect::<Vec<_>>(), [free.work.id], "what nobody had");
+    ensure_eq!(
+        claimed.iter().map(|work| work.work.id).collect::<Vec<_>>(),
+        [free.work.id],
+        "rows without a former owner"
+    );
     ensure_eq!(bench.store.renew(&[held], gone).await?, [true], "whether the row is as its owner left it");
     Ok(())
 }

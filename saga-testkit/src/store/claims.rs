@@ -141,9 +141,9 @@ pub(crate) async fn work_of_unknown_definitions_is_left<H: StoreHarness>(bench: 
     ensure_eq!(bench.claim_one(lease).await?.saga, known.id, "the only saga of a known definition");
     let mut unknown = bench.store.unknown_work(&[definition()]).await?;
     unknown.sort();
-    ensure_eq!(unknown, [(newer.clone(), 2), (other.clone(), 1)], "the work that nobody knows");
+    ensure_eq!(unknown, [(newer.clone(), 2), (other.clone(), 1)], "the work of unknown definitions");
     let request = ClaimRequest { lease, limit: 10, definitions: [other, newer].into(), takes_over: true };
-    ensure_eq!(bench.store.claim(request).await?.work.len(), 3, "the rows for somebody who knows them");
+    ensure_eq!(bench.store.claim(request).await?.work.len(), 3, "the rows for a claimer that knows them");
     Ok(())
 }
 

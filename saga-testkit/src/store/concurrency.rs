@@ -247,6 +247,6 @@ pub(crate) async fn two_processes_share_no_work<H: StoreHarness>(bench: Bench<H>
     .await?;
     let rows: Vec<_> = claimed.into_iter().flatten().collect();
     ensure_eq!(rows.iter().collect::<BTreeSet<_>>().len(), rows.len(), "the different rows");
-    ensure!(!rows.is_empty(), "nobody claimed anything");
+    ensure!(!rows.is_empty(), "no row was claimed");
     Ok(())
 }

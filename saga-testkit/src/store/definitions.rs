@@ -179,7 +179,7 @@ pub(crate) async fn its_work_belongs_to_the_new_version<H: StoreHarness>(bench: 
     let lease = bench.lease().await?;
     let request = ClaimRequest { lease, limit: 10, definitions: [version(2)].into(), takes_over: true };
     let claimed = bench.store.claim(request).await?.work;
-    ensure_eq!(claimed.len(), 1, "what whoever knows the new version claims");
+    ensure_eq!(claimed.len(), 1, "the claim of a process that knows the new version");
     let work = &claimed[0];
     ensure_eq!((work.work.id, work.work.epoch), (begun.work.id, 3), "the row, moved and claimed");
     ensure_eq!((work.attempts, work.in_doubt, work.recovered), (1, true, false), "what the row remembers");

@@ -104,7 +104,7 @@ pub(crate) async fn messages_are_claimed_like_commands<H: StoreHarness>(bench: B
     receive(&bench, &[1, 2, 3], None).await?;
     ensure_eq!(bench.store.backlog().await?.0, 4, "what waits");
     let unknown = bench.store.unknown_work(&[crate::fixture::definition()]).await?;
-    ensure_eq!(unknown, [], "the definitions that nobody knows");
+    ensure_eq!(unknown, [], "the unknown definitions");
     let first = claim(&bench, 2).await?;
     ensure_eq!(first.len(), 2, "what a limited claim takes");
     ensure!(first.iter().all(|(work, _)| work.epoch == 2), "the epochs of a first claim: {first:?}");

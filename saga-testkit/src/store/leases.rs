@@ -120,7 +120,7 @@ pub(crate) async fn a_late_success_is_kept_on_the_row<H: StoreHarness>(bench: Be
     let short = bench.short_lease().await?;
     bench.claim_one(short).await?;
     bench.outlast_lease().await;
-    // Somebody else owns the row when the first owner reports.
+    // Another process owns the row when the first owner reports.
     let second = bench.claim_one(bench.lease().await?).await?;
     ensure!(bench.store.note_late(begun.work.id, b"paid").await?, "the row is there, and the success was not kept");
     ensure_eq!(bench.store.release_work(&[second.work]).await?, [true], "whether the epoch is still the taker's");

@@ -154,8 +154,8 @@ pub(crate) async fn a_key_that_is_parked_for_a_time_is_read_after_it<H: StoreHar
     let ids = bench.send(&begun, &one, &[1, 2]).await?;
     let others = bench.send(&begun, &two, &[1]).await?;
     let pause = bench.harness.timing().lease;
-    let soon = NewParked { retry_in: Some(pause), ..refused(ids[0], 1, "nobody takes it") };
-    let late = NewParked { retry_in: Some(crate::fixture::HOUR), ..refused(others[0], 1, "nobody takes it") };
+    let soon = NewParked { retry_in: Some(pause), ..refused(ids[0], 1, "no subscriber") };
+    let late = NewParked { retry_in: Some(crate::fixture::HOUR), ..refused(others[0], 1, "no subscriber") };
     bench.store.park(&[soon, late]).await?;
     bench.pass(pause).await;
     let rows = bench.outbox().await?;
@@ -165,13 +165,13 @@ pub(crate) async fn a_key_that_is_parked_for_a_time_is_read_after_it<H: StoreHar
     let parked = bench.store.parked(10).await?;
     ensure_eq!(parked.len(), 2, "the parked keys, while nothing was sent");
     ensure!(parked.iter().all(|key| key.retry_at > Some(key.since)), "no time is set: {parked:?}");
-    let again = NewParked { retry_in: Some(crate::fixture::HOUR), ..refused(ids[0], 2, "still nobody") };
+    let again = NewParked { retry_in: Some(crate::fixture::HOUR), ..refused(ids[0], 2, "still none") };
     bench.store.park(&[again]).await?;
     ensure_eq!(positions(&bench.outbox().await?, &one), Vec::<u64>::new(), "what is read of a key parked again");
     let parked = bench.store.parked(10).await?;
     let key = parked.iter().find(|key| key.message == ids[0]);
     let said = key.map(|key| (key.attempts, key.error.as_str()));
-    ensure_eq!(said, Some((2, "still nobody")), "what the last attempt said");
+    ensure_eq!(said, Some((2, "still none")), "what the last attempt said");
     bench.store.sent(&[ids[0]]).await?;
     ensure_eq!(bench.store.parked(10).await?.len(), 1, "the parked keys, when one message was sent after all");
     ensure_eq!(positions(&bench.outbox().await?, &one), [2], "what is left of the key");

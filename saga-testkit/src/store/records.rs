@@ -154,7 +154,7 @@ pub(crate) async fn changes_without_an_advance_move_no_saga<H: StoreHarness>(ben
 
 pub(crate) async fn the_lease_does_not_matter_to_a_decision<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = bench.start("k-1").await?;
-    // Nobody has leased the row: its epoch is the one it was inserted with.
+    // The row was never leased: its epoch is the one it was inserted with.
     bench.apply(begun.done(1)).await?;
     ensure!(bench.whole(&begun).await?.work.is_empty(), "a finished row is still there");
     Ok(())

@@ -10,7 +10,7 @@ pub(crate) async fn an_ended_lease_is_free_and_suspect<H: StoreHarness>(bench: B
     bench.start("k-1").await?;
     let short = bench.short_lease().await?;
     let first = bench.claim_one(short).await?;
-    ensure!(!first.recovered, "a row that nobody owned before is suspect");
+    ensure!(!first.recovered, "a row without a former owner is recovered");
     bench.outlast_lease().await;
     let second = bench.claim_one(bench.lease().await?).await?;
     ensure!(second.recovered, "a row whose lease ended is not suspect");

@@ -80,7 +80,7 @@ pub(crate) async fn whoever_lost_the_row_reports_nothing<H: StoreHarness>(bench:
     bench.outlast_lease().await;
     ensure!(
         bench.store.report(lost.work, 2, b"2", None).await?,
-        "nobody else has the row, and its owner cannot report"
+        "no other process has the row, and its owner cannot report"
     );
     let taken = bench.claim_one(bench.lease().await?).await?;
     let lease = Some(Lease { ttl: HOUR, ..short });

@@ -42,7 +42,7 @@ pub(crate) async fn a_committed_start_is_there<H: StartInHarness>(bench: Bench<H
     Ok(())
 }
 
-/// Whoever writes the state of a saga names the rows that it begins with before they have ids.
+/// The state of a saga names the rows that it begins with before they have ids.
 pub(crate) async fn the_ids_of_a_start_follow_each_other<H: StartInHarness>(bench: Bench<H>) -> Outcome {
     bench.id().await?;
     let mut saga = without_ids(&bench, "k-1").await?;

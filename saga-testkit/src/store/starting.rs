@@ -32,7 +32,7 @@ pub(crate) async fn a_saga_starts_with_its_first_step<H: StoreHarness>(bench: Be
     let whole = bench.whole(&begun).await?;
     ensure_eq!((whole.saga.id, whole.saga.version, whole.saga.status), (begun.id, 2, Status::Running), "the saga");
     ensure_eq!(whole.saga.input, saga.input, "its input");
-    ensure!(whole.work.is_empty(), "commands that nobody asked for were inserted: {:?}", whole.work);
+    ensure!(whole.work.is_empty(), "commands were inserted without being asked for: {:?}", whole.work);
     ensure_eq!(bench.outcome_of(&begun, STEP).await?, Some(RecordedOutcome::Done), "the record");
     ensure_eq!(bench.business("a").await, Some(1), "what the handler wrote");
     let again = bench.start_new(saga).await?;

@@ -383,8 +383,8 @@ pub(crate) async fn a_short_lease_does_not_end_a_step<H: StoreHarness>(bench: Be
     let short: Lease = bench.short_lease().await?;
     let begun = begun.with_work(bench.claim_one(short).await?.work);
     bench.outlast_lease().await;
-    // Nobody took the row, so its epoch still stands.
+    // No other process took the row, so its epoch still stands.
     let seen = transact(&bench, vec![begun.claim()], vec![Play::keep("a", 1)], vec![begun.done(1)]).await?;
-    ensure_eq!(seen.granted, [true], "whether a row whose lease ended, and that nobody took, was granted");
+    ensure_eq!(seen.granted, [true], "whether a row whose lease ended, without a new owner, was granted");
     Ok(())
 }

@@ -45,7 +45,7 @@ pub(crate) async fn giving_back_learns_whether_a_step_committed<H: StoreHarness>
         ensure_eq!(freed, [!commits], "whether the row was freed; it was finished: {commits}");
         ensure_eq!(bench.business(key).await.is_some(), commits, "whether the step's writes are there");
         ensure_eq!(bench.outcome_of(&begun, STEP).await?.is_some(), commits, "whether the record is there");
-        // Whoever took the row under the next epoch has barred the commit in doubt for good.
+        // The owner of the row under the next epoch has barred the commit in doubt for good.
         let barred = bench.store.record(vec![begun.done(1)]).await?;
         ensure!(matches!(barred[..], [Err(Miss::Work(_))]), "the old epoch still decides: {barred:?}");
     }

@@ -15,7 +15,7 @@ pub(crate) async fn what_was_not_settled_comes_again<H: TransportHarness>(bench:
     drop(first);
     let mut second = bench.subscribe("a").await?;
     let again = second.accept(2).await?;
-    ensure_eq!(tally(numbers(&again)), [(2, 1), (3, 1)].into(), "what came again");
+    ensure_eq!(tally(numbers(&again)), [(2, 1), (3, 1)].into(), "the redelivered messages");
     ensure!(again.iter().all(|delivery| delivery.redelivered), "a redelivery is not marked as one: {again:?}");
     publishing.confirmed().await?;
     second.expect_nothing().await
@@ -51,7 +51,7 @@ pub(crate) async fn a_rejected_message_comes_again<H: TransportHarness>(bench: B
     let came = receiver.gather(1).await?;
     receiver.settle(&came, Settlement::Reject).await?;
     let again = receiver.accept(1).await?;
-    ensure_eq!(again[0].message, Ok(message("k", 1)), "what came again");
+    ensure_eq!(again[0].message, Ok(message("k", 1)), "the redelivered messages");
     ensure!(again[0].redelivered, "a redelivery is not marked as one");
     publishing.confirmed().await?;
     receiver.expect_nothing().await

@@ -33,7 +33,7 @@ impl<H: TransportHarness> Bench<H> {
     /// A fresh transport.
     ///
     /// # Cancel safety
-    /// Dropping it leaves a transport behind that nobody uses.
+    /// Dropping it leaves an unused transport behind.
     pub async fn fresh(harness: Arc<H>) -> Self {
         let transport = Arc::new(harness.fresh().await);
         Self { harness, transport }
@@ -66,7 +66,7 @@ impl<H: TransportHarness> Bench<H> {
 
     pub(crate) async fn dead_letters(&self, name: &str) -> Result<Receiver<H>, Failed> {
         let Some(incoming) = self.transport.dead_letters(name, PREFETCH).await? else {
-            return Err(Failed("the transport gives messages up, and tells nobody".into()));
+            return Err(Failed("the transport gives messages up without a dead letter".into()));
         };
         Ok(Receiver { incoming, harness: Arc::clone(&self.harness) })
     }

@@ -39,7 +39,7 @@ pub(crate) async fn everything_arrives_as_it_was_sent<H: TransportHarness>(bench
 
 pub(crate) async fn a_user_is_what_the_transport_checked<H: TransportHarness>(bench: Bench<H>) -> Outcome {
     let mut receiver = bench.subscribe("a").await?;
-    let forged = "somebody-else";
+    let forged = "another-user";
     let sent = Message {
         kind: MessageKind::Reply,
         headers: Headers {

@@ -6,7 +6,7 @@ use super::bench::{Bench, Publishing, Receiver, message, numbers};
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
 use crate::harness::TransportHarness;
 
-/// Has a message given up that somebody will receive as a dead letter.
+/// Has a message given up that a receiver gets as a dead letter.
 async fn give_up<H: TransportHarness>(
     bench: &Bench<H>,
     receiver: &mut Receiver<H>,

@@ -28,12 +28,12 @@ pub(crate) async fn a_full_queue_is_alone<H: TransportHarness>(bench: Bench<H>) 
     // In one call with messages for the full queue, and in a call of its own.
     let to_other = |number| Message { topic: OTHER.into(), ..message("k", number) };
     let together = bench.publish(vec![message("k", 1_001), to_other(1_002)]);
-    ensure_eq!(numbers(&other.accept(1).await?), [1_002], "what came beside a message for a full queue");
+    ensure_eq!(numbers(&other.accept(1).await?), [1_002], "the other message beside one for a full queue");
     let answers = together.answers().await?;
     let kinds: Vec<_> = answers.iter().map(|answer| answer.as_ref().err().map(TransportError::kind)).collect();
     ensure_eq!(kinds, [Some(TransportErrorKind::Nacked), None], "a full queue and its neighbour");
     let alone = bench.publish(vec![to_other(1_003)]);
-    ensure_eq!(numbers(&other.accept(1).await?), [1_003], "what came while another queue was full");
+    ensure_eq!(numbers(&other.accept(1).await?), [1_003], "the message while another queue was full");
     alone.confirmed().await?;
     // Once there is room, it is taken.
     let mut came = Vec::new();

@@ -33,7 +33,7 @@ pub(crate) async fn nobody_listens<H: TransportHarness>(bench: Bench<H>) -> Outc
     // There is no subscription, so the transport answers for nothing but its own acceptance.
     let answers = bench.transport.publish(vec![message("k", 1), message("k", 2)]).await;
     ensure_eq!(answers.len(), 2, "the answers to two messages");
-    ensure!(answers.iter().all(Result::is_ok), "a message to nobody was refused: {answers:?}");
+    ensure!(answers.iter().all(Result::is_ok), "a message without a subscriber was refused: {answers:?}");
     Ok(())
 }
 
@@ -47,7 +47,7 @@ pub(crate) async fn a_message_outlives_its_receiver<H: TransportHarness>(bench: 
     let publishing = bench.publish(vec![message("k", 1), message("k", 2)]);
     let mut receiver = bench.subscribe("a").await?;
     let came = receiver.accept(2).await?;
-    ensure_eq!(numbers(&came), [1, 2], "what was sent while nobody received");
+    ensure_eq!(numbers(&came), [1, 2], "the messages that were sent without a receiver");
     publishing.confirmed().await
 }
 
@@ -65,7 +65,7 @@ pub(crate) async fn a_refused_message_is_alone<H: TransportHarness>(bench: Bench
         }
     }
     let drain = async {
-        // Without this the second message would wait for somebody to settle it, in a transport that waits for that.
+        // Without this the second message would wait for the first to be settled, in a transport that waits for that.
         loop {
             let rejected = receiver.gather(1).await?;
             receiver.settle(&rejected, Settlement::Reject).await?;
@@ -105,11 +105,11 @@ pub(crate) async fn what_is_for_one_receiver_needs_one<H: TransportHarness>(benc
     let answers = bench.transport.publish(vec![command(1), message("k", 2)]).await;
     ensure_eq!(answers.len(), 2, "the answers to two messages");
     let kind = answers[0].as_ref().err().map(saga_core::transport::TransportError::kind);
-    ensure_eq!(kind, Some(TransportErrorKind::NoRoute), "what became of a command that nobody takes");
+    ensure_eq!(kind, Some(TransportErrorKind::NoRoute), "the error of a command without a subscriber");
     ensure!(answers[1].is_ok(), "an event was hindered: {answers:?}");
     let mut receiver = bench.subscribe_to(&topic, &[&topic], 10).await?;
     let publishing = bench.publish(vec![command(3)]);
-    ensure_eq!(numbers(&receiver.accept(1).await?), [3], "what came, once there was a receiver");
+    ensure_eq!(numbers(&receiver.accept(1).await?), [3], "the messages after a receiver subscribed");
     publishing.confirmed().await?;
     receiver.expect_nothing().await
 }

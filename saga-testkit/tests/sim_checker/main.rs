@@ -2,8 +2,8 @@
 
 mod damage;
 mod excuses;
-mod heirs;
 mod persons;
+mod restarts;
 mod sound;
 
 use saga_testkit::checker::check;

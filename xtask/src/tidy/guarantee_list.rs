@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::finding::Finding;
-use super::guarantees::{GUARANTEES, is_named, statement};
+use super::guarantee::{GUARANTEES, is_named, statement};
 use super::source::Source;
 use super::tree::Tree;
 

@@ -1,13 +1,9 @@
 //! Each guarantee stands in ARCHITECTURE.md, and a test names it.
 
 use super::finding::Finding;
+use super::guarantee::{ARCHITECTURE, GUARANTEES, is_named, is_word, item, statement};
 use super::guarantee_list::named_tests;
 use super::tree::Tree;
-
-/// Their numbers.
-pub(crate) const GUARANTEES: std::ops::RangeInclusive<usize> = 1..=12;
-
-const ARCHITECTURE: &str = "ARCHITECTURE.md";
 
 /// A test file names a guarantee by a function such as `g7_a_lost_claim_cannot_decide`, or in words: `G7`.
 pub(crate) fn each_has_a_test(tree: &Tree) -> Vec<Finding> {
@@ -30,16 +26,6 @@ pub(crate) fn each_is_written_down(tree: &Tree) -> Vec<Finding> {
     GUARANTEES.filter_map(|number| complaint(tree, number)).collect()
 }
 
-/// The words of a guarantee, in one line.
-pub(crate) fn statement(tree: &Tree, number: usize) -> Option<String> {
-    let architecture = tree.markdown.iter().find(|file| file.path == ARCHITECTURE)?;
-    let begins = item(number);
-    let mut lines = architecture.text.lines().skip_while(|line| !line.starts_with(&begins));
-    let first = lines.next()?.trim_start_matches(&begins);
-    let behind = lines.take_while(|line| line.starts_with("  "));
-    Some(std::iter::once(first).chain(behind).map(str::trim).collect::<Vec<&str>>().join(" "))
-}
-
 fn complaint(tree: &Tree, number: usize) -> Option<Finding> {
     let complaint = if statement(tree, number).is_none() {
         format!("G{number} is missing: each guarantee begins a list item, `{} ..`", item(number))
@@ -51,25 +37,9 @@ fn complaint(tree: &Tree, number: usize) -> Option<Finding> {
     Some(Finding::error(ARCHITECTURE, 1, complaint))
 }
 
-fn item(number: usize) -> String {
-    format!("- **G{number}**")
-}
-
-/// Whether `text` names a guarantee in words: `G7`.
-pub(crate) fn is_named(text: &str, number: usize) -> bool {
-    let word = format!("G{number}");
-    text.match_indices(&word).any(|(begin, _)| is_word(text, begin, &word, |after| !after.is_alphanumeric()))
-}
-
 fn names(text: &str, number: usize) -> bool {
     let function = format!("g{number}_");
     is_named(text, number) || text.match_indices(&function).any(|(begin, _)| is_word(text, begin, &function, |_| true))
-}
-
-fn is_word(text: &str, begin: usize, word: &str, may_follow: fn(char) -> bool) -> bool {
-    let before = text[..begin].chars().next_back();
-    let after = text[begin + word.len()..].chars().next();
-    before.is_none_or(|before| !before.is_alphanumeric() && before != '_') && after.is_none_or(may_follow)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod dependencies;
 mod finding;
 mod glossary;
 mod graph;
+mod guarantee;
 mod guarantee_list;
 mod guarantees;
 mod guide;

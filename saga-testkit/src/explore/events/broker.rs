@@ -82,7 +82,7 @@ impl Broker {
         (state.open == 0, state.moves)
     }
 
-    /// Takes what somebody tells.
+    /// Takes a message that is published.
     pub(super) fn accept(&self, message: &Message) -> bool {
         let mut state = self.lock();
         state.moves += 1;
@@ -136,8 +136,8 @@ impl Transport for Line {
             if message.kind == MessageKind::Event {
                 self.life.pass(&format!("behind {} is told", message.event_type)).await;
             }
-            let nobody = || TransportError::new(TransportErrorKind::NoRoute, "publish", "nobody listens");
-            answers.push(is_routed.then_some(()).ok_or_else(nobody));
+            let no_route = || TransportError::new(TransportErrorKind::NoRoute, "publish", "there is no subscriber");
+            answers.push(is_routed.then_some(()).ok_or_else(no_route));
         }
         answers
     }

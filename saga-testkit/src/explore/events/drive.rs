@@ -65,7 +65,7 @@ struct Choice {
     others: Vec<String>,
 }
 
-/// What came of a run.
+/// The result of a run.
 struct Came {
     run: Run,
     choices: Vec<Choice>,
@@ -216,7 +216,7 @@ async fn live<E: ExploreEvents>(
             key: E::KEY.to_owned(),
             event_type: event.name.to_owned(),
             payload,
-            // Whoever has no clock says that it is new.
+            // The message is always new: there is no clock to compare with.
             committed_at: Timestamp(i64::MAX),
             headers: Headers::default(),
         };

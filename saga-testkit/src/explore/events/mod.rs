@@ -1,7 +1,7 @@
 //! Exploration of sagas that are wired by events: every order in which what the services tell each other can arrive.
 //!
-//! [`explore_events`] lets the services run, each with a store of its own, and stands between them: an event that somebody
-//! tells is held back until all services stand still, and then one of those that are held back is handed out. So each run is
+//! [`explore_events`] lets the services run, each with a store of its own, and stands between them: an event that
+//! is published is held back until all services stand still, and then one of those that are held back is handed out. So each run is
 //! one order of arrivals. All orders are run, and in each of them also
 //!
 //! - every event arrives **once more**, as another message, at each moment from then on: at once, between the others, and

@@ -7,7 +7,7 @@ use saga_core::{Runtime, Service};
 
 use super::super::environment::Mortal;
 use super::super::life::{Director, Life, Look};
-use super::super::{Boundaries, Explored};
+use super::super::store::{Boundaries, Explored};
 use super::broker::{Broker, Line};
 use super::subject::ExploreEvents;
 use crate::intercept::Intercepted;

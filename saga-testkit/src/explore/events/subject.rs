@@ -5,7 +5,7 @@ use saga_core::engine::RuntimeBuilder;
 use saga_core::store::Store;
 use saga_core::{Event, Service};
 
-use super::super::Explored;
+use super::super::store::Explored;
 
 /// What is explored: services that know each other's events, what is told to them, and how to judge what they did.
 #[async_trait]
@@ -19,7 +19,7 @@ pub trait ExploreEvents: Send + Sync + 'static {
     /// `service::<S: Store<Conn = ..>>()` makes them for production and for this.
     fn services(&self) -> Vec<Service<Explored<Self::Store>>>;
 
-    /// What somebody tells the services, in this order: the events with which the saga begins.
+    /// The events that are published to the services, in this order, with which the saga begins.
     fn told(&self) -> Vec<FirstEvent>;
 
     /// A world that nothing has happened in. Each run gets its own.

@@ -1,17 +1,9 @@
 use std::fmt;
 
-use super::super::plan::{Disturbance, Place};
+use super::super::plan::{Disturbance, Point};
 
 /// What the move itself is called among the boundaries.
 pub(super) const THE_MOVE: &str = "the move to another version";
-
-/// A boundary of the old version, and what happens to the saga on the way there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in super::super) struct Point {
-    pub(in super::super) rejected: Option<&'static str>,
-    pub(in super::super) is_amid_errors: bool,
-    pub(in super::super) boundary: String,
-}
 
 /// What becomes of the process that runs the old version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,26 +26,16 @@ pub(super) struct MoveRun {
     pub(super) then: Disturbance,
 }
 
-impl Point {
+impl MoveRun {
     /// What is done to the process that runs the old version.
-    pub(super) fn disturbance(&self, manner: Manner) -> Disturbance {
-        let Self { boundary, is_amid_errors, .. } = self.clone();
-        match manner {
+    pub(super) fn disturbance(&self) -> Disturbance {
+        let Point { boundary, is_amid_errors, .. } = self.point.clone();
+        match self.manner {
             Manner::Crash => Disturbance::Crash { boundary, is_amid_errors },
             Manner::Stop | Manner::Beside => Disturbance::Halt { boundary, is_amid_errors },
         }
     }
 
-    /// Whether the process can be held up there while another one works: in a transaction it would have the store.
-    pub(super) fn is_outside(&self, in_transactions: &[(&'static str, bool)]) -> bool {
-        let places = in_transactions
-            .iter()
-            .flat_map(|&(step, is_undo)| [false, true].map(|is_behind| Place { step, is_undo, is_behind }.to_string()));
-        !places.into_iter().any(|place| place == self.boundary)
-    }
-}
-
-impl MoveRun {
     pub(super) fn at(point: &Point, manner: Manner) -> Self {
         Self { point: point.clone(), manner, rejected: None, then: Disturbance::None }
     }

@@ -1,9 +1,8 @@
-use std::collections::BTreeMap;
 use std::fmt;
 
-use super::super::Refusal;
+use super::super::refusal::{Refusal, write_reasons};
 
-/// What came of moving the saga to another version at each of its boundaries.
+/// The moves of a saga to another version at each of its boundaries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Moves {
     pub(super) points: u64,
@@ -41,13 +40,6 @@ impl fmt::Display for Moves {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { points, moved, waited, unmoved } = self;
         write!(f, "moved to another version at {moved} of {points} points, {waited} were told to wait")?;
-        let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
-        for unmoved in unmoved {
-            *reasons.entry(&unmoved.reason).or_default() += 1;
-        }
-        for (reason, points) in reasons {
-            write!(f, "\n- not moved at {points} points: {reason}")?;
-        }
-        Ok(())
+        write_reasons(f, unmoved, |points, reason| format!("not moved at {points} points: {reason}"))
     }
 }

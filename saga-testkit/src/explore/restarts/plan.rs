@@ -1,7 +1,6 @@
 use std::fmt;
 
-use super::super::drive::Run;
-use super::super::plan::Disturbance;
+use super::super::plan::{Disturbance, Run};
 
 /// One run: how the old saga comes to nothing, with what the new one begins, and what is done to that.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +14,7 @@ pub(super) struct RestartRun {
 
 impl fmt::Display for RestartRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (rejected, disturbance) = &self.base;
+        let Run { rejected, disturbance } = &self.base;
         write!(f, "restarted from {}", self.from)?;
         if *disturbance != Disturbance::None {
             write!(f, ", after {disturbance}")?;

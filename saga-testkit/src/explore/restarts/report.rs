@@ -1,9 +1,8 @@
-use std::collections::BTreeMap;
 use std::fmt;
 
-use super::super::Refusal;
+use super::super::refusal::{Refusal, write_reasons};
 
-/// What came of starting sagas instead of others that had come to nothing.
+/// The restarts of sagas that were compensated or stuck.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Restarts {
     pub(super) tried: u64,
@@ -39,13 +38,6 @@ impl fmt::Display for Restarts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tried, begun, mixed, refused } = self;
         write!(f, "restarted {begun} of {tried} times, {mixed} runs left what one saga alone does not")?;
-        let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
-        for refused in refused {
-            *reasons.entry(&refused.reason).or_default() += 1;
-        }
-        for (reason, times) in reasons {
-            write!(f, "\n- not restarted {times} times: {reason}")?;
-        }
-        Ok(())
+        write_reasons(f, refused, |times, reason| format!("not restarted {times} times: {reason}"))
     }
 }

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use saga_core::store::{RecordedOutcome, StepRecord};
 
-use super::super::Ended;
+use super::super::ended::Ended;
 
 /// A saga that was started instead of another one, when both have ended: what the two of them left.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Restarted {
         self.left.standing.get(step).copied().unwrap_or(0)
     }
 
-    /// Whether nobody knows if what the old saga did at a step stands: a call of it, or of its undo, was still without a
+    /// Whether it is unknown if what the old saga did at a step stands: a call of it, or of its undo, was still without a
     /// definite answer when a person ended the saga. It is not counted in [`standing`](Self::standing).
     pub fn is_doubtful(&self, step: &str) -> bool {
         self.left.doubtful.contains(step)

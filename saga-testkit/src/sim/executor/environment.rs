@@ -4,7 +4,7 @@ use std::time::Duration;
 use saga_core::env::{BoxFuture, Environment};
 
 use super::core::{Core, ProcessId};
-use super::timers::Sleep;
+use super::sleep::Sleep;
 
 /// Time, tasks and randomness of one process of the simulation. What it spawns belongs to that process and dies with it.
 #[derive(Debug, Clone)]

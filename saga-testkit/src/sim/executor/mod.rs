@@ -8,6 +8,7 @@ mod control;
 mod core;
 mod environment;
 mod run;
+mod sleep;
 mod timers;
 
 pub use self::control::Control;

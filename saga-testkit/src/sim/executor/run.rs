@@ -32,7 +32,7 @@ pub struct Executor {
 pub struct Limits {
     /// Polls in all.
     pub polls: u64,
-    /// Polls in a row while time only passed by polling: whoever needs more is spinning.
+    /// Polls in a row while time only passed by polling: tasks that need more are spinning.
     pub polls_without_time: u64,
     /// Virtual time.
     pub time: Duration,

@@ -1,11 +1,6 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
-
-use super::core::Core;
+use std::task::Waker;
 
 /// The timers that wait, soonest first; those of one moment in the order in which they were made.
 #[derive(Debug, Default)]
@@ -18,13 +13,13 @@ pub(super) struct Timers {
 
 /// Names a timer as long as it waits.
 #[derive(Debug, Clone, Copy)]
-struct TimerKey {
+pub(super) struct TimerKey {
     slot: usize,
     made: u64,
 }
 
 impl Timers {
-    fn insert(&mut self, deadline: u64, waker: Waker) -> TimerKey {
+    pub(super) fn insert(&mut self, deadline: u64, waker: Waker) -> TimerKey {
         self.made += 1;
         let made = self.made;
         let slot = self.free.pop().unwrap_or_else(|| {
@@ -36,14 +31,14 @@ impl Timers {
         TimerKey { slot, made }
     }
 
-    fn remove(&mut self, key: TimerKey) {
+    pub(super) fn remove(&mut self, key: TimerKey) {
         if self.slots[key.slot].as_ref().is_some_and(|(made, _)| *made == key.made) {
             self.slots[key.slot] = None;
             self.free.push(key.slot);
         }
     }
 
-    fn update(&mut self, key: TimerKey, waker: &Waker) -> bool {
+    pub(super) fn update(&mut self, key: TimerKey, waker: &Waker) -> bool {
         match &mut self.slots[key.slot] {
             Some((made, held)) if *made == key.made => {
                 held.clone_from(waker);
@@ -64,7 +59,7 @@ impl Timers {
         None
     }
 
-    /// Wakes whoever waits for a moment up to `now`.
+    /// Wakes the tasks that wait for a moment up to `now`.
     pub(super) fn fire(&mut self, now: u64) {
         while self.next().is_some_and(|deadline| deadline <= now) {
             if let Some(Reverse((_, _, slot))) = self.heap.pop()
@@ -73,45 +68,6 @@ impl Timers {
                 self.free.push(slot);
                 waker.wake();
             }
-        }
-    }
-}
-
-/// Ready when virtual time has reached the deadline.
-#[derive(Debug)]
-pub(super) struct Sleep {
-    core: Arc<Core>,
-    deadline: u64,
-    timer: Option<TimerKey>,
-}
-
-impl Sleep {
-    pub(super) fn new(core: Arc<Core>, deadline: u64) -> Self {
-        Self { core, deadline, timer: None }
-    }
-}
-
-impl Future for Sleep {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let sleep = &mut *self;
-        let mut state = sleep.core.lock();
-        if state.now >= sleep.deadline {
-            return Poll::Ready(());
-        }
-        let is_held = sleep.timer.is_some_and(|key| state.timers.update(key, cx.waker()));
-        if !is_held {
-            sleep.timer = Some(state.timers.insert(sleep.deadline, cx.waker().clone()));
-        }
-        Poll::Pending
-    }
-}
-
-impl Drop for Sleep {
-    fn drop(&mut self) {
-        if let Some(key) = self.timer {
-            self.core.lock().timers.remove(key);
         }
     }
 }

@@ -4,13 +4,13 @@ use saga_core::step::StepContext;
 use saga_core::{Resolved, StepError};
 
 use super::Fault;
-use super::calls::emit;
-use super::steps::{SimInput, SimOutput};
+use super::calls::{SLOW_MAX, emit};
+use super::payload::{SimInput, SimOutput};
 use super::world::Seat;
 use crate::checker::What;
 
 /// Asks by the key of the step. What a call emitted that was not heard of is lost with its answer, so it is emitted again.
-pub(super) async fn look(
+pub(super) async fn reconcile(
     seat: Option<Seat>,
     ctx: &StepContext,
     input: SimInput,
@@ -24,7 +24,7 @@ pub(super) async fn look(
         return Err(StepError::retry("the service does not answer"));
     }
     if world.happens(|rates| rates.slow) {
-        world.wait_up_to(super::calls::SLOW_MAX).await;
+        world.wait_up_to(SLOW_MAX).await;
     }
     if world.happens(|rates| rates.answer_lost) {
         return Ok(Resolved::Pending);

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use saga_core::engine::RuntimeError;
 use saga_core::{Migration, Runtime, Saga};
 
-use super::super::drive::one_life;
 use super::super::life::{Director, Look};
 use super::super::process::{Finished, KEY, LIVES_MAX, LOOK_EVERY, Made, Process, Tries, finished, in_time, look_at};
-use super::super::{Explore, Explored};
+use super::super::store::Explored;
+use super::super::subject::Explore;
 use super::plan::{Manner, MoveRun};
 
 /// What the history says of every move.
@@ -31,14 +31,8 @@ pub(super) struct Answer {
     pub(super) has_waited: bool,
 }
 
-/// What came of one run. Without an answer it ended before it was to be moved.
-pub(super) struct Came {
-    pub(super) run: MoveRun,
-    /// The boundaries that were passed from the move on.
-    pub(super) passed: Vec<String>,
-    pub(super) result: Result<(Option<Answer>, Finished), String>,
-    pub(super) is_unreached: bool,
-}
+/// What a run ends with: the answer to the move, unless the saga ended before it, and the end of the saga.
+pub(super) type End = (Option<Answer>, Finished);
 
 /// A run on its way: who disturbs the old version, and who the new one.
 pub(super) struct Course<'a, E: Explore> {
@@ -55,11 +49,11 @@ pub(super) async fn one_move<E: Explore>(
     migration: Migration<E::Store>,
     run: MoveRun,
     is_racing: bool,
-) -> Came {
+) -> Made<MoveRun, End> {
     let mut tries = Tries::new(is_racing);
     loop {
         let commits = tries.begin();
-        let old = Arc::new(Director::new(run.point.rejected, run.point.disturbance(run.manner), commits));
+        let old = Arc::new(Director::new(run.point.rejected, run.disturbance(), commits));
         let new = Arc::new(Director::new(run.rejected, run.then.clone(), commits));
         let living = async {
             let world = Arc::new(subject.fresh().await);
@@ -68,15 +62,15 @@ pub(super) async fn one_move<E: Explore>(
             Course { subject: &*subject, world: &*world, look, migration, old, new }.live(run.manner).await
         };
         let result = in_time(living).await;
-        let made = Made { result, passed: new.passed(), is_reached: old.is_done() && new.is_done() };
-        if let Some(Made { result, passed, is_reached }) = tries.end(made) {
-            return Came { run, passed, result, is_unreached: !is_reached };
+        let is_reached = old.is_done() && new.is_done();
+        if let Some(made) = tries.end(Made { run: run.clone(), result, passed: new.passed(), is_reached }) {
+            return made;
         }
     }
 }
 
 impl<'a, E: Explore> Course<'a, E> {
-    async fn live(&self, manner: Manner) -> Result<(Option<Answer>, Finished), String> {
+    async fn live(&self, manner: Manner) -> Result<End, String> {
         let (answer, finished) = match manner {
             Manner::Crash | Manner::Stop => self.one_after_the_other(manner).await?,
             Manner::Beside => self.side_by_side().await?,
@@ -94,11 +88,11 @@ impl<'a, E: Explore> Course<'a, E> {
         self.migration.sagas().1.instrumented(&process.hook())
     }
 
-    async fn one_after_the_other(&self, manner: Manner) -> Result<(Option<Answer>, Finished), String> {
+    async fn one_after_the_other(&self, manner: Manner) -> Result<End, String> {
         let process = self.process(&self.old, 0);
         let ended = match manner {
             Manner::Stop => process.live(self.until_stopped(&process)).await?.flatten(),
-            _ => process.live(one_life(&process, None)).await?,
+            _ => process.live(process.run_saga(None)).await?,
         };
         if let Some(finished) = ended {
             return Ok((None, finished));
@@ -137,7 +131,7 @@ impl<'a, E: Explore> Course<'a, E> {
         }
         self.old.halt.release();
         let client = async {
-            // Whoever waits for the saga there is told that the runtime ends.
+            // A task that waits for the saga there is told that the runtime ends.
             let _ = life.await;
             pending::<()>().await;
         };
@@ -168,7 +162,7 @@ impl<'a, E: Explore> Course<'a, E> {
     async fn on_in_the_old(&self) -> Result<Finished, String> {
         let process = self.process(&self.old, LIVES_MAX);
         let saga = self.new_saga(&process);
-        let ended = process.live(one_life(&process, Some(&saga))).await?;
+        let ended = process.live(process.run_saga(Some(&saga))).await?;
         ended.ok_or_else(|| "it crashed once more".to_owned())
     }
 }

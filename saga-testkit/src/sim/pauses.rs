@@ -1,48 +1,30 @@
-//! People who hold sagas up for a while.
+//! The operator who pauses sagas for a while.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use saga_core::engine::{PauseOutcome, ResumeOutcome, RuntimeError};
 use saga_core::env::Environment;
 
 use super::Fault;
-use super::client::{Client, tenant_of};
+use super::client::{Client, PAUSE_MAX};
+use super::naming::tenant_of;
 use super::replica::Live;
 use crate::checker::What;
 
-/// How long a person waits before he asks again.
-const PAUSE_MAX: Duration = Duration::from_millis(1500);
 /// How long a saga is held up at most.
 const HELD_UP_MAX: Duration = Duration::from_secs(12);
 const WHY: &str = "the simulation says so";
-
-#[derive(Debug, Clone, Copy)]
-enum Wish {
-    Pause,
-    Resume,
-}
 
 impl Client {
     /// Pauses the saga at that moment and lets it go on later, each until it was answered for certain.
     pub(crate) async fn hold_up_at(self, moment: Duration) {
         self.world.env.sleep(moment).await;
-        while self.ask(Wish::Pause).await.is_none() {
+        while self.pause(&self.any_live().await).await.is_none() {
             self.world.wait_up_to(PAUSE_MAX).await;
         }
         self.world.wait_up_to(HELD_UP_MAX).await;
-        while self.ask(Wish::Resume).await.is_none() {
+        while self.resume(&self.any_live().await).await.is_none() {
             self.world.wait_up_to(PAUSE_MAX).await;
-        }
-    }
-
-    /// Asks a process that lives. It answers nothing when it is to be asked again.
-    async fn ask(&self, wish: Wish) -> Option<()> {
-        let replica = self.world.draw(|random| Arc::clone(random.pick(&self.replicas)));
-        let live = replica.when_live().await;
-        match wish {
-            Wish::Pause => self.pause(&live).await,
-            Wish::Resume => self.resume(&live).await,
         }
     }
 

@@ -1,39 +1,22 @@
 //! Signals, as clients send them to sagas that wait for one.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use saga_core::Signal;
 use saga_core::engine::{self, RuntimeError};
 use saga_core::env::Environment as _;
-use serde::{Deserialize, Serialize};
 
-use super::client::{Client, PAUSE_MAX, tenant_of};
-use super::fault::Fault;
+use super::Fault;
+use super::client::{Client, PAUSE_MAX};
+use super::naming::tenant_of;
+use super::payload::SimSignal;
 use super::replica::Live;
 use crate::checker::{Receipt, What};
 
-/// What sagas wait for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Word {
-    /// Which one: its id as well. 0 stands for none.
-    pub(crate) id: u64,
-}
-
-impl Signal for Word {
-    const NAME: &'static str = "word";
-}
-
 impl Client {
-    /// Sends that word at that moment, and again until it was answered for certain.
+    /// Sends that signal at that moment, and again until it was answered for certain.
     pub(crate) async fn signal_at(self, moment: Duration, id: u64) {
         self.world.env.sleep(moment).await;
-        loop {
-            let replica = self.world.draw(|random| Arc::clone(random.pick(&self.replicas)));
-            let live = replica.when_live().await;
-            if self.signal(&live, id).await.is_some() {
-                return;
-            }
+        while self.signal(&self.any_live().await, id).await.is_none() {
             self.world.wait_up_to(PAUSE_MAX).await;
         }
     }
@@ -45,7 +28,7 @@ impl Client {
         let (tenant, key) = (tenant_of(script.tenant), script.key.clone());
         self.world.enter(What::SignalCalled { call, saga: self.saga, id });
         let asked = live.ask(move |runtime| {
-            Box::pin(async move { runtime.tenant(tenant).signal(key, id.to_string(), &Word { id }).await })
+            Box::pin(async move { runtime.tenant(tenant).signal(key, id.to_string(), &SimSignal { id }).await })
         });
         let (receipt, fault) = match asked.await? {
             Ok(engine::SignalOutcome::Delivered) => (Receipt::Counts, Fault::SignalDelivered),

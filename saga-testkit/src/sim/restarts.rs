@@ -1,77 +1,25 @@
-//! Sagas that somebody starts instead of others that have ended.
+//! The operator who restarts sagas that have ended, each as a new saga.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use saga_core::engine::{RestartOutcome, RuntimeError};
 use saga_core::env::Environment;
 use saga_core::store::Status;
 
-use super::client::{Client, tenant_of};
-use super::planner::CHOICES;
+use super::client::{Client, PAUSE_MAX};
+use super::naming::{CHOICES, place_of, tenant_of};
+use super::payload::SimInput;
 use super::replica::Live;
-use super::scenario::SagaScript;
-use super::steps::SimInput;
-use super::world::{outermost, place_of};
-use super::{Fault, Plant, Random, Rates, Scenario};
-use crate::checker::{Answer, SagaTime, Variant, What};
+use super::{Fault, Mutant, SagaScript};
+use crate::checker::{Answer, Variant, What};
 
-/// Sets the draws of what heirs are like apart from all others.
-const HEIRS_SEED: u64 = 0x0000_6865_6972_7321;
-/// How long a person waits before he looks again whether the saga has ended.
-const PAUSE_MAX: Duration = Duration::from_millis(1500);
-/// How often he looks when nothing is disturbed any more.
+/// How often the operator looks when nothing is disturbed any more.
 const LOOKS_MAX: u32 = 50;
-/// In how many of a thousand looks he does not wait for the end.
+/// In how many of a thousand looks the operator does not wait for the end.
 const HASTY_PER_MILLE: u32 = 150;
 /// How many of a thousand that were refused give it up.
 const GIVES_UP_PER_MILLE: u32 = 300;
 const WHY: &str = "the simulation says so";
-
-/// The sagas that may be started instead of these, and instead of those, behind them in the scenario.
-pub(super) fn heirs(seed: u64, rates: &Rates, sagas: &[SagaScript]) -> Vec<SagaScript> {
-    let mut random = Random::new(seed ^ HEIRS_SEED);
-    let mut heirs: Vec<SagaScript> = Vec::new();
-    let own = sagas.iter().enumerate().filter(|(_, script)| !script.is_foreign);
-    for (of, script) in own.filter(|_| rates.restarts > 0) {
-        let (mut of, mut key) = (of, script.key.clone());
-        // An heir may have heirs; a saga may have several.
-        while random.per_mille(rates.restarts) {
-            let is_second = random.per_mille(300);
-            key = format!("{key}-{}", if is_second { "too" } else { "again" });
-            let refused_step = random.per_mille(400).then(|| random.below(5) as u8);
-            let heir_of = Some(of as u32);
-            if !is_second {
-                of = sagas.len() + heirs.len();
-            }
-            let time = SagaTime { within: script.time.within, ..SagaTime::default() };
-            let (key, starts) = (key.clone(), Vec::new());
-            heirs.push(SagaScript { key, starts, refused_step, time, heir_of, ..script.clone() });
-        }
-    }
-    heirs
-}
-
-impl Scenario {
-    /// The saga that acts where an input says that it belongs to `saga`: what is started instead of a saga has its input,
-    /// and a key of its own.
-    pub(super) fn acting(&self, saga: u32, key: &str) -> u32 {
-        let key = outermost(key);
-        let tenant = self.sagas.get(saga as usize).map(|script| script.tenant);
-        let is_it = |script: &SagaScript| script.key == key && Some(script.tenant) == tenant;
-        let heirs = (0..).zip(&self.sagas).filter(|(_, script)| script.heir_of.is_some());
-        heirs.into_iter().find(|(_, script)| is_it(script)).map_or(saga, |(heir, _)| heir)
-    }
-
-    /// The saga with whose input that one was started.
-    fn first_of(&self, saga: u32) -> u32 {
-        let mut first = saga;
-        while let Some(of) = self.sagas[first as usize].heir_of {
-            first = of;
-        }
-        first
-    }
-}
 
 /// What a saga begins with: the name as a person says it, and the places of the steps in the plan.
 type From = (String, Vec<u8>);
@@ -95,10 +43,10 @@ impl Client {
         let Some(from) = self.look().await else { return false };
         let is_raced = self.world.draw(|random| random.per_mille(300));
         let answer = loop {
-            let live = self.anyone().await;
+            let live = self.any_live().await;
             let answer = if is_raced {
                 self.world.hit(Fault::RestartsRaced);
-                let other = self.anyone().await;
+                let other = self.any_live().await;
                 let (one, other) = tokio::join!(biased; self.ask_for(&live, &from), self.ask_for(&other, &from));
                 if one == Some(Answer::Refused) { other.or(one) } else { one.or(other) }
             } else {
@@ -119,7 +67,7 @@ impl Client {
     /// What this saga is to begin with, if it is time.
     async fn look(&self) -> Option<From> {
         let old = self.old()?;
-        let live = self.anyone().await;
+        let live = self.any_live().await;
         let (tenant, key) = (tenant_of(old.tenant), old.key.clone());
         let seen = live.ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).saga(key).await }));
         let status = seen.await?.ok()??;
@@ -139,16 +87,16 @@ impl Client {
         (!from.is_empty()).then_some((name, from))
     }
 
-    /// One call. It answers nothing where nobody knows what came of it.
+    /// One call. It answers nothing where its outcome is unknown.
     async fn ask_for(&self, live: &Live, from: &From) -> Option<Answer> {
-        let of = self.world.scenario.sagas[self.saga as usize].heir_of?;
+        let of = self.world.scenario.sagas[self.saga as usize].restart_of?;
         let old = self.old()?;
         let call = self.world.recorder.number();
         let (tenant, key) = (tenant_of(old.tenant), old.key.clone());
         let new_key = self.world.scenario.sagas[self.saga as usize].key.clone();
         self.world.enter(What::RestartCalled { call, saga: self.saga, of, from: from.1.clone() });
         let name = from.0.clone();
-        let asked = if self.world.scenario.plant == Some(Plant::TakesNothingOver) {
+        let asked = if self.world.scenario.mutant == Some(Mutant::TakesNothingOver) {
             self.start_anew(live, new_key).await
         } else {
             let restart = live.ask(move |runtime| {
@@ -186,7 +134,7 @@ impl Client {
 
     /// Wants the same once more, something else under the same key, and that a saga takes its own place.
     pub(crate) async fn restart_again(&self) {
-        let live = self.anyone().await;
+        let live = self.any_live().await;
         if let Some(from) = self.world.restarted(self.saga) {
             self.ask_for(&live, &from).await;
             if let Some(other) = self.other_than(&from) {
@@ -222,12 +170,7 @@ impl Client {
 
     fn old(&self) -> Option<&SagaScript> {
         let sagas = &self.world.scenario.sagas;
-        sagas[self.saga as usize].heir_of.map(|old| &sagas[old as usize])
-    }
-
-    async fn anyone(&self) -> Live {
-        let replica = self.world.draw(|random| Arc::clone(random.pick(&self.replicas)));
-        replica.when_live().await
+        sagas[self.saga as usize].restart_of.map(|old| &sagas[old as usize])
     }
 }
 

@@ -7,21 +7,22 @@ use saga_core::engine::Outcome;
 use saga_core::store::Sagas;
 use saga_core::{Key, Tenant};
 
-use super::super::process::{Finished, KEY, Process, finished, settled};
-use super::super::{Explore, Explored};
-use super::course::{Answer, Course, WHY, Went, move_until_answered, read};
+use super::super::process::{KEY, Process, finished, settled};
+use super::super::store::Explored;
+use super::super::subject::Explore;
+use super::run::{Answer, Course, End, WHY, Went, move_until_answered, read};
 
 /// How a saga ended, and whether it was stuck before.
 type Ending = Result<(Outcome, bool), String>;
 
 impl<E: Explore> Course<'_, E> {
-    pub(super) async fn side_by_side(&self) -> Result<(Option<Answer>, Finished), String> {
+    pub(super) async fn side_by_side(&self) -> Result<End, String> {
         let (old, new) = (self.process(&self.old, 0), self.process(&self.new, 1));
         let both = async { new.live(self.beside(&old, &new)).await?.ok_or_else(|| "it crashed".to_owned()) };
         old.live(both).await?.ok_or_else(|| "it crashed".to_owned())
     }
 
-    async fn beside(&self, old: &Process<'_, E>, new: &Process<'_, E>) -> Result<(Option<Answer>, Finished), String> {
+    async fn beside(&self, old: &Process<'_, E>, new: &Process<'_, E>) -> Result<End, String> {
         let saga = self.subject.saga().instrumented::<Explored<E::Store>>(&old.hook());
         let in_old = old.open(|builder| builder.saga(&saga)).await?;
         let mut life = pin!(old.start_and_end(&in_old, &saga));

@@ -4,37 +4,9 @@
 use std::collections::BTreeSet;
 
 use super::book::{Book, broken};
+use super::calls::Restarted;
 use super::violation::{Guarantee, Violation};
 use super::{Answer, ChosenSeen, Kind, Op, Standing, What};
-
-/// A call that starts a saga instead of another one.
-#[derive(Debug, Clone)]
-pub(super) struct Restarted {
-    pub(super) at: usize,
-    pub(super) call: u64,
-    pub(super) of: usize,
-    pub(super) from: Vec<u8>,
-    /// Where it was answered, and how; nothing where no answer came.
-    pub(super) answer: Option<(usize, Answer)>,
-}
-
-impl Restarted {
-    /// When it was told that the saga is there, if it was.
-    fn told(&self) -> Option<(usize, Option<bool>)> {
-        match self.answer {
-            Some((at, Answer::Started { is_new })) => Some((at, is_new)),
-            _ => None,
-        }
-    }
-
-    fn is_refused(&self) -> bool {
-        matches!(self.answer, Some((_, Answer::Refused)))
-    }
-
-    fn is_like(&self, other: &Self) -> bool {
-        (self.of, &self.from) == (other.of, &other.from)
-    }
-}
 
 impl Book<'_> {
     pub(super) fn enter_restart(&mut self, at: usize, what: &What) {
@@ -61,7 +33,7 @@ impl Book<'_> {
         }
     }
 
-    /// The call by which a saga is there instead of another one: one that was told so, else the last of which nobody knows.
+    /// The call by which a saga is there instead of another one: one that was told so, else the last one with an unknown answer.
     pub(super) fn accepted_restart(&self, saga: usize) -> Option<&Restarted> {
         let mut restarts = self.sagas[saga].restarts.iter().filter(|restart| restart.of != saga);
         let told = restarts.clone().find(|restart| restart.told().is_some());
@@ -71,7 +43,7 @@ impl Book<'_> {
     /// The saga whose step that is: the saga itself, or the one that it took it over from.
     pub(super) fn doer_of(&self, saga: usize, step: u8) -> usize {
         let mut doer = saga;
-        // Nobody is started instead of one that comes later, so that there is an end.
+        // No saga is a restart of a later one, so that there is an end.
         for _ in 0..self.sagas.len() {
             match self.accepted_restart(doer).filter(|_| self.sagas[doer].taken.contains(&step)) {
                 Some(restart) => doer = restart.of,
@@ -126,7 +98,7 @@ fn answers(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
     let first = of.restarts.iter().map(|restart| restart.at).min().unwrap_or_default();
     let mut calls = of.calls.iter().filter_map(|number| book.calls.get(number));
     if let Some(call) = calls.find(|call| call.entered < first) {
-        note(format!("call {} began before anybody started the saga", call.number));
+        note(format!("call {} began before a client started the saga", call.number));
     }
 }
 

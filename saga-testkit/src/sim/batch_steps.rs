@@ -5,13 +5,13 @@ use saga_core::step::Args;
 use saga_core::{Batch, BatchResults, StepError};
 
 use super::calls::{Call, Running, hot_row, transaction_of};
-use super::steps::{SimInput, SimOutput};
+use super::payload::{SimInput, SimOutput};
 use super::world::Seat;
-use super::{Fault, Plant};
+use super::{Fault, Mutant};
 use crate::checker::Op;
 
 /// Writes for many sagas in one call.
-pub(crate) async fn together(
+pub(crate) async fn run_batch(
     conn: &mut MemoryConn,
     args: Args<'_>,
     step: u8,
@@ -85,7 +85,7 @@ impl Drop for Watch<'_> {
         if !self.is_over {
             self.hit(Fault::BatchInterrupted);
             if let Some(seat) = self.seat {
-                // A panic or a time-out of all of them is the attempt of nobody.
+                // A panic or a time-out of all of them counts as an attempt of none.
                 seat.world.repeats.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             }
         }
@@ -100,7 +100,7 @@ async fn write(conn: &mut MemoryConn, calls: &[Running<'_>]) -> Result<Vec<Resul
     let mut answers = Vec::with_capacity(calls.len());
     for call in calls {
         let answer = call.refuse().and_then(|()| call.err());
-        let is_planted = call.world().scenario.plant == Some(Plant::WritesForRejected);
+        let is_planted = call.world().scenario.mutant == Some(Mutant::WritesForRejected);
         if answer.is_ok() || is_planted {
             conn.log(call.number.to_be_bytes());
         }

@@ -1,13 +1,13 @@
 //! Definitions with steps that other services do, and those services.
 
 use saga_core::Service;
-
 use saga_core::saga::SagaError;
 use saga_core::service::ServiceError;
 
-use super::definitions::SimDefinition;
-use super::elsewhere::{Elsewhere, SERVICES};
+use super::definition::SimDefinition;
+use super::naming::SERVICES;
 use super::planner::{Planner, named};
+use super::remote_steps::RemoteStep;
 use super::steps::{Announce, Charge, Confirm, Note, Reserve, Ship};
 use super::store::SimStore;
 
@@ -15,7 +15,7 @@ use super::store::SimStore;
 ///
 /// # Errors
 /// Those of the builder; there are none unless a definition here is wrong.
-pub(crate) fn far_definitions() -> Result<Vec<SimDefinition>, SagaError> {
+pub(crate) fn remote_definitions() -> Result<Vec<SimDefinition>, SagaError> {
     Ok([far_plain()?, far_lists()?].concat())
 }
 
@@ -23,54 +23,54 @@ fn far_plain() -> Result<Vec<SimDefinition>, SagaError> {
     Ok(vec![
         named("far-order")
             .step::<Reserve<0>>()
-            .step::<Elsewhere<Charge<1>>>()
-            .step::<Elsewhere<Ship<2>>>()
+            .step::<RemoteStep<Charge<1>>>()
+            .step::<RemoteStep<Ship<2>>>()
             .step::<Confirm<3>>()
             .build()?,
         named("far-reads")
-            .step::<Elsewhere<Reserve<0>>>()
-            .after::<Elsewhere<Charge<1>>, Elsewhere<Reserve<0>>>(0)
+            .step::<RemoteStep<Reserve<0>>>()
+            .after::<RemoteStep<Charge<1>>, RemoteStep<Reserve<0>>>(0)
             .step::<Reserve<2>>()
-            .after::<Elsewhere<Ship<3>>, Elsewhere<Charge<1>>>(1)
+            .after::<RemoteStep<Ship<3>>, RemoteStep<Charge<1>>>(1)
             .step::<Confirm<4>>()
             .build()?,
         named("far-all")
-            .step::<Elsewhere<Reserve<0>>>()
-            .step::<Elsewhere<Ship<1>>>()
-            .step::<Elsewhere<Reserve<2>>>()
+            .step::<RemoteStep<Reserve<0>>>()
+            .step::<RemoteStep<Ship<1>>>()
+            .step::<RemoteStep<Reserve<2>>>()
             .build()?,
         named("far-pivot")
-            .step::<Elsewhere<Reserve<0>>>()
-            .step::<Elsewhere<Confirm<1>>>()
+            .step::<RemoteStep<Reserve<0>>>()
+            .step::<RemoteStep<Confirm<1>>>()
             .pivot()
             .step::<Reserve<2>>()
-            .step::<Elsewhere<Announce<3>>>()
+            .step::<RemoteStep<Announce<3>>>()
             .build()?,
         named("far-fork")
             .step::<Reserve<0>>()
             .parallel(|group| {
-                group.branch(Planner::step::<Elsewhere<Charge<1>>>).branch(Planner::step::<Elsewhere<Ship<2>>>)
+                group.branch(Planner::step::<RemoteStep<Charge<1>>>).branch(Planner::step::<RemoteStep<Ship<2>>>)
             })
             .step::<Confirm<3>>()
             .build()?,
         named("far-choose")
             .step::<Reserve<0>>()
             .choose(0, |choice| {
-                choice.when(Planner::step::<Elsewhere<Charge<1>>>).when(Planner::step::<Elsewhere<Ship<2>>>)
+                choice.when(Planner::step::<RemoteStep<Charge<1>>>).when(Planner::step::<RemoteStep<Ship<2>>>)
             })
             .step::<Confirm<3>>()
             .build()?,
         named("far-sub")
             .step::<Reserve<0>>()
-            .sub_saga::<Elsewhere<Charge<1>>>(|sub| sub.step::<Elsewhere<Charge<1>>>().step::<Reserve<2>>())?
-            .step::<Elsewhere<Ship<3>>>()
+            .sub_saga::<RemoteStep<Charge<1>>>(|sub| sub.step::<RemoteStep<Charge<1>>>().step::<Reserve<2>>())?
+            .step::<RemoteStep<Ship<3>>>()
             .step::<Confirm<4>>()
             .build()?,
         named("far-sub-last")
-            .sub_saga::<Reserve<1>>(|sub| sub.step::<Elsewhere<Charge<0>>>().step::<Reserve<1>>())?
-            .step::<Elsewhere<Reserve<2>>>()
+            .sub_saga::<Reserve<1>>(|sub| sub.step::<RemoteStep<Charge<0>>>().step::<Reserve<1>>())?
+            .step::<RemoteStep<Reserve<2>>>()
             .build()?,
-        named("far-end").step::<Charge<0>>().step::<Elsewhere<Note<1>>>().step::<Elsewhere<Reserve<2>>>().build()?,
+        named("far-end").step::<Charge<0>>().step::<RemoteStep<Note<1>>>().step::<RemoteStep<Reserve<2>>>().build()?,
     ])
 }
 
@@ -79,45 +79,49 @@ fn far_lists() -> Result<Vec<SimDefinition>, SagaError> {
     Ok(vec![
         named("far-each")
             .step::<Reserve<0>>()
-            .for_each::<Elsewhere<Charge<1>>>(3, 2)
-            .after_item::<Charge<4>, Elsewhere<Charge<1>>>(1, 1)
+            .for_each::<RemoteStep<Charge<1>>>(3, 2)
+            .after_item::<Charge<4>, RemoteStep<Charge<1>>>(1, 1)
             .step::<Confirm<5>>()
             .build()?,
         named("far-each-first")
-            .for_each::<Elsewhere<Reserve<0>>>(4, 3)
-            .after_item::<Reserve<4>, Elsewhere<Reserve<0>>>(0, 3)
+            .for_each::<RemoteStep<Reserve<0>>>(4, 3)
+            .after_item::<Reserve<4>, RemoteStep<Reserve<0>>>(0, 3)
             .build()?,
-        named("far-each-last").step::<Charge<0>>().for_each::<Elsewhere<Ship<1>>>(3, 1).build()?,
-        named("far-each-note").step::<Charge<0>>().for_each::<Elsewhere<Note<1>>>(3, 2).step::<Reserve<4>>().build()?,
+        named("far-each-last").step::<Charge<0>>().for_each::<RemoteStep<Ship<1>>>(3, 1).build()?,
+        named("far-each-note")
+            .step::<Charge<0>>()
+            .for_each::<RemoteStep<Note<1>>>(3, 2)
+            .step::<Reserve<4>>()
+            .build()?,
         named("far-each-fork")
             .parallel(|group| {
                 group
-                    .branch(|branch| branch.for_each::<Elsewhere<Ship<0>>>(2, 2))
-                    .branch(|branch| branch.for_each::<Elsewhere<Reserve<2>>>(2, 1).step::<Charge<4>>())
+                    .branch(|branch| branch.for_each::<RemoteStep<Ship<0>>>(2, 2))
+                    .branch(|branch| branch.for_each::<RemoteStep<Reserve<2>>>(2, 1).step::<Charge<4>>())
             })
             .step::<Reserve<5>>()
             .build()?,
         named("far-pivot-each")
             .step::<Reserve<0>>()
-            .step::<Elsewhere<Confirm<1>>>()
+            .step::<RemoteStep<Confirm<1>>>()
             .pivot()
             .step::<Reserve<2>>()
-            .for_each::<Elsewhere<Announce<3>>>(2, 2)
+            .for_each::<RemoteStep<Announce<3>>>(2, 2)
             .step::<Confirm<5>>()
             .build()?,
     ])
 }
 
-/// Steps that somebody else asks for, each the only one of its saga.
+/// Steps that an external client asks for, each the only one of its saga.
 ///
 /// # Errors
 /// Those of the builder; there are none unless a definition here is wrong.
-pub(crate) fn foreign_definitions() -> Result<Vec<SimDefinition>, SagaError> {
+pub(crate) fn external_definitions() -> Result<Vec<SimDefinition>, SagaError> {
     Ok(vec![
-        named("foreign-call").step::<Elsewhere<Charge<0>>>().build()?,
-        named("foreign-write").step::<Elsewhere<Reserve<0>>>().build()?,
-        named("foreign-ship").step::<Elsewhere<Ship<0>>>().build()?,
-        named("foreign-item").for_each::<Elsewhere<Charge<0>>>(1, 1).build()?,
+        named("foreign-call").step::<RemoteStep<Charge<0>>>().build()?,
+        named("foreign-write").step::<RemoteStep<Reserve<0>>>().build()?,
+        named("foreign-ship").step::<RemoteStep<Ship<0>>>().build()?,
+        named("foreign-item").for_each::<RemoteStep<Charge<0>>>(1, 1).build()?,
     ])
 }
 

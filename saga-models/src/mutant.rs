@@ -1,6 +1,6 @@
 /// A mistake that is made on purpose. The models find each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Plant {
+pub enum Mutant {
     /// An undo that finds nothing leaves nothing behind, so that a late do is done.
     NoTombstone,
     /// A message is settled before it is stored.
@@ -24,7 +24,7 @@ pub enum Plant {
     /// A success of an owner that lost its claim is thrown away.
     ForgetsLateSuccess,
     /// A rejection counts, though an earlier attempt may have taken effect.
-    ForgetsMaybe,
+    ForgetsDoubt,
     /// An undo of what may have happened does not wait for the settle time.
     SkipsTheSettleTime,
     /// The steps are undone in the order in which they were done.
@@ -51,7 +51,7 @@ pub enum Plant {
     ForgetsLateUnknown,
 }
 
-impl Plant {
+impl Mutant {
     /// All of them.
     pub const ALL: [Self; 24] = [
         Self::NoTombstone,
@@ -65,7 +65,7 @@ impl Plant {
         Self::IgnoresTheEpoch,
         Self::OverwritesTheSaga,
         Self::ForgetsLateSuccess,
-        Self::ForgetsMaybe,
+        Self::ForgetsDoubt,
         Self::SkipsTheSettleTime,
         Self::UndoesInOrder,
         Self::SendsPastUnconfirmed,

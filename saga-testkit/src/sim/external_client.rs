@@ -8,11 +8,10 @@ use saga_core::store::{Answer as Told, Headers, MessageId, MessageKind, Timestam
 use saga_core::transport::{Message, Settlement};
 
 use super::Fault;
-use super::broker::{Broker, Line};
-use super::client::tenant_of;
-use super::elsewhere::SERVICES;
-use super::steps::SimInput;
-use super::world::{World, input_of, place_of};
+use super::consumer::{Consumer, accept};
+use super::naming::{SERVICES, place_of, tenant_of};
+use super::payload::SimInput;
+use super::world::{World, input_of};
 use crate::checker::{Answer, Sent, Standing, StepPlan, What};
 
 /// Its name.
@@ -33,7 +32,7 @@ pub(crate) async fn ask_and_take_back(world: Arc<World>, saga: u32, step: StepPl
     let undo = message(&world, saga, &step.name, host, MessageKind::Undo);
     let is_undo_first = world.draw(|random| random.per_mille(600));
     let mut open = if is_undo_first { vec![command, undo] } else { vec![undo, command] };
-    let mut line = Line::new(&world, service_topic(NAME), PREFETCH);
+    let mut consumer = Consumer::new(&world, service_topic(NAME), PREFETCH);
     let mut asked = 0;
     while !open.is_empty() {
         // The second is sent when the first has had some time.
@@ -45,19 +44,19 @@ pub(crate) async fn ask_and_take_back(world: Arc<World>, saga: u32, step: StepPl
         tokio::select! {
             biased;
             () = patience => {}
-            () = answered(&world, &mut line, saga, &mut open, is_undo_first) => {}
+            () = answered(&world, &mut consumer, saga, &mut open, is_undo_first) => {}
         }
     }
     // What comes later is taken and dropped.
     loop {
-        take(&mut line).await;
+        take(&mut consumer).await;
     }
 }
 
 /// Waits until one of the messages was answered for good.
-async fn answered(world: &World, line: &mut Line, saga: u32, open: &mut Vec<Message>, is_undo_first: bool) {
+async fn answered(world: &World, consumer: &mut Consumer, saga: u32, open: &mut Vec<Message>, is_undo_first: bool) {
     loop {
-        let replies = take(line).await;
+        let replies = take(consumer).await;
         let mut is_one = false;
         for reply in replies {
             let is_final = !matches!(reply.headers.answer, None | Some(Told::Stuck | Told::Refused | Told::Unknown));
@@ -80,10 +79,10 @@ async fn answered(world: &World, line: &mut Line, saga: u32, open: &mut Vec<Mess
     }
 }
 
-async fn take(line: &mut Line) -> Vec<Message> {
-    let deliveries = line.receive(PREFETCH).await;
+async fn take(consumer: &mut Consumer) -> Vec<Message> {
+    let deliveries = consumer.receive(PREFETCH).await;
     let settled: Vec<_> = deliveries.iter().map(|delivery| (delivery.tag, Settlement::Accept)).collect();
-    line.settle(&settled);
+    consumer.settle(&settled);
     deliveries.into_iter().filter_map(|delivery| delivery.message.ok()).collect()
 }
 
@@ -98,7 +97,7 @@ fn send(world: &Arc<World>, saga: u32, message: &Message) {
         asked: None,
         input: input_of(message),
     });
-    Broker::accept(world, message);
+    accept(world, message);
 }
 
 fn message(world: &World, saga: u32, step: &str, host: u8, kind: MessageKind) -> Message {

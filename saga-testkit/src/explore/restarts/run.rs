@@ -6,26 +6,19 @@ use saga_core::engine::{Outcome, RuntimeError};
 use saga_core::store::{StepRecord, Store};
 use saga_core::{Key, Runtime, Tenant};
 
+use super::super::ended::Ended;
 use super::super::life::{Director, Look};
 use super::super::process::{
     Finished, KEY, LIVES_MAX, LOOK_EVERY, Made, Process, Tries, finished, in_time, look_at, nothing_left, sent, settled,
 };
-use super::super::{Ended, Explore, Explored};
+use super::super::store::Explored;
+use super::super::subject::Explore;
 use super::plan::RestartRun;
 use super::restarted::{Left, Restarted};
 
 /// The key of the saga that is started instead of the explored one.
 const NEW_KEY: &str = "explored-again";
 const WHY: &str = "the exploration says so";
-
-/// What came of one run.
-pub(super) struct Came {
-    pub(super) run: RestartRun,
-    /// The boundaries that were passed from the restart on.
-    pub(super) passed: Vec<String>,
-    pub(super) result: Result<Went, String>,
-    pub(super) is_unreached: bool,
-}
 
 /// Whether there was a new saga, and how it ended.
 pub(super) enum Went {
@@ -42,11 +35,15 @@ struct Course<'a, E: Explore> {
     new: &'a Arc<Director>,
 }
 
-pub(super) async fn one_restart<E: Explore>(subject: Arc<E>, run: RestartRun, is_racing: bool) -> Came {
+pub(super) async fn one_restart<E: Explore>(
+    subject: Arc<E>,
+    run: RestartRun,
+    is_racing: bool,
+) -> Made<RestartRun, Went> {
     let mut tries = Tries::new(is_racing);
     loop {
         let commits = tries.begin();
-        let old = Arc::new(Director::new(run.base.0, run.base.1.clone(), commits));
+        let old = Arc::new(Director::new(run.base.rejected, run.base.disturbance.clone(), commits));
         let new = Director::new(run.rejected, run.then.clone(), commits);
         let new = Arc::new(new.misreading(subject.misreads()));
         let living = async {
@@ -55,9 +52,9 @@ pub(super) async fn one_restart<E: Explore>(subject: Arc<E>, run: RestartRun, is
             Course { subject, world, look, from: run.from, old: &old, new: &new }.live().await
         };
         let result = in_time(living).await;
-        let made = Made { result, passed: new.passed(), is_reached: old.is_done() && new.is_done() };
-        if let Some(Made { result, passed, is_reached }) = tries.end(made) {
-            return Came { run, passed, result, is_unreached: !is_reached };
+        let is_reached = old.is_done() && new.is_done();
+        if let Some(made) = tries.end(Made { run: run.clone(), result, passed: new.passed(), is_reached }) {
+            return made;
         }
     }
 }

@@ -1,25 +1,24 @@
-//! Engines that are mistaken about groups, lists and choices: the checker is told what the author wrote, the engine something else.
+//! Mutants of the engine that are wrong about groups, lists and choices: the checker gets the definition as it is
+//! written, the engine gets another one.
 
 use saga_core::machine::{Shape, UndoShape};
 
-use super::Plant;
-use super::definitions::SimDefinition;
-use super::moves::second;
+use super::Mutant;
+use super::definition::SimDefinition;
 
-/// The definition as an engine with that mistake has it.
-pub(super) fn misjudged(definition: &SimDefinition, plant: Plant) -> SimDefinition {
-    let change = match plant {
-        Plant::JoinsEarly => join_early,
-        Plant::ForgetsABranch => forget_a_branch,
-        Plant::DetachesBranches => detach,
-        Plant::ForgetsItems => forget_items,
-        Plant::RunsEveryArm => run_every_arm,
-        Plant::ForgetsArms => forget_arms,
-        Plant::ForgetsSubSagas => forget_sub_sagas,
+/// The definition as that mutant has it.
+pub(super) fn mutated(definition: &SimDefinition, mutant: Mutant) -> SimDefinition {
+    let change = match mutant {
+        Mutant::JoinsEarly => join_early,
+        Mutant::ForgetsABranch => forget_a_branch,
+        Mutant::DetachesBranches => detach,
+        Mutant::ForgetsItems => forget_items,
+        Mutant::RunsEveryArm => run_every_arm,
+        Mutant::ForgetsArms => forget_arms,
+        Mutant::ForgetsSubSagas => forget_sub_sagas,
         _ => return definition.clone(),
     };
-    let saga = definition.saga.misjudged(change);
-    SimDefinition { second: second(&saga), saga, ..definition.clone() }
+    SimDefinition::new(definition.saga.misjudged(change), definition.variant.clone())
 }
 
 fn join_early(shape: &mut Shape) {

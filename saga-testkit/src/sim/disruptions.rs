@@ -7,22 +7,22 @@ use saga_core::env::Environment;
 
 use super::replica::{LEASE, MEMBER, Replica};
 use super::world::World;
-use super::{Blow, Fault};
+use super::{Disruption, Fault};
 use crate::checker::What;
 
 /// How long a planned crash waits for its poll: a process that is idle does not reach it.
 const CRASH_WITHIN: Duration = Duration::from_secs(2);
 
-/// Strikes at that moment.
-pub(crate) async fn strike(world: Arc<World>, replicas: Vec<Arc<Replica>>, moment: Duration, blow: Blow) {
+/// Disrupts the processes or a store at that moment.
+pub(crate) async fn disrupt(world: Arc<World>, replicas: Vec<Arc<Replica>>, moment: Duration, disruption: Disruption) {
     world.env.sleep(moment).await;
     let of = |replica: u64| Arc::clone(&replicas[replica as usize]);
-    match blow {
-        Blow::Crash { replica, polls } => crash(&world, &of(replica), polls).await,
-        Blow::Pause { replica, duration } => pause(&world, &of(replica), duration).await,
-        Blow::CutOff { replica, duration } => cut_off(&world, &of(replica), duration).await,
-        Blow::Drain { replica } => drain(&world, &of(replica)).await,
-        Blow::StoreDown { service, duration } => {
+    match disruption {
+        Disruption::Crash { replica, polls } => crash(&world, &of(replica), polls).await,
+        Disruption::Pause { replica, duration } => pause(&world, &of(replica), duration).await,
+        Disruption::CutOff { replica, duration } => cut_off(&world, &of(replica), duration).await,
+        Disruption::Drain { replica } => drain(&world, &of(replica)).await,
+        Disruption::StoreDown { service, duration } => {
             world.take_store_down(service, duration);
             world.env.sleep(duration).await;
         }

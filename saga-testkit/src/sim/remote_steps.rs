@@ -4,14 +4,11 @@ use std::marker::PhantomData;
 
 use saga_core::step::{Codec, Contract, Handler, Hosted, Run, Step, StepOptions, Undo, codec};
 
-use super::steps::{Announce, Charge, Confirm, Note, Planned, Reserve, Ship, SimInput, SimOutput};
+use super::naming::SERVICES;
+use super::payload::{SimInput, SimOutput};
+use super::steps::{Announce, Charge, Confirm, Note, Planned, Reserve, Ship};
 use super::store::SimStore;
 use crate::checker::{Kind, UndoPlan};
-
-/// The services that host steps, by their numbers less one: 0 is the one in which the sagas run.
-pub(crate) const SERVICES: [&str; 2] = ["payments", "shipping"];
-/// The service in which the sagas run.
-pub(crate) const HOME: &str = "orders";
 
 /// A step that a service hosts.
 pub(crate) trait Located: Planned {
@@ -21,9 +18,9 @@ pub(crate) trait Located: Planned {
 
 /// The step `T`, done by the service that hosts it.
 #[derive(Debug)]
-pub(crate) struct Elsewhere<T>(PhantomData<fn() -> T>);
+pub(crate) struct RemoteStep<T>(PhantomData<fn() -> T>);
 
-impl<T: Located> Step for Elsewhere<T> {
+impl<T: Located> Step for RemoteStep<T> {
     type Input = SimInput;
     type Output = SimOutput;
     type Params = ();
@@ -33,12 +30,12 @@ impl<T: Located> Step for Elsewhere<T> {
     const OUTPUT: Codec<SimOutput> = codec::<SimOutput>();
 }
 
-impl<T: Located> Contract for Elsewhere<T> {
+impl<T: Located> Contract for RemoteStep<T> {
     const SERVICE: &'static str = SERVICES[T::AT as usize - 1];
     const COMPENSATED: bool = T::UNDO_PLAN.is_some();
 }
 
-impl<T: Located> Handler<SimStore> for Elsewhere<T> {
+impl<T: Located> Handler<SimStore> for RemoteStep<T> {
     fn handler() -> Run<SimStore, Self> {
         Run::Remote { service: Self::SERVICE }
     }
@@ -48,7 +45,7 @@ impl<T: Located> Handler<SimStore> for Elsewhere<T> {
     }
 }
 
-impl<T: Located> Planned for Elsewhere<T> {
+impl<T: Located> Planned for RemoteStep<T> {
     const KIND: Kind = T::KIND;
     const UNDO_PLAN: Option<UndoPlan> = T::UNDO_PLAN;
     const EMITS: u8 = T::EMITS;
@@ -58,7 +55,7 @@ impl<T: Located> Planned for Elsewhere<T> {
 macro_rules! located {
     ($($step:ident at $at:literal;)*) => {$(
         impl<const N: usize> Hosted for $step<N> {
-            type Contract = Elsewhere<Self>;
+            type Contract = RemoteStep<Self>;
         }
 
         impl<const N: usize> Located for $step<N> {

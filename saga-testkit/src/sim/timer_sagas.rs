@@ -1,11 +1,11 @@
 use saga_core::saga::SagaError;
 
-use super::definitions::SimDefinition;
+use super::definition::SimDefinition;
 use super::planner::{Planner, named};
 use super::steps::{Announce, Charge, Confirm, Note, Reserve, Ship};
 
 /// Those with steps that only wait.
-pub(super) fn idle_definitions() -> Result<Vec<SimDefinition>, SagaError> {
+pub(super) fn timer_definitions() -> Result<Vec<SimDefinition>, SagaError> {
     Ok(vec![
         named("nap").step::<Reserve<0>>().nap("nap", 900).step::<Charge<1>>().step::<Confirm<2>>().build()?,
         named("naps")
@@ -27,12 +27,12 @@ pub(super) fn idle_definitions() -> Result<Vec<SimDefinition>, SagaError> {
             })
             .step::<Reserve<4>>()
             .build()?,
-        named("word").step::<Reserve<0>>().word(2_000).step::<Charge<1>>().step::<Confirm<2>>().build()?,
-        named("first-word").word_with(400).step::<Charge<0>>().nap("nap", 100).step::<Reserve<1>>().build()?,
+        named("word").step::<Reserve<0>>().wait(2_000).step::<Charge<1>>().step::<Confirm<2>>().build()?,
+        named("first-word").wait_with(400).step::<Charge<0>>().nap("nap", 100).step::<Reserve<1>>().build()?,
         named("word-in-fork")
             .step::<Charge<0>>()
             .parallel(|group| {
-                group.branch(Planner::step::<Charge<1>>).branch(|branch| branch.word(6_000).step::<Reserve<2>>())
+                group.branch(Planner::step::<Charge<1>>).branch(|branch| branch.wait(6_000).step::<Reserve<2>>())
             })
             .step::<Reserve<3>>()
             .build()?,
