@@ -11,7 +11,11 @@ pub mod engine;
 pub mod env;
 pub mod key;
 mod log;
+#[cfg(feature = "unstable-machine")]
 pub mod machine;
+#[cfg(not(feature = "unstable-machine"))]
+#[expect(unreachable_pub, unused_imports, reason = "some of it is public for `unstable-machine` only")]
+mod machine;
 pub mod memory;
 pub mod saga;
 pub mod service;
@@ -22,6 +26,7 @@ mod unwind;
 
 pub use engine::{Outcome, Runtime, SagaControl, SagaHandle, Settings, StartError};
 pub use key::{Key, Tenant};
+pub use machine::StepPhase;
 pub use saga::{Migration, Saga, SubSaga, Wait};
 pub use service::Service;
 pub use step::{

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use saga_core::StepPhase;
 use saga_core::engine::SagaStatus;
-use saga_core::machine::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::{Branch, SagaBuilder};
 use saga_core::store::Records;

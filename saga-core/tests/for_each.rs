@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use saga_core::machine::StepPhase;
+use saga_core::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::{Branch, SagaBuilder};
 use saga_core::store::{Records, Sagas};

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
+use saga_core::StepPhase;
 use saga_core::engine::SagaStatus;
-use saga_core::machine::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
 use saga_core::store::HistoryKind;

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use saga_core::StepPhase;
 use saga_core::engine::{
     CancelOutcome, CompensationCause, PauseOutcome, ResumeOutcome, RuntimeError, SagaAdmin, SagaStatus,
 };
 use saga_core::env::TokioEnvironment;
-use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{SagaFilter, Sagas, Status, Work};
 use saga_core::{Outcome, Runtime, Saga, State, StepError, saga_compensation, saga_step};

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use saga_core::StepPhase;
 use saga_core::engine::RestartOutcome;
-use saga_core::machine::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
 use saga_core::store::{Advance, Changes, Records as _, Sagas as _, Status};

@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use saga_core::StepPhase;
 use saga_core::engine::CompensationCause;
 use saga_core::env::TokioEnvironment;
-use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
 use saga_core::saga::Branch;
 use saga_core::store::{HistoryKind, Sagas as _, Status, Work as _};

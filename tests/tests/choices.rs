@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
+use saga_core::StepPhase;
 use saga_core::engine::SagaStatus;
-use saga_core::machine::StepPhase;
 use saga_core::saga::Branch;
 use saga_core::{Outcome, Output, Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step};
 use saga_tests::Books;

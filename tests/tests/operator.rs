@@ -2,8 +2,8 @@
 //! its reason.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says what it expects by failing")]
 
+use saga_core::StepPhase;
 use saga_core::engine::{RuntimeError, SagaControl};
-use saga_core::machine::StepPhase;
 use saga_core::store::{HistoryKind, Status};
 use saga_core::{Outcome, Output, Runtime, Saga, StepError, saga_step};
 use saga_tests::{Act, Fixture, Order, Shop, book, eventually, on_both_stores};

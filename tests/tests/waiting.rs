@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
+use saga_core::StepPhase;
 use saga_core::engine::{
     CancelOutcome, CompensationCause, PauseOutcome, RestartOutcome, ResumeOutcome, SagaAdmin, SagaStatus, SignalOutcome,
 };
-use saga_core::machine::StepPhase;
 use saga_core::saga::SagaBuilder;
 use saga_core::store::Status;
-use saga_core::{Outcome, Runtime, Saga, Signal, Signaled, StepError, Wait, saga_compensation, saga_step};
+use saga_core::{Outcome, Runtime, Saga, Signal, Signaled, StepError, StepPhase, Wait, saga_compensation, saga_step};
 use saga_tests::Books;
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use saga_core::engine::TimelineStatus;
-use saga_core::machine::{Became, Happened};
+use saga_core::engine::{Became, Happened};
 use saga_core::store::{DeadLetterFilter, Status};
 use saga_core::transport::Transport;
 use saga_core::{Runtime, Service};
@@ -149,7 +149,7 @@ fn is_settled(timeline: &TimelineStatus) -> bool {
     match timeline.status {
         Status::Completed => STEPS.iter().all(|step| last(step) == Some(Became::Done)),
         Status::Compensated => STEPS.iter().all(|step| {
-            matches!(last(step), Some(Became::Undone | Became::Barred | Became::Rejected | Became::Failed))
+            matches!(last(step), Some(Became::Undone | Became::Tombstoned | Became::Rejected | Became::Failed))
         }),
         _ => false,
     }

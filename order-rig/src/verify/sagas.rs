@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use saga_core::{
+    StepPhase,
     engine::SagaQuery,
-    machine::StepPhase,
     store::{SagaFilter, SagaRow, Status, Store},
 };
 use tokio::task::JoinSet;

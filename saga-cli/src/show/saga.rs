@@ -1,7 +1,7 @@
 use std::fmt;
 
+use saga_core::StepPhase;
 use saga_core::engine::{ChildStatus, HistoryEvent, ItemCounts, SagaStatus, SagaSummary, StepProgress, StepStatus};
-use saga_core::machine::StepPhase;
 
 use super::time::{after, utc};
 

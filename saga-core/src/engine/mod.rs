@@ -46,3 +46,4 @@ pub use self::runtime::{
     StartSagaInTx, UncommittedPublish, UncommittedStart,
 };
 pub use self::statistics::Statistics;
+pub use crate::machine::{Became, Happened, Mark, TimelineEntry};

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::emitted_events::EmittedEvents;
 use super::{Arm, Mapping, StepResolve, StepRun, StepUndo, SubSaga};
-use crate::choreography::EmittedEvents;
 use crate::key::StepId;
 use crate::machine::{self, SagaState, Shape, StepShape, UndoShape};
 use crate::step::{Handler, NeededOutput, Needs, Step, StepOptions, StepOutputs, decode_list};
@@ -63,6 +63,29 @@ impl<S: Store> StepDefinition<S> {
         match &self.run {
             StepRun::Child(child, _) => Some(child),
             _ => None,
+        }
+    }
+
+    /// The same step with other functions, maybe on another store. It has no resolution.
+    pub(super) fn with_functions<T: Store>(
+        &self,
+        run: StepRun<T>,
+        undo: Option<(StepUndo<T>, StepOptions)>,
+    ) -> StepDefinition<T> {
+        StepDefinition {
+            name: self.name,
+            doing: self.doing.clone(),
+            options: self.options,
+            run,
+            undo,
+            resolve: None,
+            input: self.input.clone(),
+            mapped: self.mapped.clone(),
+            needs: self.needs.clone(),
+            undo_takes: self.undo_takes.clone(),
+            check_output: self.check_output,
+            check_input: self.check_input,
+            check_list: self.check_list,
         }
     }
 
@@ -198,6 +221,21 @@ impl<S: Store> Definition<S> {
             told: None,
             deadline: None,
             max_concurrent: None,
+            fresh: OnceLock::new(),
+        }
+    }
+
+    /// The same definition with other functions, maybe on another store. It emits no events.
+    pub(super) fn with_steps<T: Store>(&self, shape: Shape, steps: Vec<StepDefinition<T>>) -> Definition<T> {
+        Definition {
+            id: self.id.clone(),
+            digest: self.digest,
+            shape,
+            steps,
+            width: self.width,
+            told: None,
+            deadline: self.deadline,
+            max_concurrent: self.max_concurrent,
             fresh: OnceLock::new(),
         }
     }

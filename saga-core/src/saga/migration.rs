@@ -91,6 +91,34 @@ pub(crate) struct Plan<S: Store> {
     pub(crate) check_input: fn(&[u8]) -> Result<(), String>,
 }
 
+impl<S: Store> Plan<S> {
+    /// A plan without any step of the old version.
+    fn new(from: Arc<Definition<S>>, to: Arc<Definition<S>>, check_input: fn(&[u8]) -> Result<(), String>) -> Self {
+        Self {
+            from,
+            to,
+            places: Vec::new(),
+            passed: Vec::new(),
+            arms: Vec::new(),
+            chosen: Vec::new(),
+            conversions: Vec::new(),
+            check_input,
+        }
+    }
+
+    /// The same plan between the same versions with other functions, maybe on another store.
+    pub(super) fn between<T: Store>(&self, from: Arc<Definition<T>>, to: Arc<Definition<T>>) -> Plan<T> {
+        Plan {
+            places: self.places.clone(),
+            passed: self.passed.clone(),
+            arms: self.arms.clone(),
+            chosen: self.chosen.clone(),
+            conversions: self.conversions.clone(),
+            ..Plan::new(from, to, self.check_input)
+        }
+    }
+}
+
 /// Makes the output of a new step of the stored one of an old step.
 pub(crate) type Conversion = Arc<dyn Fn(&[u8]) -> Result<Vec<u8>, String> + Send + Sync>;
 
@@ -295,7 +323,9 @@ impl<S: Store> MigrationBuilder<S> {
         if !problems.is_empty() {
             return Err(MigrationError { from: from.id.to_string(), to: to.id.to_string(), problems });
         }
-        Ok(Migration { plan: Arc::new(Plan { from, to, places, passed, arms, chosen, conversions, check_input }) })
+        Ok(Migration {
+            plan: Arc::new(Plan { places, passed, arms, chosen, conversions, ..Plan::new(from, to, check_input) }),
+        })
     }
 }
 

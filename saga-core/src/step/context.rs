@@ -55,6 +55,24 @@ pub(crate) struct ContextParts {
     pub(crate) reporting: Reporting,
 }
 
+impl ContextParts {
+    /// A first call without a time limit, outputs of other steps, or a place for reports.
+    fn of_first_call(key: OutsideKey, do_key: Option<OutsideKey>, saga_key: Arc<str>) -> Self {
+        Self {
+            key,
+            do_key,
+            saga_key,
+            attempt: 1,
+            fence: 1,
+            time_left: None,
+            cancel: CancelSignal::new(),
+            failure: None,
+            earlier: OptionalOutputs::default(),
+            reporting: Reporting::default(),
+        }
+    }
+}
+
 /// What earlier steps returned: of those that the service says are read.
 #[derive(Clone, Default)]
 pub(crate) struct OptionalOutputs {
@@ -107,18 +125,8 @@ impl StepContext {
         let undone = key.strip_suffix(":undo").map(str::to_owned);
         let saga_key = undone.as_deref().unwrap_or(&key);
         let saga_key = saga_key.rsplit_once(':').map_or(saga_key, |(saga_key, _)| saga_key).into();
-        Self::new(ContextParts {
-            do_key: undone.map(OutsideKey::given),
-            saga_key,
-            key: OutsideKey::given(key),
-            attempt: 1,
-            fence: 1,
-            time_left: None,
-            cancel: CancelSignal::new(),
-            failure: None,
-            earlier: OptionalOutputs::default(),
-            reporting: Reporting::default(),
-        })
+        let do_key = undone.map(OutsideKey::given);
+        Self::new(ContextParts::of_first_call(OutsideKey::given(key), do_key, saga_key))
     }
 
     /// The same context for another attempt; the first is 1.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     Headers, HistoryEntry, MessageId, MessageKind, NewDeadLetter, NewSaga, NewWork, RecordedOutcome, SagaId, SagaRow,
-    Status, StepRecord, Timestamp, WorkId, WorkRef,
+    Status, StepRecord, Timestamp, WorkId, WorkRef, lane_of, service_topic,
 };
 use crate::key::{Key, StepId, Tenant};
 
@@ -100,6 +100,32 @@ pub struct NewRecord {
     pub took: Duration,
 }
 
+impl NewRecord {
+    /// A record without an input, an output, an error or an attempt.
+    pub(crate) fn new(
+        saga: SagaId,
+        tenant: &Tenant,
+        key: &Key,
+        step: StepId,
+        outcome: RecordedOutcome,
+        position: u32,
+    ) -> Self {
+        Self {
+            saga,
+            tenant: tenant.clone(),
+            key: key.clone(),
+            step,
+            outcome,
+            output: None,
+            error: None,
+            input: None,
+            position,
+            attempts: 0,
+            took: Duration::ZERO,
+        }
+    }
+}
+
 impl StepRecord {
     /// A record as it is stored.
     pub fn recorded(new: NewRecord, at: Timestamp) -> Self {
@@ -134,6 +160,19 @@ pub struct RevisedRecord {
     pub output: Option<Vec<u8>>,
 }
 
+impl RevisedRecord {
+    /// A record that gets another outcome, and keeps its output.
+    pub(crate) fn new(
+        tenant: &Tenant,
+        key: &Key,
+        step: StepId,
+        expected: RecordedOutcome,
+        outcome: RecordedOutcome,
+    ) -> Self {
+        Self { tenant: tenant.clone(), key: key.clone(), step, expected, outcome, output: None }
+    }
+}
+
 /// A message that leaves this service.
 #[derive(Debug, Clone)]
 pub struct NewMessage {
@@ -160,6 +199,37 @@ pub struct NewMessage {
     pub headers: Headers,
     /// The time until the relay reads it from its lane. Until then the process that wrote it sends it.
     pub due_in: Duration,
+}
+
+impl NewMessage {
+    /// An empty message to a service, under an ordering key of its own: nothing is promised about its order.
+    pub(crate) fn to_service(kind: MessageKind, id: MessageId, tenant: &Tenant, service: &str) -> Self {
+        let (topic, key) = (service_topic(service), id.to_string());
+        Self { kind, ..Self::event(id, tenant, (&topic, &key), "", Vec::new()) }
+    }
+
+    /// An event on a topic, the first message under its ordering key.
+    pub(crate) fn event(
+        id: MessageId,
+        tenant: &Tenant,
+        (topic, key): (&str, &str),
+        name: &str,
+        payload: Vec<u8>,
+    ) -> Self {
+        Self {
+            id,
+            kind: MessageKind::Event,
+            tenant: tenant.clone(),
+            aggregate_type: topic.to_owned(),
+            aggregate_id: key.to_owned(),
+            event_type: name.to_owned(),
+            payload,
+            position: 1,
+            lane: lane_of(tenant, topic, key),
+            headers: Headers::default(),
+            due_in: Duration::ZERO,
+        }
+    }
 }
 
 /// The result of applying one [`Changes`].

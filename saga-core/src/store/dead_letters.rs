@@ -120,6 +120,30 @@ pub struct NewDeadLetter {
     pub attempts: u32,
 }
 
+impl NewDeadLetter {
+    /// A letter of one attempt, still without headers, content and message.
+    pub(crate) fn new(
+        id: DeadLetterId,
+        fingerprint: [u8; 32],
+        reason: DeadLetterReason,
+        detail: &str,
+        source: &str,
+    ) -> Self {
+        Self {
+            id,
+            fingerprint,
+            tenant: Tenant::default(),
+            reason,
+            detail: detail.to_owned(),
+            source: source.to_owned(),
+            headers: Vec::new(),
+            payload: Vec::new(),
+            message: None,
+            attempts: 1,
+        }
+    }
+}
+
 /// A dead letter as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {

@@ -152,6 +152,18 @@ const KEY_ID: &str = "saga-key-id";
 const SIGNATURE: &str = "saga-signature";
 
 impl Headers {
+    /// The headers of a reply from one service to another.
+    pub(crate) fn of_reply(saga_key: String, step: String, from: &str, to: &str, correlation: MessageId) -> Self {
+        Self {
+            saga_key: Some(saga_key),
+            step: Some(step),
+            service: Some(to.to_owned()),
+            reply_to: Some(from.to_owned()),
+            correlation: Some(correlation),
+            ..Self::default()
+        }
+    }
+
     /// The names under which headers travel.
     pub const NAMES: [&'static str; 9] =
         [SAGA_KEY, STEP, SERVICE, REPLY_TO, CORRELATION, ANSWER, TRACEPARENT, KEY_ID, SIGNATURE];

@@ -21,6 +21,7 @@ mod hints;
 mod history;
 mod inbox;
 mod interface;
+mod lane;
 mod members;
 mod message;
 mod outbox;
@@ -43,9 +44,10 @@ pub use self::hints::{Hint, HintBoard, Hints, Listener};
 pub use self::history::{HistoryEntry, HistoryKind};
 pub use self::inbox::{ClaimedMessage, ClaimedMessages, Inbox, NewReceived, ReceivedBatch};
 pub use self::interface::{Capabilities, Durability, Store};
+pub use self::lane::{LANES, lane_of};
 pub use self::members::Members;
 pub use self::message::{Answer, Headers, Message, MessageKind, service_topic};
-pub use self::outbox::{LANES, LeasedLane, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey, lane_of};
+pub use self::outbox::{LeasedLane, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey};
 pub use self::records::Records;
 pub use self::sagas::{
     AuditFilter, AuditRow, NewSaga, SagaFilter, SagaProgress, SagaRow, SagaWithSteps, Sagas, Started,

@@ -31,6 +31,22 @@ pub struct NewSaga {
 }
 
 impl NewSaga {
+    /// A running saga, still without input, state and commands.
+    pub(crate) fn new(id: SagaId, tenant: &Tenant, key: Key, definition: DefinitionId, digest: [u8; 32]) -> Self {
+        Self {
+            id,
+            tenant: tenant.clone(),
+            key,
+            definition,
+            digest,
+            input: Vec::new(),
+            input_hash: Vec::new(),
+            status: Status::Running,
+            state: Vec::new(),
+            commands: Vec::new(),
+        }
+    }
+
     /// The same saga without its first commands.
     #[must_use]
     pub fn without_commands(&self) -> Self {

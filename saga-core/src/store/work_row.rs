@@ -50,6 +50,18 @@ pub struct WorkRef {
     pub epoch: u64,
 }
 
+impl WorkRef {
+    /// A row as it is inserted.
+    pub(crate) const fn inserted(id: WorkId) -> Self {
+        Self { id, epoch: 1 }
+    }
+
+    /// How often the row was claimed, or moved to another version, since it was inserted.
+    pub(crate) const fn times_taken(self) -> u64 {
+        self.epoch.saturating_sub(Self::inserted(self.id).epoch)
+    }
+}
+
 /// A call's last progress report, as it was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reported {
@@ -86,6 +98,32 @@ pub struct NewWork {
     pub lease: Option<Lease>,
     /// Set where an attempt was made and failed before the row is inserted. Such a row has no lease.
     pub tried: Option<Tried>,
+}
+
+impl NewWork {
+    /// A command that is due at once, without a lease and without an input of its own.
+    pub(crate) fn new(
+        id: WorkId,
+        saga: SagaId,
+        (tenant, key): (&Tenant, &Key),
+        definition: &DefinitionId,
+        kind: WorkKind,
+        step: StepId,
+    ) -> Self {
+        Self {
+            id,
+            saga,
+            tenant: tenant.clone(),
+            key: key.clone(),
+            kind,
+            step,
+            definition: definition.clone(),
+            payload: None,
+            due_in: Duration::ZERO,
+            lease: None,
+            tried: None,
+        }
+    }
 }
 
 /// An attempt that was made before its command was written down.

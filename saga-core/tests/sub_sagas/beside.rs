@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use saga_core::StepPhase;
 use saga_core::engine::{CompensationCause, SagaAdmin, SagaStatus};
 use saga_core::env::TokioEnvironment;
-use saga_core::machine::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
 use saga_core::store::Status;

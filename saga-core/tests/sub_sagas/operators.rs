@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use saga_core::StepPhase;
 use saga_core::engine::{CancelOutcome, CompensationCause, PauseOutcome, RestartOutcome, RuntimeError};
-use saga_core::machine::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::store::Status;
 use saga_core::{Outcome, Runtime, Saga, StepError, SubSaga, saga_step};

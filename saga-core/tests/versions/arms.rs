@@ -1,6 +1,6 @@
 //! Steps that move into arms and out of them, choices that are called otherwise, and what is read across a move.
 
-use saga_core::machine::StepPhase;
+use saga_core::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
 use saga_core::{Migration, Outcome, Output, Runtime, Saga, StepContext, StepError, saga_compensation, saga_step};

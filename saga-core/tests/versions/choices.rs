@@ -1,6 +1,6 @@
 //! Sagas that move between versions with choices: what was chosen stays chosen, and what took effect is undone.
 
-use saga_core::machine::StepPhase;
+use saga_core::StepPhase;
 use saga_core::memory::MemoryStore;
 use saga_core::saga::{Branch, MigrationError};
 use saga_core::store::{RecordedOutcome, Records};

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use saga_core::StepPhase;
 use saga_core::engine::RuntimeError;
 use saga_core::key::{Key, Tenant};
-use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{HistoryKind, Sagas as _, WorkKind};
 use saga_core::{Migration, Outcome, Runtime, Saga};

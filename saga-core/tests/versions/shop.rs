@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use saga_core::StepPhase;
 use saga_core::engine::SagaStatus;
-use saga_core::machine::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::{Output, Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step};
 use tokio::sync::{Notify, Semaphore};

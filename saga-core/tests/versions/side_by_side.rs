@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use saga_core::StepPhase;
 use saga_core::engine::{BuildError, RuntimeError};
-use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
 use saga_core::saga::Branch;
 use saga_core::store::SagaFilter;

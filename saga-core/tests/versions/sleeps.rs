@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use saga_core::machine::StepPhase;
+use saga_core::StepPhase;
 use saga_core::memory::MemoryStore;
 use saga_core::{Migration, Outcome, Saga};
 

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use saga_core::engine::Happened;
 use saga_core::env::{BoxFuture, Environment};
-use saga_core::machine::Happened;
 use saga_core::memory::{CommitFate, CommitHook, CommitPoint, MemoryStore};
 use saga_core::store::{
     Headers, MessageId, MessageKind, Outbox as _, StoreError, StoreErrorKind, Timestamp, Work as _,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use saga_core::engine::TimelineStatus;
-use saga_core::machine::{Became, Happened, TimelineEntry};
+use saga_core::engine::{Became, Happened, TimelineEntry};
 use saga_core::store::{DeadLetterReason, MessageKind, RecordedOutcome, Status};
 use saga_core::transport::{Message, service_topic};
 use saga_core::{Key, Tenant};
@@ -16,7 +16,7 @@ use super::shop::{Shop, event, last_of, raw};
 /// Whether these steps were undone, or barred where what takes them back came first: services work side by side.
 fn is_taken_back(timeline: &TimelineStatus, steps: &[&str]) -> bool {
     let last = last_of(timeline);
-    steps.iter().all(|step| matches!(last.get(*step), Some(Became::Undone | Became::Barred)))
+    steps.iter().all(|step| matches!(last.get(*step), Some(Became::Undone | Became::Tombstoned)))
 }
 
 async fn events_alone_bring_an_order_to_its_end<S: Books>() {
@@ -284,8 +284,8 @@ async fn what_the_services_report_is_one_timeline<S: Books>() {
     // What was done is undone, what was not is barred; the order in which that was told does not matter.
     let settled = |timeline: &TimelineStatus| {
         let last = last_of(timeline);
-        last.get("payments/charge-card").is_some_and(|became| matches!(became, Became::Undone | Became::Barred))
-            && last.get("shipping/pack") == Some(&Became::Barred)
+        last.get("payments/charge-card").is_some_and(|became| matches!(became, Became::Undone | Became::Tombstoned))
+            && last.get("shipping/pack") == Some(&Became::Tombstoned)
             && last.get("stock/reserve-stock") == Some(&Became::Rejected)
     };
     let rejected = shop.timeline("o-2", settled).await;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use saga_core::engine::TimelineStatus;
-use saga_core::machine::{Became, Happened};
+use saga_core::engine::{Became, Happened};
 use saga_core::store::{DeadLetter, DeadLetterFilter, Headers, MessageId, MessageKind, Timestamp};
 use saga_core::transport::Message;
 use saga_core::{Event, Runtime, Service, Settings, Tenant};

@@ -1,6 +1,6 @@
 use saga_core::Outcome;
+use saga_core::StepPhase;
 use saga_core::engine::{RestartOutcome, RuntimeError};
-use saga_core::machine::StepPhase;
 use saga_core::store::AuditFilter;
 use saga_tests::{Act, Fixture, Order, Shop, on_both_stores};
 

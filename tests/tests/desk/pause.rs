@@ -1,6 +1,6 @@
 use saga_core::Outcome;
+use saga_core::StepPhase;
 use saga_core::engine::{PauseOutcome, ResumeOutcome};
-use saga_core::machine::StepPhase;
 use saga_core::store::Status;
 use saga_tests::{Act, Fixture, Order, Shop, eventually, on_both_stores};
 

@@ -142,7 +142,7 @@ impl BatchAction {
             Self::Skip => Event::Operator(Action::Skip),
             Self::ForceCompleted => force(true),
             Self::ForceCompensated => force(false),
-            Self::Cancel => Event::CalledOff { reason: Rejection::new(""), has_begun: true },
+            Self::Cancel => Event::CancelRequested { reason: Rejection::new(""), has_begun: true },
             Self::Pause => Event::Paused { by: None, reason: String::new() },
             Self::Resume => Event::Resumed,
         })

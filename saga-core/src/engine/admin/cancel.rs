@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::audit::AuditEntry;
 use super::control_error::{ControlError, until_applied};
 use super::saga_admin::{SagaAdmin, refused, unreadable};
+use crate::engine::commit::changes;
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::decide::overdue;
 use crate::engine::instance::{AttemptDetails, NextWork, PendingCommit};
@@ -13,7 +14,7 @@ use crate::machine::{Effect, Event, Refused, SagaState};
 use crate::saga::Definition;
 use crate::step::Rejection;
 use crate::store::{
-    Changes, Condition, HistoryKind, Miss, Postponed, SagaWithSteps, Status, Store, WorkKind, WorkRef, WorkStatus,
+    Condition, HistoryKind, Miss, Postponed, SagaWithSteps, Status, Store, WorkKind, WorkRef, WorkStatus,
 };
 
 /// What became of the wish to cancel a saga.
@@ -49,7 +50,7 @@ impl<S: Store> SagaAdmin<S> {
         let key = Key::from_stored(key.as_ref())?;
         match until_applied(|| self.try_to_cancel(&key, None, reason)).await? {
             Ok(()) => Ok(CancelOutcome::Begun),
-            Err((Refused::TurnedRound, _)) => Ok(CancelOutcome::UnderWay),
+            Err((Refused::Compensating, _)) => Ok(CancelOutcome::UnderWay),
             Err((Refused::Ended, status)) => Ok(CancelOutcome::Ended(status)),
             Err((refusal, _)) => Err(refused(&key, refusal.to_string())),
         }
@@ -99,7 +100,7 @@ impl<S: Store> SagaAdmin<S> {
         let (event, finished, entry) = match cause {
             CancelCause::Act(act) => {
                 let has_begun = has_begun(stored, &saga.state);
-                (Event::CalledOff { reason: Rejection::new(&*act.reason), has_begun }, None, act.entry(row.id))
+                (Event::CancelRequested { reason: Rejection::new(&*act.reason), has_begun }, None, act.entry(row.id))
             }
             CancelCause::Overdue(work) => {
                 (Event::DeadlinePassed, Some((work, Condition::Held)), overdue(row.id, within))
@@ -123,15 +124,15 @@ impl<S: Store> SagaAdmin<S> {
     }
 }
 
-/// Whether somebody may have begun a command of the saga since it was started. The epochs of its rows say it: whoever
-/// pauses a saga, resumes it or sends it a signal takes none of them. A move to another version raises each by one, and
-/// so does a claim that found the saga paused and put its command off.
+/// Whether a command of the saga may have begun since it was started. The epochs of its rows tell: pausing and resuming a saga
+/// and sending it a signal take no row. A migration takes each row once, and so does a claim that found the saga paused and
+/// parked its command.
 fn has_begun(stored: &SagaWithSteps, state: &SagaState) -> bool {
     let moves = stored.history.iter().filter(|(_, entry)| entry.kind == HistoryKind::Migrated).count();
     let parked = state.paused.as_ref().map(|pause| pause.parked.as_slice()).unwrap_or_default();
     let is_untouched = |work: &WorkStatus| {
         let claims = u64::from(parked.contains(&work.work.id.0));
-        let is_first = work.work.epoch == 1 + moves as u64 + claims;
+        let is_first = work.work.times_taken() == moves as u64 + claims;
         work.kind == WorkKind::Deadline || (is_first && work.owner.is_none() && work.attempts == 0 && !work.in_doubt)
     };
     stored.work.is_empty() || !stored.work.iter().all(is_untouched)
@@ -163,8 +164,7 @@ impl<S: Store> SagaAdmin<S> {
         let ended = until_applied(|| self.try_to_end_overdue(key, work)).await?;
         if ended.is_err() {
             // The saga came past its pivot in time. Where the row is not there any more, it is gone already.
-            let changes = Changes { finished: vec![(work, Condition::Held)], ..Changes::default() };
-            let _gone = self.record(changes).await?;
+            let _gone = self.record(changes::finish(work)).await?;
         }
         Ok(())
     }

@@ -56,7 +56,7 @@ impl Outline {
             after: definition.shape.predecessors(index).collect(),
             arms: definition.shape.steps[index].arms.iter().map(|arm| (*arm).to_owned()).collect(),
             is_child: definition.shape.is_child(index),
-            waits: definition.shape.is_idle(index),
+            waits: definition.shape.is_wait(index),
             awaits_signal: definition.shape.awaits_signal(index),
         });
         Self { steps: steps.collect(), is_registered: true }

@@ -113,8 +113,8 @@ impl<S: Store> SagaAdmin<S> {
         }
         let state = self.instance(&old)?.state;
         let step = check(&old.saga, &state, &definition, from)?;
-        let is_passed_by = |&index: &usize| state.steps[index].phase == StepPhase::NotTaken;
-        if is_passed_by(&step) {
+        let is_not_taken = |&index: &usize| state.steps[index].phase == StepPhase::NotTaken;
+        if is_not_taken(&step) {
             return Err(refused(
                 key,
                 format!(
@@ -122,8 +122,8 @@ impl<S: Store> SagaAdmin<S> {
                 ),
             ));
         }
-        let (passed_by, taken): (Vec<usize>, Vec<usize>) =
-            definition.shape.before(step).into_iter().partition(is_passed_by);
+        let (not_taken, taken): (Vec<usize>, Vec<usize>) =
+            definition.shape.before(step).into_iter().partition(is_not_taken);
         let before = taken_over_before(&old, &definition);
         let records = taken
             .iter()
@@ -145,7 +145,7 @@ impl<S: Store> SagaAdmin<S> {
         let hand_on = NextWork { ids: ids.start + 1, slot: NextSlot::Nowhere };
         let advanced = self.decider()?.decide(
             &mut saga,
-            Event::TakenOver { steps: taken, passed_by },
+            Event::Restarted { steps: taken, not_taken },
             &AttemptDetails::default(),
             hand_on,
         );
@@ -290,15 +290,9 @@ fn standing<'a, S: Store>(
 fn fresh<S: Store>(old: &SagaRow, definition: &Definition<S>, id: SagaId, key: Key) -> NewSaga {
     let state = SagaState::new(definition.steps.len());
     NewSaga {
-        id,
-        tenant: old.tenant.clone(),
-        key,
-        definition: definition.id.clone(),
-        digest: definition.digest,
         input: old.input.clone(),
         input_hash: old.input_hash.clone(),
-        status: state.status(),
         state: state.encode(),
-        commands: Vec::new(),
+        ..NewSaga::new(id, &old.tenant, key, definition.id.clone(), definition.digest)
     }
 }

@@ -8,12 +8,13 @@ use super::audit::{AuditEntry, ReplacedInput};
 use super::control::SagaControl;
 use super::control_error::{ControlError, until_applied};
 use super::saga_admin::{SagaAdmin, refused};
+use crate::engine::commit::changes;
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::instance::SagaInstance;
 use crate::engine::message::{check_value, request_hash};
 use crate::key::Key;
 use crate::machine::{Action, Effect};
-use crate::store::{Changes, Miss, Postponed, SagaWithSteps, Status, Store, WorkStatus};
+use crate::store::{Miss, Postponed, SagaWithSteps, Status, Store, WorkStatus};
 
 impl<S: Store> SagaAdmin<S> {
     /// Has tried at once what waits for its next attempt, of a step or of an undo; what was asked of another service is
@@ -61,8 +62,7 @@ impl<S: Store> SagaAdmin<S> {
         if count == 0 {
             return Ok(0);
         }
-        let history = vec![act.entry(stored.saga.id)];
-        match self.record(Changes { postponed, history, ..Changes::default() }).await? {
+        match self.record(changes::postpone_all(postponed, act.entry(stored.saga.id))).await? {
             Ok(()) => {
                 self.desk.wake_workers();
                 Ok(count)

@@ -60,7 +60,7 @@ impl<S: Store> SagaAdmin<S> {
         }
         match until_applied(|| self.try_to_signal(&key, T::NAME, id, &payload)).await? {
             Ok(outcome) => Ok(outcome),
-            Err((Refused::Received, _)) => Ok(SignalOutcome::Duplicate),
+            Err((Refused::Duplicate, _)) => Ok(SignalOutcome::Duplicate),
             Err((Refused::Decided, _)) => Ok(SignalOutcome::TooLate),
             Err((other, _)) => Err(refused(other.to_string())),
         }

@@ -7,51 +7,51 @@ use super::concurrency_key::ConcurrencyKey;
 use super::permits::{ConcurrencyPermit, QueueSlot};
 
 impl Bulkheads {
-    /// A place, if there is room for another one.
-    pub(crate) fn try_place(self: &Arc<Self>, seat: ConcurrencyKey) -> Option<QueueSlot> {
+    /// A slot, if one is free.
+    pub(crate) fn try_acquire_slot(self: &Arc<Self>, key: ConcurrencyKey) -> Option<QueueSlot> {
         let mut state = self.lock();
-        if self.room(&state, seat) == 0 {
-            state.is_short = true;
+        if self.room(&state, key) == 0 {
+            state.is_work_left = true;
             return None;
         }
-        state.places.enter_pool(seat);
-        state.places.enter_limits(seat);
+        state.slots.enter_pool(key);
+        state.slots.enter_limits(key);
         drop(state);
-        Some(QueueSlot::new(self, seat, None))
+        Some(QueueSlot::new(self, key, None))
     }
 
-    /// A place for what this process has already.
-    pub(crate) fn place(self: &Arc<Self>, seat: ConcurrencyKey) -> QueueSlot {
+    /// A slot for a command that this process has claimed, whether or not one is free.
+    pub(crate) fn acquire_slot(self: &Arc<Self>, key: ConcurrencyKey) -> QueueSlot {
         let mut state = self.lock();
-        state.places.enter_pool(seat);
-        state.places.enter_limits(seat);
+        state.slots.enter_pool(key);
+        state.slots.enter_limits(key);
         drop(state);
-        QueueSlot::new(self, seat, None)
+        QueueSlot::new(self, key, None)
     }
 
-    /// A line, if one is free for this command.
-    pub(crate) fn try_line(self: &Arc<Self>, seat: ConcurrencyKey) -> Option<ConcurrencyPermit> {
+    /// A permit, if one is free for this command.
+    pub(crate) fn try_acquire_permit(self: &Arc<Self>, key: ConcurrencyKey) -> Option<ConcurrencyPermit> {
         let mut state = self.lock();
-        let users = self.seats.users[seat.pool as usize];
-        let has_share = state.lines.of_definition(seat) < self.sizes.lines_of_one(seat.pool)
-            && state.lines.fair_room(seat, self.sizes.lines(seat.pool, users), users) > 0;
-        if !has_share || !self.is_within_limits(&state, seat) {
+        let users = self.limits.users[key.pool as usize];
+        let has_share = state.permits.of_definition(key) < self.sizes.permits_of_one(key.pool)
+            && state.permits.fair_room(key, self.sizes.permits(key.pool, users), users) > 0;
+        if !has_share || !self.is_within_limits(&state, key) {
             return None;
         }
-        state.lines.enter_pool(seat);
-        state.lines.enter_limits(seat);
+        state.permits.enter_pool(key);
+        state.permits.enter_limits(key);
         drop(state);
-        Some(ConcurrencyPermit::new(self, seat, Some(self.time())))
+        Some(ConcurrencyPermit::new(self, key, Some(self.time())))
     }
 
-    /// The right to run beside the lines of the pool, if the limits allow it.
-    pub(crate) fn try_beside(self: &Arc<Self>, seat: ConcurrencyKey) -> Option<ConcurrencyPermit> {
+    /// A permit that does not count in the pool, if the limits of the step and of the definition allow it.
+    pub(crate) fn try_acquire_outside_pool(self: &Arc<Self>, key: ConcurrencyKey) -> Option<ConcurrencyPermit> {
         let mut state = self.lock();
-        if !self.is_within_limits(&state, seat) {
+        if !self.is_within_limits(&state, key) {
             return None;
         }
-        state.lines.enter_limits(seat);
+        state.permits.enter_limits(key);
         drop(state);
-        Some(ConcurrencyPermit::new(self, seat, None))
+        Some(ConcurrencyPermit::new(self, key, None))
     }
 }

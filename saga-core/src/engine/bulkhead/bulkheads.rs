@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use super::call_duration::CallDuration;
 use super::claim_plan::ClaimPlan;
-use super::concurrency_key::{ConcurrencyKey, Pool, Seats};
+use super::concurrency_key::{ConcurrencyKey, ConcurrencyLimits, Pool};
 use super::usage::{SHARES, Usage};
 use crate::env::Environment;
 use crate::machine::Effect;
@@ -16,23 +16,23 @@ use crate::saga::Definition;
 use crate::store::{DefinitionId, Store};
 use crate::unwind::caught;
 
-/// How much there is of everything.
+/// How many slots and permits a process has.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sizes {
-    /// Places of each pool.
-    pub(crate) places: usize,
-    /// Lines for transactions.
+pub(crate) struct PoolSizes {
+    /// Slots of each pool.
+    pub(crate) slots: usize,
+    /// Permits for transactions.
     pub(crate) transactions: usize,
-    /// Lines for calls.
+    /// Permits for the external calls of one definition.
     pub(crate) calls: usize,
     /// How many commands one transaction carries.
     pub(crate) batch_max: usize,
 }
 
-impl Sizes {
-    /// How many lines there are for so many definitions. Of calls each definition can have all that were asked for; beside
-    /// these there are some that none can take alone.
-    pub(super) fn lines(&self, pool: Pool, users: usize) -> usize {
+impl PoolSizes {
+    /// The permits of a pool that `users` definitions share. One definition can have all the calls of the setting; a seventh
+    /// more is left for the others.
+    pub(super) fn permits(&self, pool: Pool, users: usize) -> usize {
         match pool {
             Pool::Transactions => self.transactions,
             Pool::Calls if users > 1 => self.calls + self.calls.div_ceil(SHARES),
@@ -41,15 +41,15 @@ impl Sizes {
     }
 
     /// How many of them one definition can have.
-    pub(super) fn lines_of_one(&self, pool: Pool) -> usize {
+    pub(super) fn permits_of_one(&self, pool: Pool) -> usize {
         match pool {
             Pool::Transactions => self.transactions,
             Pool::Calls => self.calls,
         }
     }
 
-    /// How many commands have a place of which only `limit` run at a time: those that come next wait here.
-    fn places_for(&self, pool: Pool, limit: usize) -> usize {
+    /// How many slots are worth having for commands of which only `limit` run at a time.
+    fn slots_for(&self, pool: Pool, limit: usize) -> usize {
         match pool {
             Pool::Transactions => limit.saturating_add(1).saturating_mul(self.batch_max),
             Pool::Calls => limit.saturating_mul(2),
@@ -57,171 +57,177 @@ impl Sizes {
     }
 }
 
-/// Who has a place in this process, and who runs.
+/// Counts the commands that this process holds and runs, by pool, definition and step.
 pub(crate) struct Bulkheads {
-    pub(super) seats: Seats,
-    pub(super) sizes: Sizes,
+    pub(super) limits: ConcurrencyLimits,
+    pub(super) sizes: PoolSizes,
     env: Arc<dyn Environment>,
     state: Mutex<State>,
-    /// A place was given back while there was work that had found none.
+    /// Notified when a slot is released while the store has work that found none.
     freed: Notify,
-    /// By pool, where commands wait for a line.
+    /// By pool, the queue whose commands wait for permits.
     queues: [Arc<Notify>; 2],
-    /// Where those wait that hold no line of a pool.
-    beside: [Arc<Notify>; 2],
+    /// The queues whose commands run outside the pools.
+    outside: [Arc<Notify>; 2],
 }
 
 #[derive(Debug)]
 pub(super) struct State {
-    pub(super) places: Usage,
-    pub(super) lines: Usage,
-    pub(super) paces: Vec<CallDuration>,
-    /// Whether there may be work in the store that found no place here.
-    pub(super) is_short: bool,
+    pub(super) slots: Usage,
+    pub(super) permits: Usage,
+    pub(super) call_durations: Vec<CallDuration>,
+    /// Whether the store may have work that found no slot here.
+    pub(super) is_work_left: bool,
 }
 
 impl Bulkheads {
     pub(crate) fn new<'a, S: Store>(
         definitions: impl IntoIterator<Item = &'a Arc<Definition<S>>>,
-        sizes: Sizes,
+        sizes: PoolSizes,
         env: Arc<dyn Environment>,
         queues: [Arc<Notify>; 2],
-        beside: [Arc<Notify>; 2],
+        outside: [Arc<Notify>; 2],
     ) -> Arc<Self> {
-        let seats = Seats::of(definitions);
-        let (definitions, steps) = (seats.definition_limits.len(), seats.step_limits.len());
+        let limits = ConcurrencyLimits::of(definitions);
+        let (definitions, steps) = (limits.definition_limits.len(), limits.step_limits.len());
         let state = State {
-            places: Usage::new(definitions, steps),
-            lines: Usage::new(definitions, steps),
-            paces: vec![CallDuration::default(); definitions],
-            is_short: false,
+            slots: Usage::new(definitions, steps),
+            permits: Usage::new(definitions, steps),
+            call_durations: vec![CallDuration::default(); definitions],
+            is_work_left: false,
         };
-        Arc::new(Self { seats, sizes, env, state: Mutex::new(state), freed: Notify::new(), queues, beside })
+        Arc::new(Self { limits, sizes, env, state: Mutex::new(state), freed: Notify::new(), queues, outside })
     }
 
-    /// The seat of a command for the step of that index, or for an item of it.
-    pub(crate) fn seat(&self, definition: &DefinitionId, step: usize, is_undo: bool, effect: Effect) -> ConcurrencyKey {
-        self.seats.seat(definition, step, is_undo, effect)
+    /// The concurrency key of a command for the step with this index, or for an item of it.
+    pub(crate) fn concurrency_key(
+        &self,
+        definition: &DefinitionId,
+        step: usize,
+        is_undo: bool,
+        effect: Effect,
+    ) -> ConcurrencyKey {
+        self.limits.concurrency_key(definition, step, is_undo, effect)
     }
 
-    /// Whether its step or its saga set a limit.
-    pub(crate) fn is_limited(&self, seat: ConcurrencyKey) -> bool {
-        seat.has_step_limit() || self.definition_limit(seat).is_some()
+    /// Whether the step or the definition sets a limit.
+    pub(crate) fn is_limited(&self, key: ConcurrencyKey) -> bool {
+        key.has_step_limit() || self.definition_limit(key).is_some()
     }
 
-    /// What to claim: nothing where there is room for nothing. `is_fair`: each definition gets a part of the claim,
-    /// however long the work of others has been due.
+    /// What to claim; `None` if no slot is free. `is_fair`: each definition gets a part of the claim, however long the work of
+    /// others has been due.
     pub(crate) fn plan(&self, known: &[DefinitionId], is_fair: bool) -> Option<ClaimPlan> {
         let mut state = self.lock();
-        let plan = ClaimPlan::new(known, &self.seats, is_fair, |seat| self.room(&state, seat));
-        state.is_short = plan.is_short;
+        let plan = ClaimPlan::new(known, &self.limits, is_fair, |key| self.room(&state, key));
+        state.is_work_left = plan.is_work_left;
         (!plan.is_empty()).then_some(plan)
     }
 
-    /// By definition, how many commands have a place that is not worth it any more, because calls became slow. A little too
-    /// much is kept: what is given back and taken again costs two statements.
+    /// By definition, how many slots are no longer worth having because calls became slow. Up to twice what is worth having is
+    /// kept, since releasing a command and claiming it again costs two statements.
     pub(crate) fn surplus(&self) -> Vec<usize> {
         let state = self.lock();
-        let of = |(definition, pace): (u32, &CallDuration)| {
-            let held = state.places.of_definition(ConcurrencyKey { pool: Pool::Calls, definition, step: None });
-            let worth = pace.places(self.sizes.calls);
+        let of = |(definition, duration): (u32, &CallDuration)| {
+            let held = state.slots.of_definition(ConcurrencyKey { pool: Pool::Calls, definition, step: None });
+            let worth = duration.slots(self.sizes.calls);
             if held > worth.saturating_mul(2) { held - worth } else { 0 }
         };
-        (0..).zip(&state.paces).map(of).collect()
+        (0..).zip(&state.call_durations).map(of).collect()
     }
 
-    /// Ends when a place is free for which there may be work in the store.
+    /// Waits for a free slot for which the store may have work.
     ///
     /// # Cancel safety
-    /// Nothing is lost when it is dropped before it ended.
+    /// When dropped, no notification is lost.
     pub(crate) async fn freed(&self) {
         self.freed.notified().await;
     }
 
-    /// How many more commands of that seat may have a place.
-    pub(super) fn room(&self, state: &State, seat: ConcurrencyKey) -> usize {
-        let users = self.seats.users[seat.pool as usize];
-        let mut room = state.places.fair_room(seat, self.sizes.places, users);
-        if let (Pool::Calls, Some(pace)) = (seat.pool, state.paces.get(seat.definition as usize)) {
-            let worth = pace.places(self.sizes.calls);
-            room = room.min(worth.saturating_sub(state.places.of_definition(seat)));
+    /// How many more commands with this key may have a slot.
+    pub(super) fn room(&self, state: &State, key: ConcurrencyKey) -> usize {
+        let users = self.limits.users[key.pool as usize];
+        let mut room = state.slots.fair_room(key, self.sizes.slots, users);
+        if let (Pool::Calls, Some(duration)) = (key.pool, state.call_durations.get(key.definition as usize)) {
+            let worth = duration.slots(self.sizes.calls);
+            room = room.min(worth.saturating_sub(state.slots.of_definition(key)));
         }
-        if let Some(limit) = self.definition_limit(seat) {
-            let most = self.sizes.places_for(seat.pool, limit);
-            room = room.min(most.saturating_sub(state.places.of_limited(seat, false)));
+        if let Some(limit) = self.definition_limit(key) {
+            let most = self.sizes.slots_for(key.pool, limit);
+            room = room.min(most.saturating_sub(state.slots.of_limited(key, false)));
         }
-        if let Some(step) = seat.step {
-            let most = self.sizes.places_for(seat.pool, self.step_limit(step));
-            room = room.min(most.saturating_sub(state.places.of_step(step)));
+        if let Some(step) = key.step {
+            let most = self.sizes.slots_for(key.pool, self.step_limit(step));
+            room = room.min(most.saturating_sub(state.slots.of_step(step)));
         }
         room
     }
 
-    pub(super) fn is_within_limits(&self, state: &State, seat: ConcurrencyKey) -> bool {
-        seat.step.is_none_or(|step| state.lines.of_step(step) < self.step_limit(step))
-            && self.definition_limit(seat).is_none_or(|limit| state.lines.of_limited(seat, true) < limit)
+    pub(super) fn is_within_limits(&self, state: &State, key: ConcurrencyKey) -> bool {
+        key.step.is_none_or(|step| state.permits.of_step(step) < self.step_limit(step))
+            && self.definition_limit(key).is_none_or(|limit| state.permits.of_limited(key, true) < limit)
     }
 
     fn step_limit(&self, step: u32) -> usize {
-        self.seats.step_limits.get(step as usize).copied().unwrap_or(usize::MAX)
+        self.limits.step_limits.get(step as usize).copied().unwrap_or(usize::MAX)
     }
 
-    fn definition_limit(&self, seat: ConcurrencyKey) -> Option<usize> {
-        self.seats.definition_limits.get(seat.definition as usize).copied().flatten()
+    fn definition_limit(&self, key: ConcurrencyKey) -> Option<usize> {
+        self.limits.definition_limits.get(key.definition as usize).copied().flatten()
     }
 
-    pub(crate) fn leave_place(&self, seat: ConcurrencyKey) {
+    pub(crate) fn release_slot(&self, key: ConcurrencyKey) {
         let mut state = self.lock();
-        state.places.leave_pool(seat);
-        state.places.leave_limits(seat);
-        let is_short = state.is_short;
+        state.slots.leave_pool(key);
+        state.slots.leave_limits(key);
+        let is_work_left = state.is_work_left;
         drop(state);
-        if is_short {
+        if is_work_left {
             self.freed.notify_one();
         }
     }
 
-    /// Counts a place among those that no call waits for.
-    pub(crate) fn move_beside(&self, seat: ConcurrencyKey) -> ConcurrencyKey {
-        let beside = ConcurrencyKey { pool: Pool::Transactions, ..seat };
+    /// Counts a slot of a call in the pool of transactions, for which no call waits.
+    pub(crate) fn move_slot_outside_pool(&self, key: ConcurrencyKey) -> ConcurrencyKey {
+        let outside = ConcurrencyKey { pool: Pool::Transactions, ..key };
         let mut state = self.lock();
-        state.places.leave_pool(seat);
-        state.places.leave_limits(seat);
-        state.places.enter_pool(beside);
-        state.places.enter_limits(beside);
-        let is_short = state.is_short;
+        state.slots.leave_pool(key);
+        state.slots.leave_limits(key);
+        state.slots.enter_pool(outside);
+        state.slots.enter_limits(outside);
+        let is_work_left = state.is_work_left;
         drop(state);
-        if is_short {
+        if is_work_left {
             self.freed.notify_one();
         }
-        beside
+        outside
     }
 
-    pub(crate) fn leave_pool(&self, seat: ConcurrencyKey) {
-        self.lock().lines.leave_pool(seat);
-        self.queues[seat.pool as usize].notify_one();
+    pub(crate) fn leave_pool(&self, key: ConcurrencyKey) {
+        self.lock().permits.leave_pool(key);
+        self.queues[key.pool as usize].notify_one();
     }
 
-    pub(crate) fn leave_line(&self, seat: ConcurrencyKey, began: Option<Duration>) {
+    pub(crate) fn release_permit(&self, key: ConcurrencyKey, began: Option<Duration>) {
         let took = began.map(|began| self.time().saturating_sub(began));
         let mut state = self.lock();
-        state.lines.leave_limits(seat);
+        state.permits.leave_limits(key);
         if let Some(took) = took {
-            state.lines.leave_pool(seat);
-            if let (Pool::Calls, Some(pace)) = (seat.pool, state.paces.get_mut(seat.definition as usize)) {
-                pace.took(took);
+            state.permits.leave_pool(key);
+            if let (Pool::Calls, Some(duration)) = (key.pool, state.call_durations.get_mut(key.definition as usize)) {
+                duration.took(took);
             }
         }
         drop(state);
-        if self.is_limited(seat) {
-            self.queues.iter().chain(&self.beside).for_each(|queue| queue.notify_one());
-        } else if took.is_some() && seat.pool == Pool::Calls {
-            // A worker of transactions tells of its end itself.
-            self.queues[seat.pool as usize].notify_one();
+        if self.is_limited(key) {
+            self.queues.iter().chain(&self.outside).for_each(|queue| queue.notify_one());
+        } else if took.is_some() && key.pool == Pool::Calls {
+            // The transaction workers notify their queue themselves.
+            self.queues[key.pool as usize].notify_one();
         }
     }
 
-    /// The time where that cannot panic, whatever the environment does: a line that is taken is given back.
+    /// The time, even if the environment panics: a permit must be released in any case.
     pub(super) fn time(&self) -> Duration {
         caught(|| self.env.now()).unwrap_or_default()
     }

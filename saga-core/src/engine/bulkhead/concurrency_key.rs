@@ -7,12 +7,12 @@ use crate::machine::Effect;
 use crate::saga::Definition;
 use crate::store::{ClaimStep, DefinitionId, Store, WorkKind};
 
-/// Which places and lines a command takes.
+/// Which slots and permits a command takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pool {
-    /// Of what runs in a transaction, and of what the engine does itself.
+    /// Those of steps in transactions, and of steps that the engine runs itself.
     Transactions,
-    /// Of what calls the outside world.
+    /// Those of external calls.
     Calls,
 }
 
@@ -25,7 +25,7 @@ impl Pool {
     }
 }
 
-/// Where a command counts: all that have the same seat share the same limits.
+/// What a command counts as: commands with the same key share the same limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ConcurrencyKey {
     pub(crate) pool: Pool,
@@ -36,7 +36,7 @@ pub(crate) struct ConcurrencyKey {
 }
 
 impl ConcurrencyKey {
-    /// Whose turn it is in a queue: what the engine does itself is not behind the calls of its definition.
+    /// The flow of a fair queue. Steps that the engine runs itself do not wait behind the calls of their definition.
     pub(crate) fn flow(self) -> u32 {
         2 * self.definition + u32::from(self.pool == Pool::Calls)
     }
@@ -47,27 +47,27 @@ impl ConcurrencyKey {
     }
 }
 
-/// What a claim may ask for of a definition: all that counts in one place.
+/// The work rows of one definition that have the same key.
 #[derive(Debug)]
 pub(crate) struct Claimable {
-    pub(crate) seat: ConcurrencyKey,
+    pub(crate) key: ConcurrencyKey,
     pub(crate) steps: Arc<[ClaimStep]>,
 }
 
-/// The seats of one definition.
+/// The limits of one definition.
 #[derive(Debug)]
-pub(crate) struct SeatsOf {
+pub(crate) struct DefinitionLimits {
     pub(crate) number: u32,
-    /// The limits of each step and of its compensation.
+    /// By step, the limit of the step and of its compensation, as an index of `step_limits`.
     limits: Vec<[Option<u32>; 2]>,
-    /// Every row of it that a claim may find.
+    /// All rows that a claim may find.
     pub(crate) claimable: Vec<Claimable>,
 }
 
-/// The seats of all definitions of a runtime.
+/// The limits of all definitions of a runtime.
 #[derive(Debug, Default)]
-pub(crate) struct Seats {
-    of_definitions: BTreeMap<DefinitionId, SeatsOf>,
+pub(crate) struct ConcurrencyLimits {
+    of_definitions: BTreeMap<DefinitionId, DefinitionLimits>,
     /// How many commands each limited step may run at a time.
     pub(crate) step_limits: Vec<usize>,
     /// The same for each definition, by the number of its name.
@@ -76,9 +76,9 @@ pub(crate) struct Seats {
     pub(crate) users: [usize; 2],
 }
 
-impl Seats {
+impl ConcurrencyLimits {
     pub(crate) fn of<'a, S: Store>(definitions: impl IntoIterator<Item = &'a Arc<Definition<S>>>) -> Self {
-        let mut seats = Self::default();
+        let mut limits = Self::default();
         let mut names: Vec<Arc<str>> = Vec::new();
         let mut limited: Vec<(&'static str, usize, usize)> = Vec::new();
         let mut uses: Vec<[bool; 2]> = Vec::new();
@@ -86,31 +86,37 @@ impl Seats {
             let known = names.iter().position(|name| *name == definition.id.name);
             let number = known.unwrap_or_else(|| {
                 names.push(Arc::clone(&definition.id.name));
-                seats.definition_limits.push(None);
+                limits.definition_limits.push(None);
                 uses.push([false; 2]);
                 names.len() - 1
             });
-            let limit = &mut seats.definition_limits[number];
+            let limit = &mut limits.definition_limits[number];
             // Of two versions the stricter one holds for both.
             *limit = limit.iter().copied().chain(definition.max_concurrent).min();
-            let of = SeatsOf::new(definition, narrow(number), &mut limited);
+            let of = DefinitionLimits::new(definition, narrow(number), &mut limited);
             for claimable in &of.claimable {
-                uses[number][claimable.seat.pool as usize] = true;
+                uses[number][claimable.key.pool as usize] = true;
             }
-            seats.of_definitions.insert(definition.id.clone(), of);
+            limits.of_definitions.insert(definition.id.clone(), of);
         }
-        seats.step_limits = limited.into_iter().map(|(.., limit)| limit).collect();
-        seats.users =
+        limits.step_limits = limited.into_iter().map(|(.., limit)| limit).collect();
+        limits.users =
             [Pool::Transactions, Pool::Calls].map(|pool| uses.iter().filter(|uses| uses[pool as usize]).count());
-        seats
+        limits
     }
 
-    pub(crate) fn get(&self, definition: &DefinitionId) -> Option<&SeatsOf> {
+    pub(crate) fn get(&self, definition: &DefinitionId) -> Option<&DefinitionLimits> {
         self.of_definitions.get(definition)
     }
 
-    /// The seat of a command for the step of that index, or for an item of it.
-    pub(crate) fn seat(&self, definition: &DefinitionId, step: usize, is_undo: bool, effect: Effect) -> ConcurrencyKey {
+    /// The key of a command for the step with this index, or for an item of it.
+    pub(crate) fn concurrency_key(
+        &self,
+        definition: &DefinitionId,
+        step: usize,
+        is_undo: bool,
+        effect: Effect,
+    ) -> ConcurrencyKey {
         let of = self.get(definition);
         let limit = of.and_then(|of| of.limits.get(step)).and_then(|limits| limits[usize::from(is_undo)]);
         ConcurrencyKey {
@@ -121,7 +127,7 @@ impl Seats {
     }
 }
 
-impl SeatsOf {
+impl DefinitionLimits {
     fn new<S: Store>(definition: &Definition<S>, number: u32, limited: &mut Vec<(&'static str, usize, usize)>) -> Self {
         let (mut all_limits, mut rows) = (Vec::new(), Rows::default());
         for (step, shape) in definition.steps.iter().zip(&definition.shape.steps) {
@@ -141,14 +147,14 @@ impl SeatsOf {
             for (kind, effect, limit) in
                 [(WorkKind::Do, shape.effect, limits[0]), (WorkKind::Undo, undo_effect, limits[1])]
             {
-                let seat = ConcurrencyKey { pool: Pool::of(effect), definition: number, step: limit };
-                rows.add(seat, ClaimStep { kind, step: step.name });
+                let key = ConcurrencyKey { pool: Pool::of(effect), definition: number, step: limit };
+                rows.add(key, ClaimStep { kind, step: step.name });
             }
         }
-        let seat = ConcurrencyKey { pool: Pool::Transactions, definition: number, step: None };
+        let key = ConcurrencyKey { pool: Pool::Transactions, definition: number, step: None };
         // The row of a deadline is of no step.
-        rows.add(seat, ClaimStep { kind: WorkKind::Deadline, step: "" });
-        let claimable = rows.0.into_iter().map(|(seat, steps)| Claimable { seat, steps: steps.into() });
+        rows.add(key, ClaimStep { kind: WorkKind::Deadline, step: "" });
+        let claimable = rows.0.into_iter().map(|(key, steps)| Claimable { key, steps: steps.into() });
         Self { number, limits: all_limits, claimable: claimable.collect() }
     }
 }
@@ -158,10 +164,10 @@ impl SeatsOf {
 struct Rows(Vec<(ConcurrencyKey, Vec<ClaimStep>)>);
 
 impl Rows {
-    fn add(&mut self, seat: ConcurrencyKey, step: ClaimStep) {
-        match self.0.iter_mut().find(|(known, _)| *known == seat) {
+    fn add(&mut self, key: ConcurrencyKey, step: ClaimStep) {
+        match self.0.iter_mut().find(|(known, _)| *known == key) {
             Some((_, steps)) => steps.push(step),
-            None => self.0.push((seat, vec![step])),
+            None => self.0.push((key, vec![step])),
         }
     }
 }

@@ -5,12 +5,12 @@ mod bulkheads;
 mod call_duration;
 mod claim_plan;
 mod concurrency_key;
-mod fair_lane;
+mod fair_queue;
 mod permits;
 mod usage;
 
-pub(crate) use self::bulkheads::{Bulkheads, Sizes};
+pub(crate) use self::bulkheads::{Bulkheads, PoolSizes};
 pub(crate) use self::claim_plan::{CLAIM_MAX, ClaimPlan};
 pub(crate) use self::concurrency_key::{ConcurrencyKey, Pool};
-pub(crate) use self::fair_lane::FairLane;
+pub(crate) use self::fair_queue::FairQueue;
 pub(crate) use self::permits::{Admission, ConcurrencyPermit, QueueSlot};

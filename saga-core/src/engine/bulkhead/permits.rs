@@ -6,67 +6,67 @@ use std::time::Duration;
 use super::bulkheads::Bulkheads;
 use super::concurrency_key::ConcurrencyKey;
 
-/// A place in the memory of this process, and the line of the command that has it, once it may run. The next command of the
-/// saga inherits both where it has the same seat.
+/// A slot in the memory of this process, and the permit of its command once that may run. The next command of the saga inherits
+/// both if it has the same concurrency key.
 #[derive(Debug)]
 pub(crate) struct QueueSlot {
     bulkheads: Arc<Bulkheads>,
-    seat: ConcurrencyKey,
-    line: Option<ConcurrencyPermit>,
+    key: ConcurrencyKey,
+    permit: Option<ConcurrencyPermit>,
 }
 
 impl QueueSlot {
-    pub(crate) fn new(bulkheads: &Arc<Bulkheads>, seat: ConcurrencyKey, line: Option<ConcurrencyPermit>) -> Self {
-        Self { bulkheads: Arc::clone(bulkheads), seat, line }
+    pub(crate) fn new(bulkheads: &Arc<Bulkheads>, key: ConcurrencyKey, permit: Option<ConcurrencyPermit>) -> Self {
+        Self { bulkheads: Arc::clone(bulkheads), key, permit }
     }
 
-    pub(crate) fn seat(&self) -> ConcurrencyKey {
-        self.seat
+    pub(crate) fn concurrency_key(&self) -> ConcurrencyKey {
+        self.key
     }
 
-    pub(crate) fn has_line(&self) -> bool {
-        self.line.is_some()
+    pub(crate) fn has_permit(&self) -> bool {
+        self.permit.is_some()
     }
 
-    /// Gives the command in this place its line.
-    pub(crate) fn set_line(&mut self, line: Option<ConcurrencyPermit>) {
-        self.line = line;
+    /// Lets the command in this slot run.
+    pub(crate) fn set_permit(&mut self, permit: Option<ConcurrencyPermit>) {
+        self.permit = permit;
     }
 
-    pub(crate) fn take_line(&mut self) -> Option<ConcurrencyPermit> {
-        self.line.take()
+    pub(crate) fn take_permit(&mut self) -> Option<ConcurrencyPermit> {
+        self.permit.take()
     }
 
-    /// Lets the command run beside the lines of its pool, in a place that others of the pool do not wait for: only the limits
-    /// of its step and of its saga count it as what it is.
+    /// Takes the command out of its pool: no other command of the pool waits for it. The limits of its step and of its
+    /// definition still count it.
     pub(crate) fn leave_pool(&mut self) {
-        if let Some(line) = &mut self.line {
-            line.leave_pool();
+        if let Some(permit) = &mut self.permit {
+            permit.leave_pool();
         }
-        self.seat = self.bulkheads.move_beside(self.seat);
+        self.key = self.bulkheads.move_slot_outside_pool(self.key);
     }
 }
 
 impl Drop for QueueSlot {
     fn drop(&mut self) {
-        self.line = None;
-        self.bulkheads.leave_place(self.seat);
+        self.permit = None;
+        self.bulkheads.release_slot(self.key);
     }
 }
 
 /// Whether a command may run now.
 #[derive(Debug)]
 pub(crate) enum Admission {
-    /// It waits until a line or a limit leaves room for it.
+    /// No: no permit is free, or a limit is reached.
     Waits,
-    /// It runs, with the line that it holds meanwhile, if it needs one of its own.
+    /// Yes, with the permit that it holds while it runs, if it needs its own.
     Runs(Option<ConcurrencyPermit>),
 }
 
 impl Admission {
-    /// It runs if there is a line for it.
-    pub(crate) fn on(line: Option<ConcurrencyPermit>) -> Self {
-        line.map_or(Self::Waits, |line| Self::Runs(Some(line)))
+    /// Runs if there is a permit.
+    pub(crate) fn with(permit: Option<ConcurrencyPermit>) -> Self {
+        permit.map_or(Self::Waits, |permit| Self::Runs(Some(permit)))
     }
 }
 
@@ -74,25 +74,25 @@ impl Admission {
 #[derive(Debug)]
 pub(crate) struct ConcurrencyPermit {
     bulkheads: Arc<Bulkheads>,
-    seat: ConcurrencyKey,
-    /// When it began to run, as long as it holds one of the pool's lines.
+    key: ConcurrencyKey,
+    /// When the command began to run; none for one that runs outside the pool.
     began: Option<Duration>,
 }
 
 impl ConcurrencyPermit {
-    pub(crate) fn new(bulkheads: &Arc<Bulkheads>, seat: ConcurrencyKey, began: Option<Duration>) -> Self {
-        Self { bulkheads: Arc::clone(bulkheads), seat, began }
+    pub(crate) fn new(bulkheads: &Arc<Bulkheads>, key: ConcurrencyKey, began: Option<Duration>) -> Self {
+        Self { bulkheads: Arc::clone(bulkheads), key, began }
     }
 
     fn leave_pool(&mut self) {
         if self.began.take().is_some() {
-            self.bulkheads.leave_pool(self.seat);
+            self.bulkheads.leave_pool(self.key);
         }
     }
 }
 
 impl Drop for ConcurrencyPermit {
     fn drop(&mut self) {
-        self.bulkheads.leave_line(self.seat, self.began);
+        self.bulkheads.release_permit(self.key, self.began);
     }
 }

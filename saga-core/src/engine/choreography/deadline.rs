@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use super::choreography::Choreography;
 use super::reactions::barring;
-use crate::choreography::EventEncoder;
-use crate::engine::commit::{CONFLICTS_MAX, ends, retry_on_conflict};
+use crate::engine::commit::{CONFLICTS_MAX, changes, ends, retry_on_conflict};
 use crate::engine::decide::at_pivot_deadline;
-use crate::engine::message::{HandleError, InboundMessage, message_to};
+use crate::engine::message::{HandleError, InboundMessage};
 use crate::machine::{AtDeadline, SagaState};
-use crate::saga::Definition;
-use crate::store::{Changes, DeadLetterReason, Headers, MessageId, MessageKind, NewMessage, Postponed, Store, lane_of};
+use crate::saga::{Definition, EventEncoder};
+use crate::store::{Changes, DeadLetterReason, Headers, MessageId, NewMessage, Postponed, Store};
 
 /// How often a pivot that is on its way is looked at again.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
@@ -48,7 +47,7 @@ impl<S: Store> Choreography<S> {
                 AtDeadline::Decided => {
                     self.committer.recorder.record(arrived.handled(Changes::default())).await.map(|_| true)?
                 }
-                AtDeadline::Bar => {
+                AtDeadline::Tombstone => {
                     let passed = self.passed(tell.event, payload.clone(), &asked.key.asked_for(), arrived);
                     self.host.tombstone_and_emit(&asked, arrived, Some(passed)).await?
                 }
@@ -80,7 +79,7 @@ impl<S: Store> Choreography<S> {
     pub(crate) async fn look_later(&self, arrived: &InboundMessage, due_in: Duration) -> Result<(), HandleError> {
         let Some(work) = arrived.work else { return Ok(()) };
         let postponed = Postponed { work, due_in, attempts: 0, in_doubt: false, error: None };
-        let _ = self.committer.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await?;
+        let _ = self.committer.recorder.record(changes::postpone(postponed)).await?;
         Ok(())
     }
 
@@ -95,13 +94,8 @@ impl<S: Store> Choreography<S> {
         let (tenant, id) = (&arrived.message.tenant, MessageId(self.ctx.random_uuid()));
         let traceparent = arrived.message.headers.traceparent.clone();
         NewMessage {
-            kind: MessageKind::Event,
-            lane: lane_of(tenant, name, &id.to_string()),
-            aggregate_type: name.to_owned(),
-            event_type: name.to_owned(),
-            payload,
             headers: Headers { saga_key: Some(key.to_string()), traceparent, ..Headers::default() },
-            ..message_to(id, tenant, "")
+            ..NewMessage::event(id, tenant, (name, &id.to_string()), name, payload)
         }
     }
 }

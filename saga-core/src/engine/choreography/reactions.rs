@@ -9,12 +9,12 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use super::choreography::Choreography;
-use crate::choreography::Reacts;
 use crate::engine::message::{
     HandleError, HostRequest, InboundMessage, MappedEvent, event_id_of, request_hash, saga_key_of,
 };
 use crate::key::{Key, StepId, Tenant};
 use crate::saga::{Definition, Mapping};
+use crate::service::Reacts;
 use crate::step::StepOutputs;
 use crate::store::{
     Changes, DeadLetterReason, Message, MessageId, NewReceived, RecordedOutcome, SagaRow, Status, Store, WorkId,
@@ -105,7 +105,7 @@ impl<S: Store> Choreography<S> {
                 let asked = barring(definition, message)?;
                 self.host.undo_hosted(&asked, arrived).await
             }
-            Reacts::Bar { definition } => self.handle_bar(definition, arrived).await,
+            Reacts::Tombstone { definition } => self.handle_bar(definition, arrived).await,
             Reacts::Mark(mark) => self.handle_mark(*mark, arrived).await,
             Reacts::Deadline { pivot, after, tell } => self.handle_deadline(pivot, *after, tell, arrived).await,
         }

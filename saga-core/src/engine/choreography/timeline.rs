@@ -78,17 +78,12 @@ impl<S: Store> Choreography<S> {
     async fn new_timeline(&self, message: &Message, key: Key, timeline: &Timeline) -> Result<NewSaga, HandleError> {
         let later = || HandleError::Later { why: "the store gave no ids".to_owned(), is_counted: false };
         let ids = self.committer.store_calls.take_ids(1).await.ok_or_else(later)?;
+        let (id, digest) = (SagaId(ids.start), Sha256::digest("timeline-1").into());
         Ok(NewSaga {
-            id: SagaId(ids.start),
-            tenant: message.tenant.clone(),
-            key,
-            definition: TIMELINES.clone(),
-            digest: Sha256::digest("timeline-1").into(),
             input: b"null".to_vec(),
-            input_hash: Vec::new(),
             status: Status::Completed,
             state: timeline.encode(),
-            commands: Vec::new(),
+            ..NewSaga::new(id, &message.tenant, key, TIMELINES.clone(), digest)
         })
     }
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::poller::Poller;
 use crate::engine::admin::{AdminRuntime, SagaAdmin};
+use crate::engine::commit::changes;
 use crate::log;
-use crate::store::{Changes, Postponed, SagaRow, Store, WorkRef};
+use crate::store::{Postponed, SagaRow, Store, WorkRef};
 
 /// When a deadline is looked at again whose saga could not be called off.
 const LOOK_AGAIN_IN: Duration = Duration::from_mins(1);
@@ -23,8 +24,7 @@ impl<S: Store> Poller<S> {
             // then.
             let error = Some(error.to_string());
             let postponed = Postponed { work, due_in: LOOK_AGAIN_IN, attempts: 0, in_doubt: false, error };
-            let applied =
-                self.committer.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await;
+            let applied = self.committer.recorder.record(changes::postpone(postponed)).await;
             if applied.is_err() {
                 self.committer.scheduler.release(&[work]).await;
             }

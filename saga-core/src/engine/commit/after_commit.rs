@@ -9,7 +9,7 @@ use crate::store::{Hint, Store};
 
 impl<S: Store> Committer<S> {
     /// Hands the next command on, tells who waits, and wakes who sends.
-    pub(crate) fn after_commit(self: &Arc<Self>, prepared: PendingCommit<S>, place: Option<QueueSlot>) {
+    pub(crate) fn after_commit(self: &Arc<Self>, prepared: PendingCommit<S>, slot: Option<QueueSlot>) {
         if prepared.has_messages {
             self.outbox.wake_relay();
         }
@@ -31,7 +31,7 @@ impl<S: Store> Committer<S> {
             self.ctx.store.hint(Hint::Work);
         }
         if let Some(mut successor) = prepared.successor {
-            successor.slot = successor.slot.or(place);
+            successor.slot = successor.slot.or(slot);
             self.scheduler.enqueue(*successor);
         }
     }

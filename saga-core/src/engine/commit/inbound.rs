@@ -24,7 +24,7 @@ impl<S: Store> Committer<S> {
         }
     }
 
-    /// Ids for the commands that may follow from a decision, one of which is run here if there is a place for it.
+    /// Ids for the commands that may follow from a decision, one of which runs here if a slot is free.
     pub(crate) async fn reserve_next_work(&self, definition: &Definition<S>) -> Result<NextWork, HandleError> {
         let ids = self.store_calls.take_ids(definition.width).await;
         let ids =

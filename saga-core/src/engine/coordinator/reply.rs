@@ -11,7 +11,7 @@ use crate::key::{Key, Tenant};
 use crate::log;
 use crate::machine::{self, AnsweredCommand, Event, Sent};
 use crate::step::Rejection;
-use crate::store::{Answer, Changes, DeadLetterReason, Message, Store, WorkId};
+use crate::store::{Answer, Changes, DeadLetterReason, Message, Store};
 
 /// What became of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) fn told<S: Store>(saga: &SagaInstance<S>, message: &Message) -> Optio
     let (name, item) = step_or_item(message.headers.step.as_deref()?).ok()?;
     let step = saga.state.index_of(saga.definition.shape.position(name)?, item)?;
     let asked = message.headers.correlation?;
-    Some((step, machine::told(&saga.state.steps[step], asked.0.as_u128())?))
+    Some((step, machine::answered_command(&saga.state.steps[step], asked.0.as_u128())?))
 }
 
 impl<S: Store> Coordinator<S> {
@@ -114,7 +114,7 @@ impl<S: Store> Coordinator<S> {
         if saga.state == before {
             return Ok(ReplyDecision::Unwanted("it was known"));
         }
-        prepared.changes.withdrawn.extend((told.sent.work != 0).then_some(WorkId(told.sent.work)));
+        prepared.changes.withdrawn.extend(told.sent.row());
         let is_committed = self.committer.commit_inbound(prepared, arrived).await?;
         Ok(if is_committed { ReplyDecision::Committed } else { ReplyDecision::Conflict })
     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::engine::commit::Committer;
+use crate::engine::commit::{Committer, changes};
 use crate::engine::context::EngineContext;
 use crate::engine::lifecycle::backoff_after;
-use crate::engine::message::{HandleError, InboundMessage, Validator, fingerprint_of, message_to, reason_bytes};
+use crate::engine::message::{HandleError, InboundMessage, Validator, fingerprint_of, reason_bytes};
 use crate::key::check_step_name;
 use crate::log;
 use crate::step::Rejection;
@@ -48,13 +48,13 @@ impl<S: Store> DeadLetters<S> {
         let HandleError::Dead(reason, detail) = problem else { return Some(Changes::default()) };
         let letter = self.new_dead_letter(message, source, *reason, detail, 1).await?;
         let refusal = self.refusal(message, source, *reason, detail);
-        Some(Changes { dead_letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() })
+        Some(changes::dead_letter(letter, refusal))
     }
 
     /// How what is no message is buried; nothing when the runtime stops first.
     pub(crate) async fn unreadable_changes(&self, unreadable: &Unreadable, source: &str) -> Option<Changes> {
         let letter = self.new_unreadable(unreadable, source).await?;
-        Some(Changes { dead_letters: vec![letter], ..Changes::default() })
+        Some(changes::dead_letter(letter, None))
     }
 
     /// The letter of what is no message.
@@ -70,17 +70,11 @@ impl<S: Store> DeadLetters<S> {
             }
             hash.update(&unreadable.payload);
         }
+        let (id, fingerprint) = (self.dead_letter_id().await?, hash.finalize().into());
         Some(NewDeadLetter {
-            id: self.dead_letter_id().await?,
-            fingerprint: hash.finalize().into(),
-            tenant: crate::key::Tenant::default(),
-            reason: DeadLetterReason::Unreadable,
-            detail: unreadable.problem.clone(),
-            source: source.to_owned(),
             headers: unreadable.headers.clone(),
             payload: self.cut(&unreadable.payload),
-            message: None,
-            attempts: 1,
+            ..NewDeadLetter::new(id, fingerprint, DeadLetterReason::Unreadable, &unreadable.problem, source)
         })
     }
 
@@ -96,8 +90,8 @@ impl<S: Store> DeadLetters<S> {
         let letter =
             self.new_dead_letter(message, source, *reason, detail, arrived.attempts + 1).await.ok_or_else(later)?;
         let letter_id = letter.id;
-        let messages = self.refusal(message, source, *reason, detail).into_iter().collect();
-        let changes = arrived.handled(Changes { dead_letters: vec![letter], messages, ..Changes::default() });
+        let refusal = self.refusal(message, source, *reason, detail);
+        let changes = arrived.handled(changes::dead_letter(letter, refusal));
         match self.committer.recorder.record(changes).await? {
             Ok(()) | Err(Miss::Work(_)) => {
                 let (letter_id, message_id, service, reason) = (letter_id.0, message.id, source, reason.as_str());
@@ -159,21 +153,16 @@ impl<S: Store> DeadLetters<S> {
         // One that is too old may have been done before, and its record is gone.
         let answer = if reason == DeadLetterReason::TooOld { Answer::Unknown } else { Answer::Refused };
         let reason = Rejection::new(format!("{} ({}): {detail}", "it is a dead letter there", reason.as_str()));
+        let id = MessageId(self.ctx.random_uuid());
         Some(NewMessage {
-            kind: MessageKind::Reply,
             event_type: message.event_type.clone(),
             payload: reason_bytes(&reason),
             headers: Headers {
-                saga_key: Some(headers.saga_key.clone()?),
-                step: Some(headers.step.clone()?),
-                service: Some(reply_to.to_owned()),
-                reply_to: Some(source.to_owned()),
-                correlation: Some(message.id),
                 answer: Some(answer),
                 traceparent: headers.traceparent.clone(),
-                ..Headers::default()
+                ..Headers::of_reply(headers.saga_key.clone()?, headers.step.clone()?, source, reply_to, message.id)
             },
-            ..message_to(MessageId(self.ctx.random_uuid()), &message.tenant, reply_to)
+            ..NewMessage::to_service(MessageKind::Reply, id, &message.tenant, reply_to)
         })
     }
 
@@ -186,17 +175,14 @@ impl<S: Store> DeadLetters<S> {
         attempts: u32,
     ) -> Option<NewDeadLetter> {
         let is_whole = message.payload.len() <= self.validator.bytes_max(message.kind);
+        let (id, fingerprint) = (self.dead_letter_id().await?, fingerprint_of(source, message.id));
         Some(NewDeadLetter {
-            id: self.dead_letter_id().await?,
-            fingerprint: fingerprint_of(source, message.id),
             tenant: message.tenant.clone(),
-            reason,
-            detail: detail.to_owned(),
-            source: source.to_owned(),
             headers: message.headers.pairs().into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),
             payload: self.cut(&message.payload),
             message: is_whole.then(|| message.clone()),
             attempts,
+            ..NewDeadLetter::new(id, fingerprint, reason, detail, source)
         })
     }
 

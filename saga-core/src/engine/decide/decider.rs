@@ -16,7 +16,7 @@ use crate::engine::outbox::Outbox;
 use crate::engine::outcome::outcome_of;
 use crate::engine::schedule::{Placement, Scheduler};
 use crate::env::Environment;
-use crate::machine::{self, Decision, Effect, Event, Next, Refused, Timer, answer_of, is_to_be_taken_back};
+use crate::machine::{self, Decision, Effect, Event, Next, Refused, Timer, answer_of, must_undo};
 use crate::step::Emitted;
 use crate::store::{
     Advance, Changes, Condition, HistoryEntry, HistoryKind, Lease, MemberId, Postponed, RecordedOutcome, Store, WorkId,
@@ -35,7 +35,7 @@ struct LeasedNext {
     id: i64,
     owner: MemberId,
     /// Nothing where it inherits one.
-    place: Option<QueueSlot>,
+    slot: Option<QueueSlot>,
 }
 
 /// The row that an attempt brings to its end, and under which condition.
@@ -216,8 +216,8 @@ impl<S: Store> Decider<S> {
         let told = answer_of(&saga.state);
         let mut decision = machine::apply(&definition.shape, &mut saga.state, event)?;
         saga.state.drop_reports();
-        if is_to_be_taken_back(&saga.state) {
-            let back = machine::apply(&definition.shape, &mut saga.state, Event::TakenBack)?;
+        if must_undo(&saga.state) {
+            let back = machine::apply(&definition.shape, &mut saga.state, Event::UndoRequested)?;
             decision.commands.extend(back.commands);
             decision.blocked.extend(back.blocked);
             decision.withdrawn.extend(back.withdrawn);
@@ -329,14 +329,14 @@ impl<S: Store> Decider<S> {
         let is_next =
             hand_on.slot != NextSlot::Nowhere && due_in.is_zero() && handed_on.is_none() && saga.knows_all_for(order);
         let found = is_next.then(|| self.owner_and_slot(saga, order, hand_on.slot)).flatten();
-        let (owner, place) = match found {
-            Some((owner, Placement::Free(place))) => (Some(owner), Some(place)),
+        let (owner, slot) = match found {
+            Some((owner, Placement::Acquired(slot))) => (Some(owner), Some(slot)),
             Some((owner, Placement::Inherited)) => (Some(owner), None),
-            Some((_, Placement::NoRoom)) => {
+            Some((_, Placement::NoSlot)) => {
                 prepared.has_no_room = true;
                 (None, None)
             }
-            Some((_, Placement::NoLine)) | None => {
+            Some((_, Placement::NoPermit)) | None => {
                 prepared.leave_free(due_in);
                 (None, None)
             }
@@ -344,18 +344,18 @@ impl<S: Store> Decider<S> {
         let lease = owner.map(|owner| Lease { owner, ttl: self.settings.lease_ttl });
         prepared.changes.commands.push(work_row(saga, order, hand_on.ids, due_in, lease));
         if let Some(owner) = owner {
-            *handed_on = Some(LeasedNext { order, id: hand_on.ids, owner, place });
+            *handed_on = Some(LeasedNext { order, id: hand_on.ids, owner, slot });
         }
     }
 
     /// The command of the row that was just written, leased to this process.
     fn successor(&self, mut saga: SagaInstance<S>, heir: LeasedNext) -> WorkItem<S> {
-        let LeasedNext { order, id, owner, place } = heir;
+        let LeasedNext { order, id, owner, slot } = heir;
         let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
         // Whether the list is here was asked before the command was handed on, and it was counted when it was unfolded.
         _ = saga.pick_item(step);
         let lease_until = self.env.now().saturating_add(self.settings.lease_ttl);
-        WorkItem::new(saga, WorkId(id), order, owner, lease_until, place)
+        WorkItem::new(saga, WorkId(id), order, owner, lease_until, slot)
     }
 
     pub(crate) fn emit(

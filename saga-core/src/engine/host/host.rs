@@ -4,19 +4,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::commit::{CONFLICTS_MAX, Committer, ends, retry_on_conflict};
+use crate::engine::commit::{CONFLICTS_MAX, Committer, changes, ends, retry_on_conflict};
 use crate::engine::context::EngineContext;
-use crate::engine::decide::{hosted_state, unseen_state};
+use crate::engine::decide::{hosted_state, state_of_early_undo};
 use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, SagaInstance, WorkItem, in_flight};
 use crate::engine::message::{
     HandleError, HostRequest, InboundMessage, Messages, UndoContent, Validator, check_value, request_hash, step_or_item,
 };
 use crate::engine::start::Starter;
-use crate::key::Key;
+use crate::key::{Key, StepId};
 use crate::machine::{self, Caller, Event, SagaState, answer_of};
+use crate::saga::Definition;
 use crate::store::{
-    Answer, Changes, DeadLetterReason, Lease, Message, Miss, NewMessage, NewSaga, NewWork, RetryClass, SagaId, SagaRow,
-    Status, Store, WorkId, WorkKind, WorkRef,
+    Answer, DeadLetterReason, Lease, Message, Miss, NewMessage, NewSaga, NewWork, RetryClass, SagaId, SagaRow, Store,
+    WorkId, WorkKind, WorkRef,
 };
 
 /// By how much a message must be younger than what is kept: the clocks of two databases may differ.
@@ -77,7 +78,7 @@ impl<S: Store> Host<S> {
             return Err(HandleError::Later { why: "the step runs at this moment".to_owned(), is_counted: false });
         }
         let (saga, first) = self.first_of(asked, &arrived.message).await?;
-        let changes = arrived.handled(Changes { start: Some(Box::new(saga)), ..Changes::default() });
+        let changes = arrived.handled(changes::start(saga));
         match self.committer.recorder.record(changes).await {
             Ok(Ok(())) if first.slot.is_some() => self.committer.scheduler.enqueue(first),
             Ok(Ok(())) => self.committer.scheduler.announce_unclaimed(Duration::ZERO),
@@ -96,7 +97,7 @@ impl<S: Store> Host<S> {
     }
 
     /// Begins a hosted step in the transaction that runs it. Answers whether that is how it went.
-    pub(crate) async fn begin_at_once(self: &Arc<Self>, asked: HostRequest<S>, arrived: &InboundMessage) -> bool {
+    pub(crate) async fn start_inline(self: &Arc<Self>, asked: HostRequest<S>, arrived: &InboundMessage) -> bool {
         if !self.starter.limits.is_proven(asked.definition.steps[0].name) {
             return false;
         }
@@ -108,7 +109,7 @@ impl<S: Store> Host<S> {
             )
     }
 
-    /// The hosted step that a command asks for, and its first command: with a lease and a place, if there is one.
+    /// The hosted step that a command asks for, and its first command: with a lease, if a slot is free.
     async fn first_of(&self, asked: &HostRequest<S>, message: &Message) -> Result<(NewSaga, WorkItem<S>), HandleError> {
         let step = &asked.definition.steps[0];
         let input = asked.made.as_ref().map_or(&message.payload, |made| &made.input);
@@ -123,33 +124,23 @@ impl<S: Store> Host<S> {
         };
         let state = hosted_state(&asked.definition, caller);
         let mut saga = self.fresh(asked, message, input, state).await?;
-        let work = WorkRef { id: WorkId(saga.id.0 + 1), epoch: 1 };
+        let work = WorkRef::inserted(WorkId(saga.id.0 + 1));
         let owner = self.committer.scheduler.membership.member();
         let effect = asked.definition.shape.steps[0].effect;
-        let seat = self.committer.scheduler.bulkheads.seat(&asked.definition.id, 0, false, effect);
-        let place = owner.and_then(|_| self.committer.scheduler.place_to_begin(seat));
-        let lease = owner.filter(|_| place.is_some()).map(|owner| Lease { owner, ttl: self.ctx.settings.lease_ttl });
+        let key = self.committer.scheduler.bulkheads.concurrency_key(&asked.definition.id, 0, false, effect);
+        let slot = owner.and_then(|_| self.committer.scheduler.slot_to_start_now(key));
+        let lease = owner.filter(|_| slot.is_some()).map(|owner| Lease { owner, ttl: self.ctx.settings.lease_ttl });
         let lease_until = self.ctx.env.now().saturating_add(self.ctx.settings.lease_ttl);
-        saga.commands.push(NewWork {
-            id: work.id,
-            saga: saga.id,
-            tenant: saga.tenant.clone(),
-            key: saga.key.clone(),
-            kind: WorkKind::Do,
-            step: crate::key::StepId::doing(step.name),
-            definition: saga.definition.clone(),
-            payload: None,
-            due_in: Duration::ZERO,
-            lease,
-            tried: None,
-        });
+        let (kind, name) = (WorkKind::Do, StepId::doing(step.name));
+        let first = NewWork::new(work.id, saga.id, (&saga.tenant, &saga.key), &saga.definition, kind, name);
+        saga.commands.push(NewWork { lease, ..first });
         let first = WorkItem::new(
             in_flight(&asked.definition, &saga).map_err(unreadable)?,
             work.id,
             machine::Command::Do { step: 0 },
             owner.unwrap_or_else(|| self.committer.scheduler.membership.member_id()),
             lease_until,
-            place,
+            slot,
         );
         Ok((saga, first))
     }
@@ -197,7 +188,7 @@ impl<S: Store> Host<S> {
             return Ok(());
         }
         // Who lost the row to another need not answer: the other does.
-        let _ = self.committer.recorder.record(arrived.handled(Changes { messages, ..Changes::default() })).await?;
+        let _ = self.committer.recorder.record(arrived.handled(changes::send(messages))).await?;
         self.committer.outbox.wake_relay();
         Ok(())
     }
@@ -219,13 +210,13 @@ impl<S: Store> Host<S> {
         caller.undo = Some(asked.by);
         if was_taken_back && answer_of(&saga.state).is_some() {
             let messages = self.messages.reply_again(&saga, asked.by, true).into_iter().collect();
-            let applied =
-                self.committer.recorder.record(arrived.handled(Changes { messages, ..Changes::default() })).await?;
+            let applied = self.committer.recorder.record(arrived.handled(changes::send(messages))).await?;
             self.committer.outbox.wake_relay();
             return Ok(!matches!(applied, Err(Miss::Saga(_))));
         }
         let hand_on = self.committer.reserve_next_work(&saga.definition).await?;
-        let prepared = self.starter.decider.decide(&mut saga, Event::TakenBack, &AttemptDetails::default(), hand_on);
+        let prepared =
+            self.starter.decider.decide(&mut saga, Event::UndoRequested, &AttemptDetails::default(), hand_on);
         // Only an operator's action is refused.
         let Ok(mut prepared) = prepared else { return Ok(true) };
         if prepared.changes.messages.is_empty() {
@@ -257,7 +248,7 @@ impl<S: Store> Host<S> {
             traceparent: message.headers.traceparent.clone(),
             earlier: Vec::new(),
         };
-        let (state, event) = unseen_state(&asked.definition, output.is_some(), caller);
+        let (state, event) = state_of_early_undo(&asked.definition, output.is_some(), caller);
         let mut new = self.fresh(asked, message, &input, state).await?;
         let mut saga = in_flight(&asked.definition, &new).map_err(unreadable)?.unstored();
         let hand_on = NextWork { ids: new.id.0 + 1, slot: NextSlot::Nowhere };
@@ -330,17 +321,12 @@ impl<S: Store> Host<S> {
     ) -> Result<NewSaga, HandleError> {
         let later = || HandleError::Later { why: "the store gave no ids".to_owned(), is_counted: false };
         let ids = self.committer.store_calls.take_ids(2).await.ok_or_else(later)?;
+        let Definition { id, digest, .. } = &*asked.definition;
         Ok(NewSaga {
-            id: SagaId(ids.start),
-            tenant: message.tenant.clone(),
-            key: asked.key.clone(),
-            definition: asked.definition.id.clone(),
-            digest: asked.definition.digest,
             input: input.to_vec(),
             input_hash: asked.made.as_ref().map_or_else(|| request_hash(input), |made| made.hash.clone()),
-            status: Status::Running,
             state: state.encode(),
-            commands: Vec::new(),
+            ..NewSaga::new(SagaId(ids.start), &message.tenant, asked.key.clone(), id.clone(), *digest)
         })
     }
 

@@ -66,7 +66,7 @@ impl<S: Store> Inbox<S> {
                     MessageKind::Reply => this.coordinator.handle_reply(&arrived).await.is_ok(),
                     MessageKind::Report => this.coordinator.handle_report(&arrived).await.is_ok(),
                     MessageKind::Fact => this.choreography.handle_fact(&arrived).await.is_ok(),
-                    _ => this.begin_at_once(&arrived).await,
+                    _ => this.start_inline(&arrived).await,
                 };
                 // Who waited too long has stored it.
                 _ = answer.send(is_handled);
@@ -77,13 +77,13 @@ impl<S: Store> Inbox<S> {
     }
 
     /// Begins the step that a command or an event asks for, in the transaction that runs it.
-    async fn begin_at_once(&self, arrived: &InboundMessage) -> bool {
+    async fn start_inline(&self, arrived: &InboundMessage) -> bool {
         let asked = match arrived.message.kind {
             MessageKind::Event => self.choreography.asked_by_event(arrived).await,
             _ => self.host.asked(arrived),
         };
         match asked {
-            Ok(asked) => self.host.begin_at_once(asked, arrived).await,
+            Ok(asked) => self.host.start_inline(asked, arrived).await,
             Err(_) => false,
         }
     }

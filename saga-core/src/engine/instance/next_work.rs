@@ -4,26 +4,26 @@ use super::work_item::WorkItem;
 use crate::engine::bulkhead::{ConcurrencyKey, QueueSlot};
 use crate::store::Store;
 
-/// Which place a next command may have in this process.
+/// Which slot the next command may have in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextSlot {
-    /// None: the work is left to the process that claims it.
+    /// None: the work row stays unleased, for the process that claims it.
     Nowhere,
-    /// One that is free.
+    /// A free one.
     Free,
-    /// That of the command before it, or one that is free where it needs another one.
+    /// That of the command before it, or a free one if it has another concurrency key.
     Of {
-        /// Where that command counts.
-        seat: ConcurrencyKey,
-        /// Whether it has a line on which a call can begin.
-        has_line: bool,
+        /// The concurrency key of the command before it.
+        key: ConcurrencyKey,
+        /// Whether the command before it has a permit.
+        has_permit: bool,
     },
 }
 
 impl NextSlot {
-    /// The place of this command goes to its successor.
+    /// The successor may inherit the slot of this command.
     pub(crate) fn after<S: Store>(command: &WorkItem<S>) -> Self {
-        let of = |place: &QueueSlot| Self::Of { seat: place.seat(), has_line: place.has_line() };
+        let of = |slot: &QueueSlot| Self::Of { key: slot.concurrency_key(), has_permit: slot.has_permit() };
         command.slot.as_ref().map_or(Self::Nowhere, of)
     }
 }

@@ -38,18 +38,7 @@ pub(crate) fn in_flight<S: Store>(definition: &Arc<Definition<S>>, new: &NewSaga
     let state = state?;
     debug_assert_eq!(state.phase, Phase::Running);
     let outputs = earlier_outputs(definition, &state);
-    Ok(SagaInstance {
-        id: new.id,
-        tenant: new.tenant.clone(),
-        key: new.key.clone(),
-        definition: Arc::clone(definition),
-        version: 1,
-        state,
-        input: new.input.clone().into(),
-        outputs,
-        inputs: Vec::new(),
-        item_output: None,
-    })
+    Ok(SagaInstance { outputs, ..SagaInstance::of_new(new, definition, state) })
 }
 
 /// A saga as this process holds it while one of its commands is under way.
@@ -69,6 +58,22 @@ pub(crate) struct SagaInstance<S: Store> {
 }
 
 impl<S: Store> SagaInstance<S> {
+    /// A saga that is about to be written, without outputs of earlier steps.
+    pub(crate) fn of_new(new: &NewSaga, definition: &Arc<Definition<S>>, state: SagaState) -> Self {
+        Self {
+            id: new.id,
+            tenant: new.tenant.clone(),
+            key: new.key.clone(),
+            definition: Arc::clone(definition),
+            version: 1,
+            state,
+            input: Arc::from(&*new.input),
+            outputs: StepOutputs::new(),
+            inputs: Vec::new(),
+            item_output: None,
+        }
+    }
+
     /// The saga as the store has it.
     pub(crate) fn of_row(
         row: &SagaRow,

@@ -15,7 +15,7 @@ use crate::step::StepOptions;
 use crate::store::{Claim, ClaimedWork, MemberId, Reported, Store, WorkId, WorkKind, WorkRef};
 
 impl<S: Store> WorkItem<S> {
-    /// Which attempt is the next one, or the one under way. That of a suspect was written down before it began.
+    /// Which attempt is the next one, or the one under way. That of a recovered command was written before it began.
     pub(crate) fn attempt_number(&self) -> u32 {
         if self.recovered { self.attempts.max(1) } else { self.attempts + 1 }
     }
@@ -41,7 +41,7 @@ pub(crate) struct WorkItem<S: Store> {
     pub(crate) is_claimed_only: bool,
     /// When the lease ends, by the clock of this process, counted from before the statement that gave it was sent.
     pub(crate) lease_until: Duration,
-    /// The place in memory that the command fills. Its successor inherits it.
+    /// The slot that the command takes in this process. Its successor inherits it.
     pub(crate) slot: Option<QueueSlot>,
     /// Set where the transaction that runs it starts its saga as well.
     pub(crate) inline_start: Option<Box<InlineStart>>,
@@ -63,7 +63,7 @@ impl<S: Store> WorkItem<S> {
     ) -> Self {
         Self {
             saga,
-            work: WorkRef { id: work, epoch: 1 },
+            work: WorkRef::inserted(work),
             command,
             attempts: 0,
             in_doubt: false,
@@ -114,13 +114,11 @@ impl<S: Store> WorkItem<S> {
         // have killed its process unnoticed, since its beginning is not recorded.
         let suspect = claimed.recovered && (claimed.began || !is_call);
         let row = machine::ClaimedRow {
-            command: order,
-            effect,
-            undo: saga.definition.shape.undo(&saga.state, step),
             in_doubt: claimed.in_doubt,
             recovered: suspect,
             is_late: claimed.late.is_some(),
-            can_be_asked: saga.step(step).resolve.is_some(),
+            has_resolution: saga.step(step).resolve.is_some(),
+            ..machine::ClaimedRow::first(order, effect, saga.definition.shape.undo(&saga.state, step))
         };
         Ok(Self {
             work: claimed.work,
@@ -144,14 +142,13 @@ impl<S: Store> WorkItem<S> {
 
     /// The command as the machine sees a claimed row.
     pub(crate) fn row(&self) -> machine::ClaimedRow {
+        let undo = self.saga.definition.shape.undo(&self.saga.state, self.step_index());
         machine::ClaimedRow {
-            command: self.command,
-            effect: self.effect(),
-            undo: self.saga.definition.shape.undo(&self.saga.state, self.step_index()),
             in_doubt: self.in_doubt,
             recovered: self.recovered,
             is_late: self.late_success.is_some(),
-            can_be_asked: self.resolve().is_some(),
+            has_resolution: self.resolve().is_some(),
+            ..machine::ClaimedRow::first(self.command, self.effect(), undo)
         }
     }
 
@@ -215,21 +212,21 @@ impl<S: Store> WorkItem<S> {
         self.saga.effect_of(self.command)
     }
 
-    /// Whether it may run now.
-    pub(crate) fn has_line(&self) -> bool {
-        self.slot.as_ref().is_some_and(QueueSlot::has_line)
+    /// Whether it has a permit to run now.
+    pub(crate) fn has_permit(&self) -> bool {
+        self.slot.as_ref().is_some_and(QueueSlot::has_permit)
     }
 
-    /// The command on its line.
-    pub(crate) fn with_line(mut self, line: Option<ConcurrencyPermit>) -> Self {
-        if let Some(place) = &mut self.slot {
-            place.set_line(line);
+    /// The command with a permit to run.
+    pub(crate) fn with_permit(mut self, permit: Option<ConcurrencyPermit>) -> Self {
+        if let Some(slot) = &mut self.slot {
+            slot.set_permit(permit);
         }
         self
     }
 
-    pub(crate) fn take_line(&mut self) -> Option<ConcurrencyPermit> {
-        self.slot.as_mut().and_then(QueueSlot::take_line)
+    pub(crate) fn take_permit(&mut self) -> Option<ConcurrencyPermit> {
+        self.slot.as_mut().and_then(QueueSlot::take_permit)
     }
 
     /// A number that grows with every owner of this step, also from one command of it to the next.
@@ -238,15 +235,8 @@ impl<S: Store> WorkItem<S> {
     }
 
     pub(crate) fn claim(&self) -> Claim {
-        Claim {
-            work: self.work,
-            saga: self.saga.id,
-            tenant: self.saga.tenant.clone(),
-            key: self.saga.key.clone(),
-            step: self.step_id(),
-            kind: if self.is_undo() { WorkKind::Undo } else { WorkKind::Do },
-            start: None,
-        }
+        let kind = if self.is_undo() { WorkKind::Undo } else { WorkKind::Do };
+        Claim::new(self.work, self.saga.id, &self.saga.tenant, &self.saga.key, self.step_id(), kind)
     }
 }
 
@@ -266,7 +256,7 @@ impl<S: Store> WorkItem<S> {
         self.resolve().map(|resolve| Resolving {
             policy: &resolve.options.retry,
             settle_time: self.settle_time(),
-            turned_round: self.saga.state.phase != Phase::Running,
+            is_compensating: self.saga.state.phase != Phase::Running,
             is_fresh: self.recovered && !findings.is_settled,
         })
     }

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use super::address::message_to;
 use super::messages::Messages;
 use crate::engine::instance::SagaInstance;
 use crate::machine::{self, Effect};
@@ -53,11 +52,10 @@ impl Messages {
             ..Headers::default()
         };
         Some(NewMessage {
-            kind,
             event_type: saga.step_id(order).to_string(),
             payload,
             headers,
-            ..message_to(MessageId(Uuid::from_u128(sent.message)), &saga.tenant, service)
+            ..NewMessage::to_service(kind, MessageId(Uuid::from_u128(sent.message)), &saga.tenant, service)
         })
     }
 }

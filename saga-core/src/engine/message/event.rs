@@ -1,11 +1,9 @@
 //! Events that steps emit.
 
-use std::time::Duration;
-
 use super::messages::Messages;
 use crate::engine::context::random_uuid;
 use crate::engine::instance::SagaInstance;
-use crate::store::{Headers, MessageId, MessageKind, NewMessage, Store, lane_of};
+use crate::store::{Headers, MessageId, NewMessage, Store};
 
 impl Messages {
     /// An event of a saga. Those of a saga with a definition have its name as their topic; those of a step that events
@@ -20,18 +18,11 @@ impl Messages {
         let traceparent = saga.state.caller.as_ref().and_then(|caller| caller.traceparent.clone());
         let headers = Headers { saga_key: Some(saga.outside_key().to_string()), traceparent, ..Headers::default() };
         let topic = if saga.definition.told.is_some() { name } else { &saga.definition.id.name };
+        let id = MessageId(random_uuid(&*self.env));
         NewMessage {
-            id: MessageId(random_uuid(&*self.env)),
-            kind: MessageKind::Event,
-            tenant: saga.tenant.clone(),
-            aggregate_type: topic.to_owned(),
-            aggregate_id: saga.key.to_string(),
-            event_type: name.to_owned(),
-            payload,
             position: saga.state.messages,
-            lane: lane_of(&saga.tenant, topic, saga.key.as_str()),
             headers,
-            due_in: Duration::ZERO,
+            ..NewMessage::event(id, &saga.tenant, (topic, saga.key.as_str()), name, payload)
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Messages between services: built, validated and named. Nothing here is sent or received.
 
-mod address;
 mod check_value;
 mod command;
 mod event;
@@ -18,7 +17,6 @@ mod step_reference;
 mod timeline_key;
 mod validator;
 
-pub(crate) use self::address::message_to;
 pub(crate) use self::check_value::check_value;
 pub(crate) use self::command::UndoContent;
 pub(crate) use self::event_routes::{event_id_of, for_service, saga_key_of};

@@ -1,6 +1,5 @@
 //! What a service reports of its steps to the service that follows the saga.
 
-use super::address::message_to;
 use super::messages::Messages;
 use crate::engine::context::random_uuid;
 use crate::engine::instance::SagaInstance;
@@ -16,7 +15,6 @@ impl Messages {
         let service = saga.definition.id.name.split('/').next().unwrap_or_default();
         let fact = Fact { revision: saga.version + 1, became, reason };
         Some(NewMessage {
-            kind: MessageKind::Fact,
             event_type: step.to_owned(),
             // Texts and numbers always encode.
             payload: serde_json::to_vec(&fact).unwrap_or_default(),
@@ -27,7 +25,7 @@ impl Messages {
                 reply_to: Some(service.to_owned()),
                 ..Headers::default()
             },
-            ..message_to(MessageId(random_uuid(&*self.env)), &saga.tenant, follower)
+            ..NewMessage::to_service(MessageKind::Fact, MessageId(random_uuid(&*self.env)), &saga.tenant, follower)
         })
     }
 }

@@ -2,7 +2,6 @@
 
 use uuid::Uuid;
 
-use super::address::message_to;
 use super::messages::Messages;
 use crate::engine::context::random_uuid;
 use crate::engine::instance::SagaInstance;
@@ -80,20 +79,13 @@ impl Messages {
         let step = saga.key.numbered(StepId::doing(saga.step(0).name)).to_string();
         let asked = caller.undo.or(caller.command)?;
         let service = saga.definition.id.name.split('/').next().unwrap_or_default();
+        let (key, correlation) = (saga.key.asked_for().to_string(), MessageId(Uuid::from_u128(asked)));
+        let headers = Headers::of_reply(key, step.clone(), service, &caller.reply_to, correlation);
+        let id = MessageId(random_uuid(&*self.env));
         Some(NewMessage {
-            event_type: if caller.undo.is_some() { format!("{step}:undo") } else { step.clone() },
-            headers: Headers {
-                saga_key: Some(saga.key.asked_for().to_string()),
-                step: Some(step),
-                service: Some(caller.reply_to.clone()),
-                reply_to: Some(service.to_owned()),
-                correlation: Some(MessageId(Uuid::from_u128(asked))),
-                answer: None,
-                traceparent: caller.traceparent.clone(),
-                ..Headers::default()
-            },
-            kind: MessageKind::Reply,
-            ..message_to(MessageId(random_uuid(&*self.env)), &saga.tenant, &caller.reply_to)
+            event_type: if caller.undo.is_some() { format!("{step}:undo") } else { step },
+            headers: Headers { traceparent: caller.traceparent.clone(), ..headers },
+            ..NewMessage::to_service(MessageKind::Reply, id, &saga.tenant, &caller.reply_to)
         })
     }
 }

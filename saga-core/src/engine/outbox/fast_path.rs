@@ -70,19 +70,7 @@ impl<S: Store> Outbox<S> {
     pub(crate) fn send_from_memory(&self, message: NewMessage) {
         // Without a clock it waits for the relays.
         let Some(committed_at) = self.store_calls.clock.now(self.ctx.env.now()) else { return };
-        let row = OutboxRow {
-            id: message.id,
-            kind: message.kind,
-            tenant: message.tenant,
-            aggregate_type: message.aggregate_type,
-            aggregate_id: message.aggregate_id,
-            event_type: message.event_type,
-            payload: message.payload,
-            position: message.position,
-            committed_at,
-            headers: message.headers,
-            attempts: 0,
-        };
+        let row = OutboxRow::of_committed(message, committed_at);
         self.send_queue.waiting.fetch_add(1, Ordering::Relaxed);
         if self.send_queue.sender.send(OutgoingRow { row, under_way: self.ctx.lifecycle.enter() }).is_err() {
             self.send_queue.waiting.fetch_sub(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! How many commands of a step share a transaction, and which steps run beside others.
+//! How many commands of a step share a transaction, and which steps run in one transaction at a time.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,28 +7,27 @@ use std::time::Duration;
 use super::failure_rate::{FailureRate, Protection};
 use crate::store::WorkId;
 
-/// So many commands of a step run after it met a lock before its transactions run beside each other again.
+/// After a lock conflict, this many commands of the step run before its transactions run concurrently again.
 const CALM_AFTER: u32 = 5_000;
 
-/// A handler that took longer than this lately is not grouped with others: they would wait for it.
+/// A step whose last handler took longer than this shares no transaction: the others would wait for it.
 pub(crate) const SLOW: Duration = Duration::from_millis(20);
 
-/// How many commands of each step one transaction may carry, and which steps run in other transactions. A step that
-/// met a lock runs in one transaction at a time, together with all others that did: two such transactions would wait
-/// for each other, and a wait costs more than running in parallel gains. If the step meets another process's lock
-/// even so, its limit is halved; it grows by one with each success.
+/// How many commands of each step one transaction may carry. Steps that met locks share one transaction at a time, since two such
+/// transactions would wait for each other. If such a step meets the lock of another process, its limit is halved; it grows by one
+/// with each success.
 #[derive(Debug)]
 pub(crate) struct BatchLimits {
     batch_max: usize,
-    /// The same for batch steps, and which these are.
+    /// The same for batch steps.
     batch_steps_max: usize,
     batch_steps: BTreeSet<&'static str>,
     steps: Mutex<Steps>,
-    /// The command in whose transaction steps that met locks run now.
+    /// The first command of the transaction that runs contended steps now.
     contended: Mutex<Option<WorkId>>,
 }
 
-/// What is known of the steps, by name. They are few, and a name is nearly always the same string.
+/// The steps by name. They are few, and names are usually the same static string, so a scan by pointer is fastest.
 #[derive(Debug, Default)]
 struct Steps(Vec<(&'static str, StepLimit)>);
 
@@ -59,9 +58,9 @@ impl Steps {
 struct StepLimit {
     limit: usize,
     is_slow: bool,
-    /// After how many commands it counts as one that meets no locks.
+    /// How many more commands run before the step counts as free of lock conflicts.
     calm_in: u32,
-    /// How often it fails, and its compensation.
+    /// How often the step and its compensation fail.
     doing: FailureRate,
     undoing: FailureRate,
 }
@@ -77,7 +76,7 @@ impl StepLimit {
         self.calm_in = self.calm_in.saturating_sub(1);
     }
 
-    fn doubt(&mut self, is_undo: bool) -> &mut FailureRate {
+    fn failure_rate(&mut self, is_undo: bool) -> &mut FailureRate {
         if is_undo { &mut self.undoing } else { &mut self.doing }
     }
 }
@@ -105,19 +104,19 @@ impl BatchLimits {
         }
     }
 
-    /// Whether the step was neither slow nor in the way of locks lately.
+    /// Whether the step is not known to be slow or to meet locks.
     pub(crate) fn is_open(&self, step: &'static str) -> bool {
         let max = self.max_of(step);
         self.lock().get(step).is_none_or(|step| !step.is_slow && step.limit == max)
     }
 
-    /// Whether the step is known to be neither slow nor in the way of locks.
+    /// Whether the step has run, and is neither slow nor meets locks.
     pub(crate) fn is_proven(&self, step: &'static str) -> bool {
         let max = self.max_of(step);
         self.lock().get(step).is_some_and(|step| !step.is_slow && step.limit == max)
     }
 
-    /// A transaction with this step met another transaction's lock.
+    /// A transaction with this step met the lock of another one.
     pub(crate) fn met_lock(&self, step: &'static str) {
         let batch_max = self.max_of(step);
         let mut steps = self.lock();
@@ -133,7 +132,7 @@ impl BatchLimits {
         self.lock().get(step).is_some_and(|step| step.calm_in > 0)
     }
 
-    /// Begins a transaction with steps that met locks, unless another one is under way.
+    /// Reserves the one transaction for contended steps; false if another one is under way.
     pub(crate) fn enter_contended(&self, first: WorkId) -> bool {
         let mut contended = self.contended.lock().unwrap_or_else(PoisonError::into_inner);
         let is_free = contended.is_none();
@@ -143,7 +142,7 @@ impl BatchLimits {
         is_free
     }
 
-    /// The transactions of these commands have ended.
+    /// Frees that reservation if one of these commands holds it.
     pub(crate) fn leave_contended(&self, mut commands: impl Iterator<Item = WorkId>) {
         let mut contended = self.contended.lock().unwrap_or_else(PoisonError::into_inner);
         contended.take_if(|first| commands.any(|command| command == *first));
@@ -156,17 +155,17 @@ impl BatchLimits {
         step.limit = (step.limit / 2).max(1);
     }
 
-    /// What the handler of the step, or its compensation, needs, so that its writes can be taken back.
+    /// The savepoint that the step, or its compensation, needs.
     pub(crate) fn protection_of(&self, step: &'static str, is_undo: bool) -> Protection {
-        let doubt = self.lock().get_mut(step).map_or(FailureRate::unknown(), |step| *step.doubt(is_undo));
-        doubt.protection()
+        let rate = self.lock().get_mut(step).map_or(FailureRate::unknown(), |step| *step.failure_rate(is_undo));
+        rate.protection()
     }
 
-    /// A first attempt at the step, or its compensation, failed.
+    /// A first attempt of the step, or of its compensation, failed.
     pub(crate) fn failed(&self, step: &'static str, is_undo: bool) {
         let batch_max = self.max_of(step);
         let mut steps = self.lock();
-        steps.of(step, batch_max).doubt(is_undo).failed();
+        steps.of(step, batch_max).failure_rate(is_undo).failed();
     }
 
     /// The step, or its compensation, was done.
@@ -175,10 +174,10 @@ impl BatchLimits {
         let mut steps = self.lock();
         let step = steps.of(step, batch_max);
         step.succeeded(batch_max, took);
-        step.doubt(is_undo).succeeded();
+        step.failure_rate(is_undo).succeeded();
     }
 
-    /// The transaction of the step committed, whatever became of the step.
+    /// The transaction of the step was committed, whether or not the step succeeded.
     pub(crate) fn succeeded(&self, step: &'static str, took: Duration) {
         let batch_max = self.max_of(step);
         self.lock().of(step, batch_max).succeeded(batch_max, took);

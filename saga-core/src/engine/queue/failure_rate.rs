@@ -1,31 +1,31 @@
-//! How often the first attempt at a step fails, and what that makes its savepoints worth.
+//! How often the first attempt of a step fails, and which savepoints are therefore worth their price.
 //!
-//! A savepoint is a message, about half as dear as a handler's own statement. One for each handler is what a step pays
-//! that fails all the time; one that never fails needs none, since a transaction that is rolled back runs again. Between
-//! the two several handlers share a savepoint: where one fails, the others behind it run again.
+//! A savepoint is a message, and costs about half of a handler's own statement. A step that fails often gets a savepoint for each
+//! handler. A step that never fails gets none: a transaction that is rolled back runs again. In between, several handlers share a
+//! savepoint: if one of them fails, the others run again.
 
-/// Of so many of the latest attempts the rate is known. A step that never fails again needs no savepoints after some five
-/// times as many.
+/// The rate covers about this many of the latest attempts. A step that stops failing loses its savepoints after about five times
+/// as many.
 const REMEMBERED: f32 = 128.0;
 
-/// The rate of a step of which nothing is known.
+/// The assumed rate of a new step.
 const UNKNOWN: f32 = 1.0 / 16.0;
 
 /// Below this rate it is cheaper to run a transaction again than to set savepoints in it.
 const NEGLIGIBLE: f32 = 1.0 / 1_000.0;
 
-/// What the handler of a step needs, so that its writes can be taken back.
+/// The savepoint that lets the writes of a handler be rolled back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protection {
-    /// A savepoint of its own.
+    /// Its own savepoint.
     Own,
-    /// A savepoint that it shares with so many of the same step, itself included.
+    /// One that this many handlers of the same step share.
     Shared(usize),
-    /// None: what it wrote is taken back with all else.
+    /// None: its writes are rolled back with the whole transaction.
     Spared,
 }
 
-/// How often the first attempt at a step failed lately.
+/// A moving average of how often the first attempt of a step fails.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FailureRate {
     rate: f32,
@@ -48,7 +48,7 @@ impl FailureRate {
         if self.rate < NEGLIGIBLE {
             return Protection::Spared;
         }
-        // With n behind one savepoint, each pays 1/n of it, and one in 1/rate makes n/2 others run again.
+        // With n handlers behind one savepoint, each pays 1/n of it, and a failure makes n/2 others run again.
         let together = 1.0 / self.rate.sqrt();
         #[expect(clippy::cast_sign_loss, reason = "a root has no sign")]
         match together as usize {

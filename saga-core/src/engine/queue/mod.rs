@@ -1,4 +1,4 @@
-//! Passive state of the scheduler: queues, the poll timer, and what is known about the steps in transactions.
+//! The state of the scheduler: queues, the poll timer, and the batch limits of the steps in transactions.
 
 mod batch_limits;
 mod failure_rate;

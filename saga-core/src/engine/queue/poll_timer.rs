@@ -1,4 +1,4 @@
-//! When the poller looks for work next.
+//! When the poller asks the store for work next.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,11 +7,11 @@ use tokio::sync::Notify;
 
 use crate::env::Environment;
 
-/// How long after a look the next one is that nothing but time leads to. A look costs as much as several steps, and so does
-/// the transaction of a lone retry: those that fall due at about the same time are taken together.
+/// The shortest time between two polls for work that becomes due by itself. A poll costs as much as several steps, so work that
+/// becomes due at about the same time is claimed together.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// When to poll for work next: the earliest time that was announced.
+/// When to poll next: the earliest time that was announced.
 #[derive(Debug)]
 pub(crate) struct PollTimer {
     planned: Mutex<Planned>,
@@ -21,27 +21,27 @@ pub(crate) struct PollTimer {
 #[derive(Debug)]
 struct Planned {
     at: Duration,
-    looked_at: Option<Duration>,
+    polled_at: Option<Duration>,
 }
 
 impl PollTimer {
     pub(crate) fn new() -> Self {
-        Self { planned: Mutex::new(Planned { at: Duration::ZERO, looked_at: None }), earlier: Notify::new() }
+        Self { planned: Mutex::new(Planned { at: Duration::ZERO, polled_at: None }), earlier: Notify::new() }
     }
 
-    /// There is something to do at that moment.
+    /// Work is due at this moment.
     pub(crate) fn announce(&self, at: Duration) {
         self.plan(|_| at);
     }
 
-    /// Something falls due at that moment, and others may at about the same time.
+    /// Work becomes due at this moment; a poll shortly after it will do.
     pub(crate) fn announce_later(&self, at: Duration) {
-        self.plan(|looked_at| looked_at.map_or(at, |looked_at| at.max(looked_at.saturating_add(PAUSE))));
+        self.plan(|polled_at| polled_at.map_or(at, |polled_at| at.max(polled_at.saturating_add(PAUSE))));
     }
 
     fn plan(&self, at: impl FnOnce(Option<Duration>) -> Duration) {
         let mut planned = self.lock();
-        let at = at(planned.looked_at);
+        let at = at(planned.polled_at);
         if at < planned.at {
             planned.at = at;
             drop(planned);
@@ -49,10 +49,7 @@ impl PollTimer {
         }
     }
 
-    /// Plans the next look, and waits for it or for an earlier one that is announced meanwhile.
-    ///
-    /// What is announced between a look and its plan would be lost, so the plan is made before the look: see
-    /// [`Due::begin`].
+    /// Waits until the next poll is due, or until an earlier one that is announced meanwhile.
     pub(crate) async fn wait(&self, env: &dyn Environment) {
         loop {
             let at = self.lock().at;
@@ -68,9 +65,9 @@ impl PollTimer {
         }
     }
 
-    /// Before a look: from now on an announcement is for the next one, which is planned for `next` at the latest.
+    /// Plans the next poll for `next`, just before a poll begins, so that an announcement during that poll is not lost.
     pub(crate) fn begin(&self, now: Duration, next: Duration) {
-        *self.lock() = Planned { at: next, looked_at: Some(now) };
+        *self.lock() = Planned { at: next, polled_at: Some(now) };
     }
 
     fn lock(&self) -> MutexGuard<'_, Planned> {

@@ -1,49 +1,59 @@
-//! A queue with two lanes: commands handed on after a commit, and commands claimed from the store.
+//! The queue of leased commands. It has two parts, which are served in turn: commands that follow from a commit of this process,
+//! and commands claimed from the store.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::engine::bulkhead::FairLane;
+use crate::engine::bulkhead::FairQueue;
 use crate::env::{Environment, timeout};
 
-/// Of so many rounds one serves first what was claimed, so that retries and what another process left behind are not
-/// starved by what is handed on.
+/// Every fourth round serves claimed commands first, so that commands from commits do not starve retries and recovered work.
 const CLAIMED_SHARE: u64 = 4;
 
-/// A share of fewer than this is not worth a transaction of its own while there are more: rather few workers with
-/// large shares than many with small ones.
+/// A worker takes at least this many commands if so many wait: few large transactions are cheaper than many small ones.
 const SHARE_MIN: usize = 16;
 
-/// How long a worker waits at most for its share to come together.
+/// How long a worker waits at most for a full share.
 const GATHERING_MAX: Duration = Duration::from_millis(2);
 
-/// Commands that wait for a worker of this process, in two lanes: what was handed on after a commit, and what was
-/// claimed from the store. In each lane the flows take turns: the definitions, and in the queue of calls what the engine does
-/// itself. The places of the runtime bound it.
+/// Leased commands that wait for a worker of this process. In each of the two parts the flows take turns. The slots of the
+/// bulkheads bound the length.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
-    lanes: Mutex<Lanes<T>>,
+    state: Mutex<State<T>>,
     filled: Arc<Notify>,
 }
 
 #[derive(Debug)]
-struct Lanes<T> {
-    handed_on: FairLane<T>,
-    claimed: FairLane<T>,
+struct State<T> {
+    from_commits: FairQueue<T>,
+    claimed: FairQueue<T>,
     rounds: u64,
-    /// How many were taken as a share, and are not done.
+    /// How many commands were taken as shares, and have not ended.
     under_way: usize,
-    /// Workers that wait for a share, and how large one is with so many.
+    /// How many workers wait for a full share, and how many workers there are in all.
     gathering: usize,
     workers: usize,
     closed: bool,
 }
 
-impl<T> Lanes<T> {
+impl<T> State<T> {
+    fn new() -> Self {
+        Self {
+            from_commits: FairQueue::new(),
+            claimed: FairQueue::new(),
+            rounds: 0,
+            under_way: 0,
+            gathering: 0,
+            workers: 1,
+            closed: false,
+        }
+    }
+
     fn waiting(&self) -> usize {
-        self.handed_on.len() + self.claimed.len()
+        self.from_commits.len() + self.claimed.len()
     }
 
     fn share(&self, workers: usize) -> usize {
@@ -51,21 +61,21 @@ impl<T> Lanes<T> {
     }
 }
 
-/// How the commands are shared out.
+/// How a worker takes a share.
 #[derive(Clone, Copy)]
 struct Sharing {
     workers: usize,
-    /// Whether a worker waits for its share.
+    /// Whether the worker waits if fewer commands than its share are there.
     is_patient: bool,
 }
 
-/// How many of all commands one worker takes. A half is for another one, so that neither the program nor the store waits
-/// for the other.
+/// How many of all commands one worker takes: an equal part, but at least `SHARE_MIN`, or half if there are fewer than twice as
+/// many. The other half lets a second worker run handlers while the first one commits.
 fn share_of(all: usize, workers: usize) -> usize {
     all.div_ceil(workers).max(SHARE_MIN.min(all.div_ceil(2)))
 }
 
-/// A worker that waits for its share.
+/// Counts a worker as waiting for its share until it is dropped.
 struct Gathering<'a, T> {
     queue: &'a Queue<T>,
 }
@@ -76,10 +86,10 @@ impl<T> Drop for Gathering<'_, T> {
     }
 }
 
-/// What a worker finds.
+/// What a worker finds in the queue.
 enum Found<T> {
     Taken(Vec<T>),
-    /// There are commands, but fewer than its share.
+    /// Fewer commands than its share.
     TooFew,
     Nothing,
     Closed,
@@ -87,71 +97,61 @@ enum Found<T> {
 
 impl<T> Queue<T> {
     pub(crate) fn new() -> Self {
-        let lanes = Lanes {
-            handed_on: FairLane::new(),
-            claimed: FairLane::new(),
-            rounds: 0,
-            under_way: 0,
-            gathering: 0,
-            workers: 1,
-            closed: false,
-        };
-        Self { lanes: Mutex::new(lanes), filled: Arc::new(Notify::new()) }
+        Self { state: Mutex::new(State::new()), filled: Arc::new(Notify::new()) }
     }
 
-    /// What wakes those who wait for a command: a new one, or a line that another one needs.
+    /// Wakes the workers: notified for a new command, and for a free permit.
     pub(crate) fn filled(&self) -> Arc<Notify> {
         Arc::clone(&self.filled)
     }
 
-    /// Adds a command that was handed on, to the flow of that number. A closed queue gives it back.
+    /// Adds a command that follows from a commit. A closed queue returns it.
     pub(crate) fn push(&self, flow: u32, command: T) -> Option<T> {
-        self.push_to(flow, command, |lanes| &mut lanes.handed_on)
+        self.push_to(flow, command, |state| &mut state.from_commits)
     }
 
-    /// Adds a command that was claimed, to the flow of that number. A closed queue gives it back.
+    /// Adds a claimed command. A closed queue returns it.
     pub(crate) fn push_claimed(&self, flow: u32, command: T) -> Option<T> {
-        self.push_to(flow, command, |lanes| &mut lanes.claimed)
+        self.push_to(flow, command, |state| &mut state.claimed)
     }
 
-    /// Whether a command of that flow waits.
+    /// Whether the flow has a command.
     pub(crate) fn has_waiting(&self, flow: u32) -> bool {
-        let lanes = self.lock();
-        lanes.handed_on.has_of(flow) || lanes.claimed.has_of(flow)
+        let state = self.lock();
+        state.from_commits.has_of(flow) || state.claimed.has_of(flow)
     }
 
-    /// Shows each command that waits.
-    pub(crate) fn look(&self, mut see: impl FnMut(&T)) {
-        let lanes = self.lock();
-        lanes.handed_on.iter().chain(lanes.claimed.iter()).for_each(&mut see);
+    /// Calls `visit` with each waiting command.
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(&T)) {
+        let state = self.lock();
+        state.from_commits.iter().chain(state.claimed.iter()).for_each(&mut visit);
     }
 
-    /// Changes commands that wait, and drops those that are not to be kept; answers how many these were.
+    /// Drops the waiting commands for which `keep` returns false; `keep` may change the others. Returns how many were dropped.
     pub(crate) fn retain(&self, mut keep: impl FnMut(&mut T) -> bool) -> usize {
-        let mut lanes = self.lock();
-        let before = lanes.waiting();
-        lanes.handed_on.retain_mut(&mut keep);
-        lanes.claimed.retain_mut(&mut keep);
-        before - lanes.waiting()
+        let mut state = self.lock();
+        let before = state.waiting();
+        state.from_commits.retain_mut(&mut keep);
+        state.claimed.retain_mut(&mut keep);
+        before - state.waiting()
     }
 
-    /// Takes those that `takes` says so of, beginning with what was claimed last.
+    /// Takes the commands for which `takes` returns true, beginning with the one that was claimed last.
     pub(crate) fn take_last(&self, mut takes: impl FnMut(&T) -> bool) -> Vec<T> {
-        let mut lanes = self.lock();
-        let mut last_ones = lanes.claimed.take_last(&mut takes);
-        last_ones.extend(lanes.handed_on.take_last(&mut takes));
+        let mut state = self.lock();
+        let mut last_ones = state.claimed.take_last(&mut takes);
+        last_ones.extend(state.from_commits.take_last(&mut takes));
         last_ones
     }
 
-    /// The next commands: those that `take` picks, of the lane whose turn it is and then of the other. Nothing when
-    /// the queue is closed.
+    /// The next commands: those that `take` picks from the one part, and then from the other; `None` once the queue is closed.
     ///
     /// # Cancel safety
     /// When dropped, nothing was taken.
-    pub(crate) async fn next(&self, mut take: impl FnMut(&mut FairLane<T>, &mut Vec<T>)) -> Option<Vec<T>> {
+    pub(crate) async fn next(&self, mut take: impl FnMut(&mut FairQueue<T>, &mut Vec<T>)) -> Option<Vec<T>> {
         loop {
             let filled = self.filled.notified();
-            match self.find(None, |lane, taken, _| take(lane, taken)) {
+            match self.find(None, |part, taken, _| take(part, taken)) {
                 Found::Taken(commands) => return Some(commands),
                 Found::Closed => return None,
                 Found::TooFew | Found::Nothing => filled.await,
@@ -159,9 +159,8 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The same for one of several workers that are the quicker the more each of them has at once. While others are at
-    /// work it waits a moment for its share of all commands, so that it does not take each one as it comes. `take` is told
-    /// how many its share is, and what it took is to be reported as [`done`](Self::done).
+    /// The same for workers that are faster with more commands at once: a worker waits briefly until its share of all commands is
+    /// there. `take` gets the size of the share. Report the end of the commands with [`done`](Self::done).
     ///
     /// # Cancel safety
     /// When dropped, nothing was taken.
@@ -169,7 +168,7 @@ impl<T> Queue<T> {
         &self,
         env: &dyn Environment,
         workers: usize,
-        mut take: impl FnMut(&mut FairLane<T>, &mut Vec<T>, usize),
+        mut take: impl FnMut(&mut FairQueue<T>, &mut Vec<T>, usize),
     ) -> Option<Vec<T>> {
         let mut is_patient = true;
         loop {
@@ -190,80 +189,80 @@ impl<T> Queue<T> {
         }
     }
 
-    /// What was taken as a share has come to its end.
+    /// Commands of a share have ended.
     pub(crate) fn done(&self, commands: usize) {
-        let mut lanes = self.lock();
-        lanes.under_way -= commands;
-        let is_empty = lanes.waiting() == 0;
-        drop(lanes);
-        // The share of the tasks that wait for theirs has become smaller.
+        let mut state = self.lock();
+        state.under_way -= commands;
+        let is_empty = state.waiting() == 0;
+        drop(state);
+        // The share of each waiting worker has become smaller.
         if !is_empty {
             self.filled.notify_one();
         }
     }
 
-    fn find(&self, sharing: Option<Sharing>, mut take: impl FnMut(&mut FairLane<T>, &mut Vec<T>, usize)) -> Found<T> {
-        let mut lanes = self.lock();
-        let waiting = lanes.waiting();
-        if lanes.closed {
+    fn find(&self, sharing: Option<Sharing>, mut take: impl FnMut(&mut FairQueue<T>, &mut Vec<T>, usize)) -> Found<T> {
+        let mut state = self.lock();
+        let waiting = state.waiting();
+        if state.closed {
             return Found::Closed;
         }
         if waiting == 0 {
             return Found::Nothing;
         }
-        let share = sharing.map_or(waiting, |sharing| lanes.share(sharing.workers));
+        let share = sharing.map_or(waiting, |sharing| state.share(sharing.workers));
         if let Some(sharing) = sharing.filter(|sharing| sharing.is_patient && waiting < share) {
-            lanes.gathering += 1;
-            lanes.workers = sharing.workers;
+            state.gathering += 1;
+            state.workers = sharing.workers;
             return Found::TooFew;
         }
-        lanes.rounds += 1;
+        state.rounds += 1;
         let mut taken = Vec::new();
-        let Lanes { handed_on, claimed, rounds, under_way, .. } = &mut *lanes;
-        let (first, second) = if *rounds % CLAIMED_SHARE == 0 { (claimed, handed_on) } else { (handed_on, claimed) };
+        let State { from_commits, claimed, rounds, under_way, .. } = &mut *state;
+        let (first, second) =
+            if *rounds % CLAIMED_SHARE == 0 { (claimed, from_commits) } else { (from_commits, claimed) };
         take(first, &mut taken, share);
         take(second, &mut taken, share);
         if sharing.is_some() {
             *under_way += taken.len();
         }
         let more = !first.is_empty() || !second.is_empty();
-        drop(lanes);
-        // Items that no worker may take now are taken when a running one is done.
+        drop(state);
+        // Commands that no worker may take now are taken when a running one ends.
         if more && !taken.is_empty() {
             self.filled.notify_one();
         }
         if taken.is_empty() { Found::Nothing } else { Found::Taken(taken) }
     }
 
-    /// Closes the queue and hands out what waited in it.
+    /// Closes the queue and returns the commands that waited in it.
     pub(crate) fn close(&self) -> Vec<T> {
-        let mut lanes = self.lock();
-        lanes.closed = true;
-        let mut left: Vec<T> = lanes.handed_on.drain().collect();
-        left.extend(lanes.claimed.drain());
-        drop(lanes);
+        let mut state = self.lock();
+        state.closed = true;
+        let mut left: Vec<T> = state.from_commits.drain().collect();
+        left.extend(state.claimed.drain());
+        drop(state);
         self.filled.notify_waiters();
         left
     }
 
-    fn push_to(&self, flow: u32, command: T, lane: impl FnOnce(&mut Lanes<T>) -> &mut FairLane<T>) -> Option<T> {
-        let mut lanes = self.lock();
-        if lanes.closed {
+    fn push_to(&self, flow: u32, command: T, part: impl FnOnce(&mut State<T>) -> &mut FairQueue<T>) -> Option<T> {
+        let mut state = self.lock();
+        if state.closed {
             return Some(command);
         }
-        lane(&mut lanes).push(flow, command);
-        // A worker that waits for its share is woken when the share is there, and takes what there is when it has
-        // waited long enough.
-        let is_share = lanes.gathering == 0 || lanes.waiting() >= lanes.share(lanes.workers);
-        drop(lanes);
+        part(&mut state).push(flow, command);
+        // A worker that waits for its share is woken once the share is there.
+        let is_share = state.gathering == 0 || state.waiting() >= state.share(state.workers);
+        drop(state);
         if is_share {
             self.filled.notify_one();
         }
         None
     }
 
-    fn lock(&self) -> MutexGuard<'_, Lanes<T>> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -274,9 +273,9 @@ mod tests {
 
     const WORKERS: usize = 2;
 
-    fn up_to(lane: &mut FairLane<u32>, taken: &mut Vec<u32>, share: usize) {
+    fn up_to(part: &mut FairQueue<u32>, taken: &mut Vec<u32>, share: usize) {
         while taken.len() < share
-            && let Some(one) = lane.remove(0)
+            && let Some(one) = part.remove(0)
         {
             taken.push(one);
         }

@@ -4,11 +4,12 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::engine::Engine;
+use crate::engine::commit::changes;
 use crate::engine::context::is_inside_step;
-use crate::engine::message::{message_to, request_hash};
+use crate::engine::message::request_hash;
 use crate::engine::store_calls::store_error;
 use crate::key::{InvalidName, Key, Tenant, check_topic};
-use crate::store::{Changes, Headers, MessageId, MessageKind, NewMessage, StartIn, Store, StoreError, lane_of};
+use crate::store::{Headers, MessageId, NewMessage, StartIn, Store, StoreError};
 
 /// Why an event was not published. Nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -71,16 +72,9 @@ impl<S: StartIn> Engine<S> {
         let name = event.name;
         let (key, payload) = self.check_published(topic, event)?;
         let message = MessageId(self.ctx.random_uuid());
-        let new = NewMessage {
-            aggregate_type: topic.to_owned(),
-            aggregate_id: key.to_string(),
-            event_type: name.to_owned(),
-            payload,
-            // The store counts.
-            position: 0,
-            lane: lane_of(tenant, topic, key.as_str()),
-            ..message_to(message, tenant, "")
-        };
+        // The store counts the positions.
+        let new =
+            NewMessage { position: 0, ..NewMessage::event(message, tenant, (topic, key.as_str()), name, payload) };
         self.ctx.store.publish_in(conn, new).await?;
         Ok(message)
     }
@@ -96,17 +90,12 @@ impl<S: Store> Engine<S> {
         let name = event.name;
         let (key, payload) = self.check_published(name, event)?;
         let id = id_of(tenant, name, &key, &payload);
+        // Its ordering key is its id: nothing is promised about its order.
         let message = NewMessage {
-            kind: MessageKind::Event,
-            aggregate_type: name.to_owned(),
-            event_type: name.to_owned(),
-            payload,
-            lane: lane_of(tenant, name, &id.to_string()),
             headers: Headers { saga_key: Some(key.to_string()), ..Headers::default() },
-            // It is in no order with others.
-            ..message_to(id, tenant, "")
+            ..NewMessage::event(id, tenant, (name, &id.to_string()), name, payload)
         };
-        let changes = Changes { messages: vec![message], ..Changes::default() };
+        let changes = changes::send(vec![message]);
         let recorded = self.committer.recorder.record(changes).await.map_err(|error| store_error(&error))?;
         debug_assert!(recorded.is_ok(), "a message alone cannot miss");
         self.committer.outbox.wake_relay();

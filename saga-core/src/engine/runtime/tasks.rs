@@ -31,7 +31,7 @@ impl<S: Store> Engine<S> {
             lifecycle.run_lane("recoveries", &self.recovery, |recovery| recovery.serve_recovered(false));
         }
         lifecycle.run_lane("recoveries", &self.recovery, |recovery: Arc<Recovery<S>>| recovery.serve_recovered(true));
-        lifecycle.run_lane("begins", &self.leases, LeaseKeeper::serve_begins);
+        lifecycle.run_lane("begins", &self.leases, LeaseKeeper::serve_call_starts);
         lifecycle.run_lane("renewals", &self.committer.scheduler, Scheduler::renew_queued);
         lifecycle.run_lane("starts", &self.starter, Starter::serve_starts);
         lifecycle.run_lane("recorder", &self.committer.recorder, Recorder::serve);

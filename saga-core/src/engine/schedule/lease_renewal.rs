@@ -1,4 +1,4 @@
-//! Keeping the leases of commands that wait in the queues of this process.
+//! Renews the leases of commands that wait in the queues of this process.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use crate::store::{Lease, MemberId, Store, WorkRef};
 const GROUP_MAX: usize = 1_000;
 
 impl<S: Store> Scheduler<S> {
-    /// Renews the leases of commands that wait, each third of a lease, until it is dropped. What is lost leaves its queue.
+    /// Renews the leases of waiting commands at each third of a lease, until it is dropped. A command whose lease is lost leaves
+    /// its queue.
     pub(crate) async fn renew_queued(self: Arc<Self>) {
         let third = self.ctx.settings.lease_ttl / 3;
         loop {
@@ -27,15 +28,15 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// Gives back what was taken while calls were quick, and waits now behind slow ones: other processes may have free lines.
+    /// Releases calls that were claimed while calls were quick, and now wait behind slow ones: other processes may have permits.
     async fn release_surplus(&self) {
         let mut surplus = self.bulkheads.surplus();
         if surplus.iter().all(|calls| *calls == 0) {
             return;
         }
         let released = self.calls.take_last(|command| {
-            let seat = command.slot.as_ref().map(QueueSlot::seat).filter(|seat| seat.pool == Pool::Calls);
-            let left = seat.and_then(|seat| surplus.get_mut(seat.definition as usize));
+            let key = command.slot.as_ref().map(QueueSlot::concurrency_key).filter(|key| key.pool == Pool::Calls);
+            let left = key.and_then(|key| surplus.get_mut(key.definition as usize));
             let Some(left) = left.filter(|left| **left > 0 && command.inline_start.is_none()) else { return false };
             *left -= 1;
             true
@@ -57,7 +58,7 @@ impl<S: Store> Scheduler<S> {
         };
         let mut due = Vec::new();
         for queue in self.queues() {
-            queue.look(|command| due.extend(is_due(command).then_some(command.work)));
+            queue.for_each(|command| due.extend(is_due(command).then_some(command.work)));
         }
         for group in due.chunks(GROUP_MAX) {
             let until = self.ctx.env.now().saturating_add(ttl);

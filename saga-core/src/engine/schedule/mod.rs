@@ -1,4 +1,4 @@
-//! Where leased commands wait until a worker of this process takes them.
+//! The scheduler: keeps leased commands, and their leases, until a worker of this process takes them.
 
 mod dispatch;
 mod lease_renewal;

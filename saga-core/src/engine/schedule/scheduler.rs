@@ -1,10 +1,10 @@
-//! What happens when a commit is known to have happened.
+//! Gives leased commands to the workers of this process, and unleased work back to the store.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::dispatch::{Dispatch, DispatchPort};
-use crate::engine::bulkhead::{Admission, Bulkheads, ConcurrencyKey, FairLane, Pool, QueueSlot, Sizes};
+use crate::engine::bulkhead::{Admission, Bulkheads, ConcurrencyKey, FairQueue, Pool, PoolSizes, QueueSlot};
 use crate::engine::context::EngineContext;
 use crate::engine::instance::{NextSlot, SagaInstance, WorkItem, refs};
 use crate::engine::membership::Membership;
@@ -13,14 +13,16 @@ use crate::engine::store_calls::StoreCalls;
 use crate::machine::{self, Effect};
 use crate::store::{Hint, Store, WorkRef};
 
-/// What place there is for a command.
+/// The slot that the next command of a saga gets.
 pub(crate) enum Placement {
+    /// That of the command before it.
     Inherited,
-    Free(QueueSlot),
-    /// This process has as much of that kind as it can hold.
-    NoRoom,
-    /// It would wait here: it is left for anybody who can begin it.
-    NoLine,
+    /// Another one, with a permit if it is for a call.
+    Acquired(QueueSlot),
+    /// No slot is free.
+    NoSlot,
+    /// It is a call and would wait here for a permit, so the work row stays unleased: another process may begin it now.
+    NoPermit,
 }
 
 /// Commands that this process has leased and that wait for a worker.
@@ -28,13 +30,13 @@ pub(crate) struct Scheduler<S: Store> {
     pub(crate) ctx: Arc<EngineContext<S>>,
     pub(crate) store_calls: Arc<StoreCalls<S>>,
     pub(crate) membership: Arc<Membership<S>>,
-    /// Commands whose handler runs in a transaction.
+    /// Commands of transactional steps.
     pub(crate) transactions: Queue<WorkItem<S>>,
-    /// Commands whose handler calls the outside world, and those that the engine does itself.
+    /// Commands of external steps, and of steps that the engine runs itself.
     pub(crate) calls: Queue<WorkItem<S>>,
-    /// Commands that were taken over from a process that vanished.
+    /// Commands whose owner died.
     pub(crate) recovered: Queue<WorkItem<S>>,
-    /// Those whose process vanished again while it recovered them: they run one at a time.
+    /// Commands whose owner died while it recovered them: they run one at a time.
     pub(crate) recovered_again: Queue<WorkItem<S>>,
     pub(crate) bulkheads: Arc<Bulkheads>,
     pub(crate) poll_timer: Arc<PollTimer>,
@@ -51,16 +53,16 @@ impl<S: Store> Scheduler<S> {
         let (transactions, calls) = (Queue::new(), Queue::new());
         let (recovered, recovered_again) = (Queue::new(), Queue::new());
         let settings = &ctx.settings;
-        let sizes = Sizes {
-            places: settings.sagas_in_memory_max,
+        let sizes = PoolSizes {
+            slots: settings.sagas_in_memory_max,
             transactions: settings.transactions_max,
             calls: settings.external_calls_max,
             batch_max: ctx.batch_max(),
         };
         let queues = [transactions.filled(), calls.filled()];
-        let beside = [recovered.filled(), recovered_again.filled()];
+        let outside = [recovered.filled(), recovered_again.filled()];
         let env = Arc::clone(&ctx.env);
-        let bulkheads = Bulkheads::new(ctx.definitions.values(), sizes, env, queues, beside);
+        let bulkheads = Bulkheads::new(ctx.definitions.values(), sizes, env, queues, outside);
         let dispatch = DispatchPort::new();
         Self {
             ctx,
@@ -78,9 +80,9 @@ impl<S: Store> Scheduler<S> {
 }
 
 impl<S: Store> Scheduler<S> {
-    /// Sets what runs commands that need no worker.
+    /// Sets the component that runs commands which need no worker.
     pub(crate) fn dispatch_to(&self, executors: &Arc<dyn Dispatch<S>>) {
-        // A runtime is put together once.
+        // It is set once, when the runtime is built.
         _ = self.dispatch.set(Arc::downgrade(executors));
     }
 
@@ -98,32 +100,32 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// Where a command counts.
-    pub(crate) fn seat_of(&self, saga: &SagaInstance<S>, order: machine::Command) -> ConcurrencyKey {
+    /// Which limits the command counts against.
+    pub(crate) fn concurrency_key(&self, saga: &SagaInstance<S>, order: machine::Command) -> ConcurrencyKey {
         let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
         let is_undo = matches!(order, machine::Command::Undo { .. });
-        self.bulkheads.seat(&saga.definition.id, saga.state.base(step), is_undo, saga.effect_of(order))
+        self.bulkheads.concurrency_key(&saga.definition.id, saga.state.base(step), is_undo, saga.effect_of(order))
     }
 
-    /// Takes the first command that may run now, unless one was admitted. `line_of` says whether it may, and with which line.
+    /// Takes the first command that `admit` admits, unless one was taken already.
     pub(crate) fn take_first(
         &self,
-        lane: &mut FairLane<WorkItem<S>>,
+        queue: &mut FairQueue<WorkItem<S>>,
         admitted: &mut Vec<WorkItem<S>>,
-        line_of: impl Fn(ConcurrencyKey) -> Admission,
+        admit: impl Fn(ConcurrencyKey) -> Admission,
     ) {
         let mut at = 0;
         while admitted.is_empty()
-            && let Some(command) = lane.get(at)
+            && let Some(command) = queue.get(at)
         {
-            match line_of(self.seat_of(&command.saga, command.command)) {
-                Admission::Runs(held) => admitted.extend(lane.remove(at).map(|command| command.with_line(held))),
+            match admit(self.concurrency_key(&command.saga, command.command)) {
+                Admission::Runs(held) => admitted.extend(queue.remove(at).map(|command| command.with_permit(held))),
                 Admission::Waits => at += 1,
             }
         }
     }
 
-    /// Gives rows back, and tries as long as the runtime runs: what is not given back waits for the end of its lease.
+    /// Releases leased rows, and tries again until the runtime stops. A row that is not released waits for the end of its lease.
     pub(crate) async fn release(&self, rows: &[WorkRef]) {
         if rows.is_empty() {
             return;
@@ -134,44 +136,44 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// Gives back what waited in a queue when it was closed.
+    /// Releases commands that wait in this process.
     pub(crate) async fn release_all(&self, commands: Vec<WorkItem<S>>) {
         self.release(&refs(&commands)).await;
     }
 
-    /// The place of the next command. A call has one only together with a line, on which it begins at once.
+    /// The slot of the next command. A call gets one only together with a permit, and begins at once.
     pub(crate) fn next_slot(&self, saga: &SagaInstance<S>, order: machine::Command, before: NextSlot) -> Placement {
-        let seat = self.seat_of(saga, order);
-        let is_call = seat.pool == Pool::Calls;
-        if let NextSlot::Of { seat: before, has_line } = before
-            && before == seat
-            && !seat.has_step_limit()
-            && (has_line || !is_call)
+        let key = self.concurrency_key(saga, order);
+        let is_call = key.pool == Pool::Calls;
+        if let NextSlot::Of { key: before, has_permit } = before
+            && before == key
+            && !key.has_step_limit()
+            && (has_permit || !is_call)
         {
             return Placement::Inherited;
         }
-        let Some(mut place) = self.bulkheads.try_place(seat) else { return Placement::NoRoom };
+        let Some(mut slot) = self.bulkheads.try_acquire_slot(key) else { return Placement::NoSlot };
         if is_call {
-            // Those that wait already come first.
-            let line = if self.calls.has_waiting(seat.flow()) { None } else { self.bulkheads.try_line(seat) };
-            if line.is_none() {
-                return Placement::NoLine;
+            // Calls that wait already come first.
+            let permit = if self.calls.has_waiting(key.flow()) { None } else { self.bulkheads.try_acquire_permit(key) };
+            if permit.is_none() {
+                return Placement::NoPermit;
             }
-            place.set_line(line);
+            slot.set_permit(permit);
         }
-        Placement::Free(place)
+        Placement::Acquired(slot)
     }
 
     /// Gives a leased command to the workers of this process.
     pub(crate) fn enqueue(self: &Arc<Self>, mut command: WorkItem<S>) {
         if !command.is_call() {
-            // That of the command before it, in whose place it is.
-            drop(command.take_line());
+            // The slot may hold the permit of the command before this one.
+            drop(command.take_permit());
         }
-        let flow = self.seat_of(&command.saga, command.command).flow();
+        let flow = self.concurrency_key(&command.saga, command.command).flow();
         let refused = match command.effect() {
             Effect::Transactional => self.transactions.push(flow, command),
-            Effect::External if command.has_line() && !self.ctx.lifecycle.is_stopping() => {
+            Effect::External if command.has_permit() && !self.ctx.lifecycle.is_stopping() => {
                 return self.start_call(command);
             }
             Effect::External | Effect::Own | Effect::Signal => self.calls.push(flow, command),
@@ -182,7 +184,7 @@ impl<S: Store> Scheduler<S> {
 
     /// Gives a claimed command to the workers of this process.
     pub(crate) fn enqueue_claimed(self: &Arc<Self>, command: WorkItem<S>) {
-        let flow = self.seat_of(&command.saga, command.command).flow();
+        let flow = self.concurrency_key(&command.saga, command.command).flow();
         let refused = match command.effect() {
             Effect::Remote { .. } => return self.resend(command),
             _ if command.recovered => return self.recover(command),
@@ -192,12 +194,12 @@ impl<S: Store> Scheduler<S> {
         self.return_refused(refused);
     }
 
-    /// A closed queue takes nothing: the runtime is shutting down, and the command is left to another process.
+    /// Releases a command that a closed queue refused: the runtime is shutting down, and another process may run it.
     fn return_refused(self: &Arc<Self>, refused: Option<WorkItem<S>>) {
         let Some(command) = refused else { return };
         let (this, under_way) = (Arc::clone(self), self.ctx.lifecycle.enter());
         self.ctx.lifecycle.spawn(
-            "give back",
+            "release",
             Box::pin(async move {
                 this.release(&[command.work]).await;
                 drop(under_way);
@@ -208,7 +210,7 @@ impl<S: Store> Scheduler<S> {
     /// A commit of this process left unclaimed work, due after this time. Any process with a free slot may claim it.
     pub(crate) fn announce_unclaimed(&self, due_in: Duration) {
         self.announce_work(due_in);
-        // What falls due later is found by who looks then.
+        // Later work is found by the poll at its due time.
         if due_in.is_zero() {
             self.ctx.store.hint(Hint::Work);
         }
@@ -224,35 +226,34 @@ impl<S: Store> Scheduler<S> {
         }
     }
 
-    /// The place of a command that was claimed. That there is room for it was known before.
-    pub(crate) fn place_of(&self, command: &WorkItem<S>) -> QueueSlot {
-        self.bulkheads.place(self.seat_of(&command.saga, command.command))
+    /// The slot of a claimed command. The claim asked only for work that has room.
+    pub(crate) fn slot_of_claimed(&self, command: &WorkItem<S>) -> QueueSlot {
+        self.bulkheads.acquire_slot(self.concurrency_key(&command.saga, command.command))
     }
 
-    /// A place for a command that begins now, if there is one. One that is a call and would wait for a line is left for
-    /// anybody who has one.
-    pub(crate) fn place_to_begin(&self, seat: ConcurrencyKey) -> Option<QueueSlot> {
-        let mut place = self.bulkheads.try_place(seat)?;
-        if seat.pool == Pool::Calls {
-            if self.calls.has_waiting(seat.flow()) {
+    /// A slot for a command that begins now, if one is free; for a call only together with a permit.
+    pub(crate) fn slot_to_start_now(&self, key: ConcurrencyKey) -> Option<QueueSlot> {
+        let mut slot = self.bulkheads.try_acquire_slot(key)?;
+        if key.pool == Pool::Calls {
+            if self.calls.has_waiting(key.flow()) {
                 return None;
             }
-            place.set_line(Some(self.bulkheads.try_line(seat)?));
+            slot.set_permit(Some(self.bulkheads.try_acquire_permit(key)?));
         }
-        Some(place)
+        Some(slot)
     }
 
-    /// Gives the workers a command whose owner vanished. One that vanished once more when it was recovered, and never ended
-    /// otherwise, runs with no other such beside it: they would be counted for what it does.
+    /// Gives a command whose owner died to the recovery workers. A command whose owner died again during recovery runs alone:
+    /// if it ends this process too, no other command is counted for that.
     fn recover(self: &Arc<Self>, mut command: WorkItem<S>) {
-        // Its place was for what waits for a line.
-        if let Some(place) = &mut command.slot {
-            place.leave_pool();
+        // Recovery workers need no permit of the pool.
+        if let Some(slot) = &mut command.slot {
+            slot.leave_pool();
         }
         let has_vanished_again = command.attempts > 0 && command.retrying_for.is_zero();
-        let lane = if has_vanished_again { &self.recovered_again } else { &self.recovered };
-        let flow = self.seat_of(&command.saga, command.command).flow();
-        let refused = lane.push_claimed(flow, command);
+        let queue = if has_vanished_again { &self.recovered_again } else { &self.recovered };
+        let flow = self.concurrency_key(&command.saga, command.command).flow();
+        let refused = queue.push_claimed(flow, command);
         self.return_refused(refused);
     }
 }

@@ -19,7 +19,7 @@ impl<S: Store> Starter<S> {
     pub(crate) fn starts_with_step(&self, first: &WorkItem<S>) -> bool {
         self.ctx.settings.steps_per_transaction_max > 1
             && self.ctx.starts_in_transactions
-            && first.slot.as_ref().is_some_and(|place| !self.scheduler.bulkheads.is_limited(place.seat()))
+            && first.slot.as_ref().is_some_and(|slot| !self.scheduler.bulkheads.is_limited(slot.concurrency_key()))
             && first.effect() == Effect::Transactional
             && first.options().grouped
             && self.limits.is_proven(first.step().name)
@@ -40,7 +40,7 @@ impl<S: Store> Starter<S> {
         let (answer, answered) = oneshot::channel();
         first.inline_start = Some(Box::new(InlineStart::new(Arc::clone(saga), answer, under_way, key)));
         // A queue that is closed gives it back, and the answer is dropped with it.
-        let flow = self.scheduler.seat_of(&first.saga, first.command).flow();
+        let flow = self.scheduler.concurrency_key(&first.saga, first.command).flow();
         drop(self.scheduler.transactions.push(flow, first));
         answered.await.map_err(|_| NotInlined)
     }

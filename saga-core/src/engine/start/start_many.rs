@@ -68,10 +68,10 @@ impl<S: Store> Starter<S> {
             Ok((owner, mut ids)) => {
                 for new in new {
                     waiting.push(new.map(|mut saga| {
-                        let place = self.assign_ids(definition, &mut saga, &mut ids, owner);
+                        let slot = self.assign_ids(definition, &mut saga, &mut ids, owner);
                         let wanted = self.wanted(&saga);
                         let lease_until = self.ctx.env.now().saturating_add(self.ctx.settings.lease_ttl);
-                        calls.push(StartCall { saga, place, lease_until, under_way: self.ctx.lifecycle.enter() });
+                        calls.push(StartCall { saga, slot, lease_until, under_way: self.ctx.lifecycle.enter() });
                         wanted
                     }));
                 }

@@ -20,7 +20,6 @@ use crate::engine::store_calls::{
 use crate::key::{Key, Tenant};
 use crate::machine::{self, Effect};
 use crate::saga::Definition;
-use crate::step::StepOutputs;
 use crate::store::{
     Lease, MemberId, NewSaga, RetryClass, SagaId, SagaRow, Started, Store, StoreErrorKind, WorkId, WorkRef,
 };
@@ -31,7 +30,7 @@ pub(crate) const GROUP_MAX: usize = 128;
 /// How many sagas one commit starts at most.
 pub(crate) const COMMIT_MAX: usize = 1_000;
 
-/// Starts that are made together.
+/// Starts that share commits.
 pub(crate) struct Starts {
     calls: Batcher<Vec<StartCall>, Result<Vec<Started>, RecordError>>,
     apart: LockRetry,
@@ -39,16 +38,16 @@ pub(crate) struct Starts {
 
 type StartRequest = Request<Vec<StartCall>, Result<Vec<Started>, RecordError>>;
 
-/// A start, with the place that its first command will fill.
+/// A start, with the slot of its first command.
 #[derive(Debug)]
 pub(crate) struct StartCall {
     pub(crate) saga: NewSaga,
-    pub(crate) place: Option<QueueSlot>,
+    pub(crate) slot: Option<QueueSlot>,
     pub(crate) lease_until: Duration,
     pub(crate) under_way: TaskGuard,
 }
 
-/// What is needed to judge and to wait for a saga that is about to be started.
+/// What the answer to a start is made from: the saga that was asked for, and the slot of its outcome.
 pub(crate) struct RequestedStart {
     id: SagaId,
     key: Key,
@@ -67,18 +66,18 @@ impl Starts {
 pub(crate) struct StartedSaga {
     pub(crate) id: SagaId,
     pub(crate) key: Key,
-    /// Where its outcome arrives.
+    /// The slot that gets its outcome.
     pub(crate) slot: Arc<OutcomeSlot>,
-    /// The saga as it was found, if it was there.
+    /// The row of the saga, if it existed before.
     pub(crate) known: Option<Box<SagaRow>>,
 }
 
-/// After how long there is something to do for a new saga.
+/// When the first command of a new saga is due.
 pub(crate) fn begins_in(saga: &NewSaga) -> Duration {
     saga.commands.iter().map(|command| command.due_in).min().unwrap_or_default()
 }
 
-/// How many ids a saga takes when it starts: its own, and those of the commands that it begins with, and of its deadline.
+/// How many ids a new saga takes: its own, those of its first commands, and that of its deadline.
 pub(crate) fn ids_of_start<S: Store>(definition: &Definition<S>) -> usize {
     1 + definition.width + usize::from(definition.deadline.is_some())
 }
@@ -145,30 +144,30 @@ impl<S: Store> Starter<S> {
         let mut saga = self.new_saga(definition, tenant, key, input, when)?;
         let count = u32::try_from(1 + saga.commands.len()).unwrap_or(u32::MAX);
         let mut ids = self.store_calls.ids.take(&*self.ctx.store, count).await?;
-        let mut place = self.assign_ids(definition, &mut saga, &mut ids, owner);
+        let mut slot = self.assign_ids(definition, &mut saga, &mut ids, owner);
         // The saga may end before its start returns, so its waiter is registered first.
-        let (id, key, slot) = (saga.id, saga.key.clone(), self.waiters.slot(saga.id));
+        let (id, key, outcome_slot) = (saga.id, saga.key.clone(), self.waiters.slot(saga.id));
         let lease_until = self.ctx.env.now().saturating_add(self.ctx.settings.lease_ttl);
-        if let Some(first) = self.first_command(&saga, place.take(), lease_until) {
+        if let Some(first) = self.first_command(&saga, slot.take(), lease_until) {
             if saga.commands.len() == 1 && self.starts_with_step(&first) {
                 let new = Arc::new(saga);
                 match self.start_with_step(first, &new, self.ctx.lifecycle.enter()).await {
-                    Ok(Ok(())) => return Ok(StartedSaga { id, key, slot, known: None }),
+                    Ok(Ok(())) => return Ok(StartedSaga { id, key, slot: outcome_slot, known: None }),
                     Ok(Err(error)) => return Err(StartError::Store(store_error(&error))),
-                    // Another call for the same key was quicker, or the store could not; the row says which.
+                    // Another call for the same key was quicker, or the store failed. A start by its own commit tells.
                     Err(NotInlined) => self.pending_starts.wait(tenant, &key).await,
                 }
                 saga = Arc::unwrap_or_clone(new);
-                place = self.place_of_first(definition, &saga);
+                slot = self.slot_of_first(definition, &saga);
             } else {
-                place = first.slot;
+                slot = first.slot;
             }
         }
         for command in &mut saga.commands {
-            command.lease = command.lease.filter(|_| place.is_some());
+            command.lease = command.lease.filter(|_| slot.is_some());
         }
         let wanted = self.wanted(&saga);
-        let call = StartCall { saga, place, lease_until, under_way };
+        let call = StartCall { saga, slot, lease_until, under_way };
         match self.start_together(vec![call]).await.ok_or(StartError::ShuttingDown)? {
             Ok(started) => {
                 let started = started.into_iter().next().ok_or(StartError::ShuttingDown)?;
@@ -178,8 +177,8 @@ impl<S: Store> Starter<S> {
         }
     }
 
-    /// Assigns ids to a new saga and its commands, and a slot to its first command if one is free: then this process
-    /// has it. A saga that begins later is left to the process that claims it.
+    /// Assigns ids to a new saga and its commands. If a slot is free, this process also leases the first command. A saga that
+    /// begins later is left to the process that claims it.
     pub(crate) fn assign_ids(
         &self,
         definition: &Definition<S>,
@@ -188,29 +187,29 @@ impl<S: Store> Starter<S> {
         owner: MemberId,
     ) -> Option<QueueSlot> {
         let begins_now = saga.commands.first().is_none_or(|first| first.due_in.is_zero());
-        let place = begins_now.then(|| self.place_of_first(definition, saga)).flatten();
+        let slot = begins_now.then(|| self.slot_of_first(definition, saga)).flatten();
         saga.id = SagaId(ids.next().unwrap_or_default());
         for (number, command) in saga.commands.iter_mut().enumerate() {
             command.id = WorkId(ids.next().unwrap_or_default());
             command.saga = saga.id;
-            // One place is for one command; the others are there for anybody.
-            let is_ours = number == 0 && place.is_some();
+            // The slot is for the first command; any process may claim the others.
+            let is_ours = number == 0 && slot.is_some();
             command.lease = is_ours.then_some(Lease { owner, ttl: self.ctx.settings.lease_ttl });
         }
         note_row(definition, saga);
-        place
+        slot
     }
 
-    /// A place for the first command of a new saga, if there is one.
-    fn place_of_first(&self, definition: &Definition<S>, saga: &NewSaga) -> Option<QueueSlot> {
+    /// A slot for the first command of a new saga, if one is free.
+    fn slot_of_first(&self, definition: &Definition<S>, saga: &NewSaga) -> Option<QueueSlot> {
         let first = saga.commands.first().and_then(|first| definition.shape.position(first.step.step()))?;
         let shape = &definition.shape.steps[first];
-        // A list is unfolded first.
+        // A list is fanned out first, by the engine.
         let effect = if shape.each.is_some() { Effect::Own } else { shape.effect };
-        self.scheduler.place_to_begin(self.scheduler.bulkheads.seat(&definition.id, first, false, effect))
+        self.scheduler.slot_to_start_now(self.scheduler.bulkheads.concurrency_key(&definition.id, first, false, effect))
     }
 
-    /// A saga that is not written yet: without ids and without a lease.
+    /// The rows of a new saga, still without ids and leases.
     pub(crate) fn new_saga(
         &self,
         definition: &Arc<Definition<S>>,
@@ -226,7 +225,7 @@ impl<S: Store> Starter<S> {
         self.decider.new_saga(definition, tenant, key, input, timing)
     }
 
-    /// The saga may end before its start returns, so its waiter is registered first.
+    /// Registers the waiter of a new saga before the start: the saga may end before its start returns.
     pub(crate) fn wanted(&self, saga: &NewSaga) -> RequestedStart {
         RequestedStart {
             id: saga.id,
@@ -237,7 +236,7 @@ impl<S: Store> Starter<S> {
         }
     }
 
-    /// Starts sagas together with others that are started now. Nothing when the runtime has ended.
+    /// Starts sagas in one commit with others that are started now; `None` if the runtime has ended.
     pub(crate) async fn start_together(&self, calls: Vec<StartCall>) -> Option<Result<Vec<Started>, RecordError>> {
         let answer = self.starts.calls.call(calls).await;
         let unanswered = || {
@@ -247,7 +246,7 @@ impl<S: Store> Starter<S> {
         answer.or_else(unanswered)
     }
 
-    /// What the caller is told.
+    /// What `start` returns.
     pub(crate) fn start_answer(
         &self,
         definition: &Definition<S>,
@@ -286,11 +285,11 @@ impl<S: Store> Starter<S> {
 
     async fn start_group(self: &Arc<Self>, group: Vec<StartRequest>) {
         let apart = self.starts.apart.clone();
-        apart.make(self, group, |this, group| async move { this.start_at_once(group).await }).await;
+        apart.make(self, group, |this, group| async move { this.commit_starts(group).await }).await;
     }
 
-    /// Starts these in one commit. What waits for a lock comes back: nothing of it was started.
-    async fn start_at_once(self: Arc<Self>, group: Vec<StartRequest>) -> Result<(), LockConflict<StartRequest>> {
+    /// Starts sagas in one commit. After a lock conflict it returns them: none of them was started.
+    async fn commit_starts(self: Arc<Self>, group: Vec<StartRequest>) -> Result<(), LockConflict<StartRequest>> {
         let sagas = group.iter().flat_map(|request| &request.call).map(|call| call.saga.clone()).collect();
         match catch_panic("start", self.ctx.store.start(sagas)).await {
             Ok(started) => {
@@ -312,10 +311,10 @@ impl<S: Store> Starter<S> {
                 for request in group {
                     let calls = request.answer(Err((&error).into()));
                     let commands = calls.iter().flat_map(|call| &call.saga.commands);
-                    in_doubt.extend(commands.map(|command| WorkRef { id: command.id, epoch: 1 }));
+                    in_doubt.extend(commands.map(|command| WorkRef::inserted(command.id)));
                 }
                 if error.class() == RetryClass::Unknown {
-                    // What was committed after all is leased to this process, which does not know it.
+                    // If it was committed after all, this process holds leases that it does not use.
                     self.scheduler.release(&in_doubt).await;
                 }
             }
@@ -323,41 +322,30 @@ impl<S: Store> Starter<S> {
         Ok(())
     }
 
-    /// The start is committed: its first command goes straight to the workers.
+    /// After the commit of a start: gives its first command to the workers.
     pub(crate) fn begin(self: &Arc<Self>, call: StartCall) {
         let _until_it_is_queued = call.under_way;
-        if call.place.is_none() || call.saga.commands.len() > 1 {
+        if call.slot.is_none() || call.saga.commands.len() > 1 {
             self.scheduler.announce_unclaimed(begins_in(&call.saga));
         }
-        if call.place.is_none() {
+        if call.slot.is_none() {
             return;
         }
-        if let Some(first) = self.first_command(&call.saga, call.place, call.lease_until) {
+        if let Some(first) = self.first_command(&call.saga, call.slot, call.lease_until) {
             self.scheduler.enqueue(first);
         }
     }
 
-    /// The command that a new saga begins with.
-    fn first_command(&self, new: &NewSaga, place: Option<QueueSlot>, lease_until: Duration) -> Option<WorkItem<S>> {
+    /// The first command of a new saga.
+    fn first_command(&self, new: &NewSaga, slot: Option<QueueSlot>, lease_until: Duration) -> Option<WorkItem<S>> {
         let definition = self.ctx.definitions.get(&new.definition)?;
         let first = new.commands.first()?;
         let step = definition.shape.position(first.step.step())?;
-        let mut saga = SagaInstance {
-            id: new.id,
-            tenant: new.tenant.clone(),
-            key: new.key.clone(),
-            definition: Arc::clone(definition),
-            version: 1,
-            state: definition.read_fresh(&new.state)?,
-            input: Arc::from(&*new.input),
-            outputs: StepOutputs::new(),
-            inputs: Vec::new(),
-            item_output: None,
-        };
+        let mut saga = SagaInstance::of_new(new, definition, definition.read_fresh(&new.state)?);
         if let Some(payload) = &first.payload {
             saga.set_input(step, payload.clone().into());
         }
         let owner = first.lease.map_or_else(|| self.scheduler.membership.member_id(), |lease| lease.owner);
-        Some(WorkItem::new(saga, first.id, machine::Command::Do { step }, owner, lease_until, place))
+        Some(WorkItem::new(saga, first.id, machine::Command::Do { step }, owner, lease_until, slot))
     }
 }

@@ -1,4 +1,4 @@
-//! Counters of a runtime.
+//! The counters of a runtime.
 
 mod statistics;
 

@@ -1,4 +1,4 @@
-//! What a runtime has done since it started.
+//! Counts what a runtime does.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,9 +10,9 @@ use crate::store::Store;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Sagas that it started.
+    /// Sagas that were started.
     pub started: u64,
-    /// Starts whose key was known already.
+    /// Starts whose key existed already.
     pub already_started: u64,
     /// Steps that were done.
     pub steps: u64,
@@ -22,14 +22,32 @@ pub struct Statistics {
     pub rejections: u64,
     /// Attempts that failed otherwise.
     pub failures: u64,
-    /// Calls of batch steps that had more than one input.
+    /// Calls of batch steps with more than one input.
     pub batches: u64,
-    /// The inputs that these had.
+    /// The inputs of these calls.
     pub batched: u64,
-    /// Calls of batch steps that failed as a whole, so that they were made again in parts.
+    /// Calls of batch steps that failed as a whole and were made again in parts.
     pub splits: u64,
 }
 
+impl From<&Counters> for Statistics {
+    fn from(counters: &Counters) -> Self {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Self {
+            started: read(&counters.started),
+            already_started: read(&counters.already_started),
+            steps: read(&counters.steps),
+            undos: read(&counters.undos),
+            rejections: read(&counters.rejections),
+            failures: read(&counters.failures),
+            batches: read(&counters.batches),
+            batched: read(&counters.batched),
+            splits: read(&counters.splits),
+        }
+    }
+}
+
+/// The counters behind [`Statistics`].
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     started: AtomicU64,
@@ -76,17 +94,6 @@ impl Counters {
     }
 
     pub(crate) fn read(&self) -> Statistics {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Statistics {
-            started: read(&self.started),
-            already_started: read(&self.already_started),
-            steps: read(&self.steps),
-            undos: read(&self.undos),
-            rejections: read(&self.rejections),
-            failures: read(&self.failures),
-            batches: read(&self.batches),
-            batched: read(&self.batched),
-            splits: read(&self.splits),
-        }
+        self.into()
     }
 }

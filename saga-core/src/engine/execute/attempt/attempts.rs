@@ -1,4 +1,4 @@
-//! One call of a step function or a compensation.
+//! Calls the function of a step or of a compensation once.
 
 use std::error::Error;
 use std::future::Future;
@@ -24,7 +24,7 @@ use crate::unwind::{Guarded, caught, caught_while};
 
 pub(crate) type Output = Result<Option<Vec<u8>>, Unfinished>;
 
-/// Why the saga compensates, for a compensation.
+/// For a compensation: the failure that made the saga compensate.
 pub(crate) fn failure_of<S: Store>(command: &WorkItem<S>) -> Option<FailedStep> {
     let failure = command.saga.state.failure.as_ref().filter(|_| command.is_undo())?;
     let step = command.saga.doing(failure.step).to_string();
@@ -35,7 +35,7 @@ pub(crate) fn no_handler() -> Unfinished {
     Unfinished::Failed(StepError::stuck("the registered definition has no function for it"))
 }
 
-/// Calls handlers, and says how their attempts ended.
+/// Calls handlers, and turns what they return into attempt results.
 pub(crate) struct Attempts<S: Store> {
     pub(crate) ctx: Arc<EngineContext<S>>,
     pub(crate) decider: Arc<Decider<S>>,
@@ -100,7 +100,7 @@ impl<S: Store> Attempts<S> {
         let (ending, verdict) = match ended {
             Err(_) => (erred(format!("it took longer than its time limit of {limit:?}")), HandlerVerdict::Abandon),
             Ok(Err(panic)) => (erred(format!("it panicked: {panic}")), HandlerVerdict::RollBack),
-            // Whatever it was classified as: it says nothing about the business.
+            // A conflict says nothing about the business, however the user classified the error.
             Ok(Ok(Err(Unfinished::Failed(error)))) if self.is_conflict(&error) => {
                 (erred(error.to_string()), HandlerVerdict::Conflict)
             }
@@ -114,18 +114,21 @@ impl<S: Store> Attempts<S> {
         (AttemptResult { ending, findings }, verdict)
     }
 
-    /// Whether the handler failed because its transaction met another one, as far as its error still tells.
+    /// Whether the error, or a source of it, is a conflict of the store.
     pub(crate) fn is_conflict(&self, error: &StepError) -> bool {
         let is_conflict = || {
             let first = error.cause().map(|source| source as &(dyn Error + 'static));
             successors(first, |&error: &&(dyn Error + 'static)| error.source())
                 .any(|error| self.ctx.store.is_conflict(error))
         };
-        // What is behind an error of the user is asked of the user's own code.
+        // `source` of a user's error is the user's code, and may panic.
         caught(is_conflict).unwrap_or_default()
     }
 
-    /// Whether what a handler gave and emitted can be stored; then it is noted.
+    /// Keeps the output and the emitted events of a handler.
+    ///
+    /// # Errors
+    /// Says what cannot be stored.
     pub(crate) fn check_effects(
         &self,
         command: &WorkItem<S>,
@@ -163,7 +166,7 @@ impl<S: Store> Attempts<S> {
         reporting: Reporting,
     ) -> StepContext {
         let saga = &command.saga;
-        // A step that is hosted for another service has the key that it has there.
+        // A hosted step has the key of the saga that asked for it.
         let key = saga.outside_key();
         let outside =
             |step| OutsideKey::of(self.ctx.settings.namespace.as_ref(), &saga.tenant, &key, saga.key.numbered(step));
@@ -182,7 +185,7 @@ impl<S: Store> Attempts<S> {
         })
     }
 
-    /// Whether this step may share a transaction with others: none of those that were slow or met locks lately.
+    /// Whether the step may share a transaction: not if it is slow, or met locks lately.
     pub(crate) fn joins_others(&self, command: &WorkItem<S>) -> bool {
         command.options().grouped && self.limits.is_open(command.step().name)
     }

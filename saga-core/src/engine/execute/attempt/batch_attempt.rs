@@ -1,4 +1,4 @@
-//! One call of a batch step: many commands, one handler.
+//! Calls the function of a batch step once, for many commands.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::engine::context::inside_step;
 use crate::engine::execute::progress::IN_TRANSACTION;
 use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
 use crate::env::timeout;
-use crate::key::{Key, StepId};
+use crate::key::{Key, StepId, Tenant};
 use crate::log;
 use crate::machine::Ending;
 use crate::saga::{BatchInputs, BatchUnfinished, StepRun, Unfinished};
@@ -18,15 +18,15 @@ use crate::step::{
 use crate::store::{HandlerVerdict, Store};
 use crate::unwind::{Guarded, caught_while};
 
-/// What became of a call of a batch step.
+/// The result of one call of a batch step.
 pub(crate) enum BatchAttempt {
-    /// Each command has an answer of its own, and what was written is kept.
+    /// A result for each command. The writes are kept.
     Each(Vec<AttemptResult>),
-    /// Nothing is known of the single commands: what was written is taken back, by this verdict.
+    /// The call failed as a whole. The writes are rolled back.
     Whole(HandlerVerdict),
-    /// These commands cannot be answered, by their place in the call. What was written is taken back.
+    /// These commands, by index, have no result and run again alone. The writes are rolled back.
     Apart(Vec<usize>),
-    /// The only command of the call failed; what was written is taken back, by this verdict.
+    /// The only command of the call failed. The writes are rolled back.
     Alone(AttemptResult, HandlerVerdict),
 }
 
@@ -45,8 +45,31 @@ fn no_handler() -> BatchUnfinished {
     BatchUnfinished::Failed(StepError::stuck("the registered definition has no function for it"))
 }
 
+/// What the context of one input says.
+struct Call {
+    tenant: Tenant,
+    key: Key,
+    numbered: StepId,
+    attempt: u32,
+    fence: u64,
+    earlier: OptionalOutputs,
+}
+
+impl Call {
+    fn of<S: Store>(command: &WorkItem<S>) -> Self {
+        Self {
+            tenant: command.saga.tenant.clone(),
+            key: command.saga.outside_key(),
+            numbered: command.saga.key.numbered(command.step_id()),
+            attempt: command.attempt_number(),
+            fence: command.fence(),
+            earlier: command.saga.earlier(),
+        }
+    }
+}
+
 impl<S: Store> Attempts<S> {
-    /// Calls the handler of a batch step, on the connection of a transaction, for commands of that step.
+    /// Calls the handler of a batch step on the connection of a transaction.
     pub(crate) async fn attempt_batch_in(&self, commands: &[&WorkItem<S>], conn: &mut S::Conn) -> BatchAttempt {
         let Some(first) = commands.first() else { return BatchAttempt::Each(Vec::new()) };
         let contexts = self.contexts(commands);
@@ -105,12 +128,15 @@ impl<S: Store> Attempts<S> {
         }
     }
 
-    /// The error of an answer that failed since a statement met another transaction.
+    /// The first result that failed because a statement met another transaction.
     fn conflict_in<'a>(&self, answers: &'a [Result<Vec<u8>, StepError>]) -> Option<&'a StepError> {
         answers.iter().filter_map(|answer| answer.as_ref().err()).find(|error| self.is_conflict(error))
     }
 
-    /// What was answered for each command; or those whose answers or events cannot be stored, with the reason of the last.
+    /// The result of each command.
+    ///
+    /// # Errors
+    /// The indexes of the commands whose outputs or events cannot be stored, with the reason of the last one.
     fn check_answers(
         &self,
         commands: &[&WorkItem<S>],
@@ -147,25 +173,9 @@ impl<S: Store> Attempts<S> {
         Ok(each)
     }
 
-    /// The contexts of the calls, made when the step asks for them.
+    /// The contexts of the inputs, each made when the step asks for it.
     fn contexts(&self, commands: &[&WorkItem<S>]) -> Arc<Contexts> {
-        struct Of {
-            tenant: crate::key::Tenant,
-            key: Key,
-            numbered: StepId,
-            attempt: u32,
-            fence: u64,
-            earlier: OptionalOutputs,
-        }
-        let of = |command: &&WorkItem<S>| Of {
-            tenant: command.saga.tenant.clone(),
-            key: command.saga.outside_key(),
-            numbered: command.saga.key.numbered(command.step_id()),
-            attempt: command.attempt_number(),
-            fence: command.fence(),
-            earlier: command.saga.earlier(),
-        };
-        let calls: Vec<Of> = commands.iter().map(of).collect();
+        let calls: Vec<Call> = commands.iter().map(|command| Call::of(command)).collect();
         let limit = commands.first().map(|first| first.options().timeout).unwrap_or_default();
         let until = self.ctx.env.now().saturating_add(limit);
         let (env, cancel, namespace) =

@@ -1,4 +1,4 @@
-//! How a handler ended, in the words of the machine, and the log line of it.
+//! How a handler ended: as a value for the machine, and as a log event.
 
 use crate::engine::instance::WorkItem;
 use crate::log;
@@ -8,8 +8,8 @@ use crate::step::{StepErrorKind, limited};
 use crate::store::Store;
 use crate::unwind::caught;
 
-/// What an attempt ended with that gave no bytes. The error may be the user's own: where its text or its end panics, the
-/// attempt is one without an answer.
+/// The ending of an attempt without an output. The error may be a user's type whose `Display` or `Drop` panics: then the outcome
+/// of the attempt is unknown.
 pub(crate) fn ending_of(unfinished: Unfinished) -> Ending {
     let ending = caught(|| ending_in_words(unfinished));
     ending.unwrap_or_else(|panic| erred(format!("its error panicked: {panic}")))
@@ -39,7 +39,7 @@ pub(crate) fn erred(message: impl Into<String>) -> Ending {
 pub(crate) fn trace<S: Store>(command: &WorkItem<S>, ending: &Ending, attempt: u32) {
     let (tenant, saga) = (command.saga.tenant.as_str(), &command.saga.key);
     let step = match ending {
-        // Who does not listen pays for nothing.
+        // Without a listener, the step id is not made.
         Ending::Done if !log::is_verbose() => return,
         _ => command.step_id(),
     };

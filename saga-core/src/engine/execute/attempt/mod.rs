@@ -1,4 +1,4 @@
-//! One call of a handler.
+//! Calls handlers: one attempt of a step, a compensation, or a batch.
 
 mod attempts;
 mod batch_attempt;

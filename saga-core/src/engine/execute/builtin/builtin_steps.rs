@@ -1,4 +1,4 @@
-//! Steps that the engine does itself.
+//! The component that runs steps without a user function.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::engine::context::EngineContext;
 use crate::engine::execute::record::AttemptRecorder;
 use crate::store::Store;
 
-/// Does the steps that have no handler of the user: waits, and the lists of steps that run once per item.
+/// Runs waits, and fans out and joins the lists of for-each steps.
 pub(crate) struct BuiltinSteps<S: Store> {
     pub(super) ctx: Arc<EngineContext<S>>,
     pub(super) records: Arc<AttemptRecorder<S>>,

@@ -1,5 +1,4 @@
-//! What the engine does itself for a step that is done for each item of a list: it unfolds the list, and joins what the
-//! items gave.
+//! Fans out the list of a for-each step, and joins the outputs of its items.
 
 use super::builtin_steps::BuiltinSteps;
 use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
@@ -7,25 +6,24 @@ use crate::machine::{Ending, Event, Next};
 use crate::step::{items_of, list_of};
 use crate::store::{RecordedOutcome, StepRecord, Store};
 
-/// Replaces a list of outputs that is too long to be stored, if no step takes it.
+/// The joined output if it is too long to be stored and no step reads it.
 const NO_LIST: &[u8] = b"null";
 
-/// Whether a step, a mapping or a compensation of the saga takes the list of what the items gave. Of a saga that is a step
-/// of another one that may be the result.
+/// Whether a step, a mapping or a compensation of the saga reads the joined output. In a sub-saga it may be the result.
 pub(crate) fn is_taken<S: Store>(command: &WorkItem<S>) -> bool {
     let (saga, name) = (&command.saga, command.step().name);
     saga.key.of_step().is_some() || saga.definition.steps.iter().any(|step| step.takes_output_of(name))
 }
 
-/// What the items gave, in the order of the list. One that a person went past without an output is left out.
+/// The outputs of the items, in the order of the list. An item that an operator skipped without an output is left out.
 pub(crate) fn joined<S: Store>(command: &WorkItem<S>, records: Vec<StepRecord>, items: usize) -> Vec<u8> {
     let name = command.step().name;
     let mut outputs: Vec<Option<Vec<u8>>> = vec![None; items];
     for record in records {
         let is_of_step = record.step.step() == name && record.step.undo_round().is_none();
         let has_output = matches!(record.outcome, RecordedOutcome::Done | RecordedOutcome::Skipped);
-        let place = record.step.item().and_then(|item| item.checked_sub(1)).filter(|_| is_of_step && has_output);
-        if let Some(output) = place.and_then(|place| outputs.get_mut(place as usize)) {
+        let index = record.step.item().and_then(|item| item.checked_sub(1)).filter(|_| is_of_step && has_output);
+        if let Some(output) = index.and_then(|index| outputs.get_mut(index as usize)) {
             *output = record.output;
         }
     }
@@ -33,17 +31,16 @@ pub(crate) fn joined<S: Store>(command: &WorkItem<S>, records: Vec<StepRecord>, 
 }
 
 impl<S: Store> BuiltinSteps<S> {
-    /// The list of the command is there: it is unfolded, or what its items gave is joined. Nothing when the runtime stops
-    /// first.
-    pub(crate) async fn unfold_or_join(&self, command: &WorkItem<S>) -> Option<(AttemptResult, Next)> {
+    /// Fans out the list of the command, or joins the outputs if the items are done; `None` if the runtime stops first.
+    pub(crate) async fn fan_out_or_join(&self, command: &WorkItem<S>) -> Option<(AttemptResult, Next)> {
         let began = self.ctx.env.now();
         let step = command.step_index();
         let made = match command.saga.state.items_of(step) {
-            None => self.unfold(command).map(|items| (None, Event::Listed { step, items })),
+            None => self.fan_out(command).map(|items| (None, Event::Listed { step, items })),
             Some(items) => {
                 let records = self.records_of_items(command).await?;
                 let joined = match self.records.decider.check_length(joined(command, records, items.len())) {
-                    // No step reads it, and its items have taken effect.
+                    // No step reads it, and the items have taken effect.
                     Err(_) if !is_taken(command) => Ok(NO_LIST.to_vec()),
                     Err(problem) => Err(format!("the list of what its items gave cannot be stored: {problem}")),
                     Ok(joined) => Ok(joined),
@@ -66,7 +63,7 @@ impl<S: Store> BuiltinSteps<S> {
         })
     }
 
-    fn unfold(&self, command: &WorkItem<S>) -> Result<usize, String> {
+    fn fan_out(&self, command: &WorkItem<S>) -> Result<usize, String> {
         let list = command.saga.mapped_input_of(command.step_index()).ok_or("the list of its items is not there")?;
         let (count, max) = (items_of(list)?.len(), self.ctx.settings.items_max);
         if count > max {
@@ -77,7 +74,7 @@ impl<S: Store> BuiltinSteps<S> {
         Ok(count)
     }
 
-    /// What is recorded of the items. All of them are, since the last one gave out this command.
+    /// The records of all items: this command exists because the last item was recorded.
     async fn records_of_items(&self, command: &WorkItem<S>) -> Option<Vec<StepRecord>> {
         let saga = &command.saga;
         self.records

@@ -1,4 +1,4 @@
-//! Steps that the engine does itself: waits, choices, and lists.
+//! Runs the steps without a user function: waits and lists.
 
 mod builtin_steps;
 mod for_each;

@@ -1,14 +1,15 @@
-//! What the engine does itself for a step that only waits: its row falls due later, and then the step is done.
+//! Ends the waits of sleeps and signals: the work row of a wait becomes due when the wait ends.
 
 use std::time::Duration;
 
 use super::builtin_steps::BuiltinSteps;
+use crate::engine::commit::changes;
 use crate::engine::instance::WorkItem;
 use crate::saga::{Idle, LONGEST};
-use crate::store::{Changes, Postponed, Store, StoreError, Timestamp};
+use crate::store::{Postponed, Store, StoreError, Timestamp};
 
 impl<S: Store> BuiltinSteps<S> {
-    /// The row of a step that only waits is claimed.
+    /// Handles the claimed row of a wait.
     pub(crate) async fn end_wait(&self, command: WorkItem<S>, idle: &Idle, next_ids: i64) {
         let left = match idle {
             Idle::For(_) | Idle::Mapped | Idle::Signal(_) => Ok(Duration::ZERO),
@@ -24,23 +25,22 @@ impl<S: Store> BuiltinSteps<S> {
         }
     }
 
-    /// How long it is until the moment that was written down with the command.
+    /// The time until the moment that is stored with the command.
     async fn time_until(&self, command: &WorkItem<S>) -> Result<Duration, StoreError> {
-        // The engine wrote it, so that it can be read.
+        // The engine wrote it, so it can be read.
         let moment: Timestamp = serde_json::from_slice(command.saga.input_of(command.step_index())).unwrap_or_default();
         let now = self.ctx.store.now().await?;
         self.ctx.health.store_works("now");
         let left = Duration::from_micros(u64::try_from(moment.0.saturating_sub(now.0)).unwrap_or_default());
-        // What is left then is slept when it wakes.
+        // A longer wait sleeps again when it wakes.
         Ok(left.min(LONGEST))
     }
 
     async fn sleep_on(&self, command: WorkItem<S>, due_in: Duration) {
         let postponed = Postponed { work: command.work, due_in, attempts: 0, in_doubt: false, error: None };
-        match self.records.committer.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await
-        {
+        match self.records.committer.recorder.record(changes::postpone(postponed)).await {
             Ok(Ok(())) => self.records.committer.scheduler.announce_work(due_in),
-            // Another process has it.
+            // Another process has the command.
             Ok(Err(_)) => {}
             Err(_) => self.records.committer.scheduler.release(&[command.work]).await,
         }

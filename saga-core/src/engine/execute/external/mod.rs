@@ -1,6 +1,6 @@
-//! Steps that call the outside world.
+//! Runs external steps.
 
-mod call;
+mod attempt;
 mod resolve;
 mod worker;
 

@@ -1,4 +1,4 @@
-//! Asking the other side what became of a call that was not answered, before it is made again.
+//! Calls the resolution of a step: it asks the other system what became of a call, before the call is made again.
 
 use std::sync::Arc;
 
@@ -14,36 +14,38 @@ use crate::store::Store;
 use crate::unwind::Guarded;
 
 impl<S: Store> ExternalCalls<S> {
-    /// Makes a call; where an earlier one may have taken effect and the step says how to ask for it, that comes first.
-    pub(crate) async fn ask_or_call(self: &Arc<Self>, command: &WorkItem<S>) -> AttemptResult {
+    /// Makes a call. If an earlier call may have taken effect and the step has a resolution, the resolution comes first.
+    pub(crate) async fn resolve_or_call(self: &Arc<Self>, command: &WorkItem<S>) -> AttemptResult {
         let Some(resolve) = command.asks() else { return self.attempt_external(command).await };
-        let mut asked = self.ask_other_side(command, resolve).await;
-        if asked.ending == Ending::NotDone && self.attempts.decider.attempt_of(command, &asked.findings).must_settle() {
+        let mut resolved = self.call_resolution(command, resolve).await;
+        if resolved.ending == Ending::NotDone
+            && self.attempts.decider.attempt_of(command, &resolved.findings).must_settle()
+        {
             if !self.wait_settled(command).await {
-                asked.ending = erred("the runtime stops before it is certain that it did not happen");
-                return asked;
+                resolved.ending = erred("the runtime stops before it is certain that it did not happen");
+                return resolved;
             }
-            asked = self.ask_other_side(command, resolve).await;
-            asked.findings.is_settled = true;
+            resolved = self.call_resolution(command, resolve).await;
+            resolved.findings.is_settled = true;
         }
-        match asked.ending {
-            Ending::NotDone if self.attempts.decider.attempt_of(command, &asked.findings).may_call() => {
-                let is_settled = asked.findings.is_settled;
+        match resolved.ending {
+            Ending::NotDone if self.attempts.decider.attempt_of(command, &resolved.findings).may_call() => {
+                let is_settled = resolved.findings.is_settled;
                 let mut called = self.attempt_external(command).await;
                 called.findings.is_settled = is_settled;
                 called
             }
-            Ending::Rejected(reason) => AttemptResult { ending: Ending::Refused(reason), ..asked },
-            _ => asked,
+            Ending::Rejected(reason) => AttemptResult { ending: Ending::Refused(reason), ..resolved },
+            _ => resolved,
         }
     }
 
-    /// Waits until no call of the step is on its way any more; false where the runtime stops first.
+    /// Waits until no call of the step can be on its way any more; false if the runtime stops first.
     async fn wait_settled(&self, command: &WorkItem<S>) -> bool {
         timeout(&*self.ctx.env, command.settle_time(), self.ctx.lifecycle.stopping.cancelled()).await.is_err()
     }
 
-    async fn ask_other_side(&self, command: &WorkItem<S>, resolve: &StepResolve) -> AttemptResult {
+    async fn call_resolution(&self, command: &WorkItem<S>, resolve: &StepResolve) -> AttemptResult {
         let limit = resolve.options.timeout;
         let cancel = self.ctx.lifecycle.stopping.child();
         let mut reporting = self.progress.reporting(command);

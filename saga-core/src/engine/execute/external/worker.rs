@@ -1,4 +1,4 @@
-//! Workers that run external steps and record their results.
+//! Starts external steps as permits become free, and records their results.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::saga::StepRun;
 use crate::store::Store;
 use crate::unwind::caught;
 
-/// Makes calls of the outside world.
+/// Runs external steps.
 pub(crate) struct ExternalCalls<S: Store> {
     pub(crate) ctx: Arc<EngineContext<S>>,
     pub(crate) committer: Arc<Committer<S>>,
@@ -45,18 +45,18 @@ impl<S: Store> ExternalCalls<S> {
 }
 
 impl<S: Store> ExternalCalls<S> {
-    /// Makes calls until the queue is closed.
+    /// Starts the calls of the queue until it is closed.
     pub(crate) async fn serve_calls(self: Arc<Self>) {
-        let line_of = |seat: ConcurrencyKey| match seat.pool {
-            Pool::Calls => Admission::on(self.committer.scheduler.bulkheads.try_line(seat)),
-            // What the engine does itself is short, and waits for no call.
+        let admit = |key: ConcurrencyKey| match key.pool {
+            Pool::Calls => Admission::with(self.committer.scheduler.bulkheads.try_acquire_permit(key)),
+            // Steps that the engine runs itself are short, and need no permit.
             Pool::Transactions => Admission::Runs(None),
         };
         while let Some(commands) = self
             .committer
             .scheduler
             .calls
-            .next(|lane, admitted| self.committer.scheduler.take_first(lane, admitted, line_of))
+            .next(|lane, admitted| self.committer.scheduler.take_first(lane, admitted, admit))
             .await
         {
             for command in commands {
@@ -65,7 +65,7 @@ impl<S: Store> ExternalCalls<S> {
         }
     }
 
-    /// Makes a call on its line, beside all others. If that panics, the command is put back.
+    /// Starts a call that has its permit. If that panics, the command is put back.
     pub(crate) fn start_call(self: &Arc<Self>, command: WorkItem<S>) {
         let taken = [TakenWork::of(&command)];
         let Err(panic) = caught(|| self.spawn_call(command, taken)) else { return };
@@ -75,11 +75,11 @@ impl<S: Store> ExternalCalls<S> {
     }
 
     fn spawn_call(self: &Arc<Self>, mut command: WorkItem<S>, taken: [TakenWork; 1]) {
-        // An exclusive step may take hours. What waits for its line would outlive its lease.
+        // An exclusive step may take hours. Calls that wait for its permit would lose their leases.
         if command.options().exclusive
-            && let Some(place) = &mut command.slot
+            && let Some(slot) = &mut command.slot
         {
-            place.leave_pool();
+            slot.leave_pool();
         }
         let (this, under_way) = (Arc::clone(self), self.ctx.lifecycle.enter());
         self.ctx.lifecycle.spawn(
@@ -91,16 +91,16 @@ impl<S: Store> ExternalCalls<S> {
         );
     }
 
-    /// Makes one call and records its result.
+    /// Runs one command and records its result.
     pub(crate) async fn run_call(self: &Arc<Self>, command: WorkItem<S>) {
-        // Nothing is waited for between the look at the claim and the call.
+        // The ids are taken first: nothing is awaited between the check of the lease and the call.
         let Some(next_ids) = self.committer.store_calls.take_ids(command.saga.definition.width).await else { return };
         let Some(mut command) = self.leases.hold_leases(vec![command]).await.pop() else { return };
         if command.options().exclusive && !self.leases.take_lease(&mut command).await {
             return self.committer.scheduler.release(&[command.work]).await;
         }
         let attempted = match &command.late_success {
-            // An older owner has the answer already.
+            // An earlier owner recorded that the call took effect.
             Some(noted) => late_success::attempted(&command, noted),
             None if command.is_child() => return self.sub_sagas.run_sub_saga(command, next_ids.start).await,
             None if let StepRun::Idle(idle) = &command.step().run => {
@@ -110,11 +110,11 @@ impl<S: Store> ExternalCalls<S> {
             None if command.is_own() => {
                 let is_choice = command.saga.definition.shape.is_choice(command.step_index());
                 let done =
-                    if is_choice { Some(make_choice(&command)) } else { self.builtin.unfold_or_join(&command).await };
+                    if is_choice { Some(make_choice(&command)) } else { self.builtin.fan_out_or_join(&command).await };
                 let Some((attempted, next)) = done else { return };
                 return self.records.record_attempt(command, attempted, next, next_ids.start).await;
             }
-            None => self.ask_or_call(&command).await,
+            None => self.resolve_or_call(&command).await,
         };
         let next = self.attempts.decider.after(&command, &attempted);
         self.attempts.statistics.count(&command, &attempted.ending);

@@ -1,17 +1,17 @@
-//! Calls that are about to begin.
+//! Records the beginnings of claimed calls in the store, many in one statement.
 
 use std::time::Duration;
 
 use crate::engine::store_calls::{Batcher, RecordError};
 use crate::store::WorkRef;
 
-/// Calls that are about to begin: those that come together are told to the store together.
+/// Claimed calls whose beginning the store does not know yet.
 #[derive(Debug)]
 pub(crate) struct CallStarts {
     pub(super) calls: Batcher<(WorkRef, Duration), Result<Begun, RecordError>>,
 }
 
-/// For how long a row that begins is leased, and to which member; `None` if another process has it.
+/// The new end of the lease and its owner; `None` if another process has the row.
 pub(super) type Begun = Option<(Duration, crate::store::MemberId)>;
 
 impl CallStarts {

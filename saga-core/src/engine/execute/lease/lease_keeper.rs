@@ -1,4 +1,4 @@
-//! The leases of commands that run in this process.
+//! The component that holds leases.
 
 use std::sync::Arc;
 

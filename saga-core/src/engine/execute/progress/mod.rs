@@ -1,5 +1,5 @@
-//! Progress that a call reports.
+//! Writes the progress reports of external steps.
 
-mod writer;
+mod progress_writer;
 
-pub(crate) use self::writer::{IN_RESOLUTION, IN_TRANSACTION, ProgressWriter};
+pub(crate) use self::progress_writer::{IN_RESOLUTION, IN_TRANSACTION, ProgressWriter};

@@ -1,4 +1,4 @@
-//! Recording how attempts ended.
+//! Records the result of an attempt in the commit of the decision that follows from it.
 
 use std::sync::Arc;
 
@@ -9,9 +9,7 @@ use crate::engine::instance::{AttemptResult, NextSlot, NextWork, SagaInstance, W
 use crate::machine::Next;
 use crate::store::{Miss, RetryClass, StepRecord, Store};
 
-// FIXME use crate::engine::late
-
-/// Records how the attempt of a command ended, as often as that takes.
+/// Records the results of attempts, and tries again until the store has them.
 pub(crate) struct AttemptRecorder<S: Store> {
     pub(crate) ctx: Arc<EngineContext<S>>,
     pub(crate) committer: Arc<Committer<S>>,
@@ -25,7 +23,7 @@ impl<S: Store> AttemptRecorder<S> {
 }
 
 impl<S: Store> AttemptRecorder<S> {
-    /// Records the result of an attempt. The record is retried as often as needed; the call is not made again.
+    /// Records the result of an attempt. The commit is retried as often as needed; the handler is not called again.
     pub(crate) async fn record_attempt(
         self: &Arc<Self>,
         mut command: WorkItem<S>,
@@ -33,11 +31,11 @@ impl<S: Store> AttemptRecorder<S> {
         mut next: Next,
         next_ids: i64,
     ) {
-        let hand_on = NextWork { ids: next_ids, slot: NextSlot::after(&command) };
+        let next_work = NextWork { ids: next_ids, slot: NextSlot::after(&command) };
         let mut in_doubt = Vec::new();
         let mut backoff = self.committer.store_calls.backoff(0);
         loop {
-            let mut prepared = self.decider.decide_attempt(&command, &next, &attempted.findings, hand_on);
+            let mut prepared = self.decider.decide_attempt(&command, &next, &attempted.findings, next_work);
             let changes = prepared.take_changes();
             let successor = prepared.successor.as_ref().map(|successor| successor.work);
             match self.committer.recorder.record(changes).await {
@@ -47,7 +45,7 @@ impl<S: Store> AttemptRecorder<S> {
                     if let Err(problem) = command.saga.refresh(&row, records) {
                         return self.committer.block_unreadable(&row, &problem, Some(command.work)).await;
                     }
-                    // What it waits for may have arrived.
+                    // The signal that the step waits for may have arrived.
                     if let Some(ended) = self.decider.wait_result(&command) {
                         (attempted, next) = ended;
                     }
@@ -57,8 +55,8 @@ impl<S: Store> AttemptRecorder<S> {
                     next = self.decider.after(&command, &attempted);
                 }
                 Ok(Err(Miss::Work(_) | Miss::Record(_))) => {
-                    // Either this very change was recorded, in a commit whose answer was lost, or another process has
-                    // the command.
+                    // Either this change was recorded by a commit whose answer was lost, or another process has the
+                    // command.
                     self.committer.scheduler.release(&in_doubt).await;
                     return self.lost_lease(command, attempted).await;
                 }
@@ -75,8 +73,8 @@ impl<S: Store> AttemptRecorder<S> {
         }
     }
 
-    /// What is recorded of the steps, read after the row that says that the saga moved: what the branches beside this one
-    /// left, and what a success that came late put in the place of an operator's value. Nothing when the runtime stops first.
+    /// The step records, read after the newer row of the saga: other branches, or a late success, may have added or changed some.
+    /// `None` if the runtime stops first.
     async fn records_of_others(&self, saga: &SagaInstance<S>) -> Option<Vec<StepRecord>> {
         self.committer
             .store_calls

@@ -1,6 +1,6 @@
-//! Recording how an attempt ended.
+//! Records the results of attempts, also those of workers that lost their leases.
 
 mod attempt_recorder;
-mod late;
+mod late_result;
 
 pub(crate) use self::attempt_recorder::AttemptRecorder;

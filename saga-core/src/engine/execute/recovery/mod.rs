@@ -1,4 +1,4 @@
-//! Commands that were taken over from a process that vanished.
+//! Recovery of commands whose owner died.
 
 mod recovery;
 

@@ -1,4 +1,4 @@
-//! Recovered commands, which were taken from an owner that vanished: one of them may be what made it vanish.
+//! Runs commands whose owner died. One of them may be what killed it, so each attempt is recorded before it begins.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::engine::instance::{AttemptDetails, AttemptResult, TakenWork, WorkItem
 use crate::machine::{Effect, Ending, Next};
 use crate::store::Store;
 
-/// What a command that vanished with its owner as often as it may be tried ended with.
+/// The result of a command whose owners died on every attempt that it may have.
 pub(crate) fn vanished<S: Store>(command: &WorkItem<S>) -> AttemptResult {
     AttemptResult {
         ending: Ending::Vanished,
@@ -20,7 +20,7 @@ pub(crate) fn vanished<S: Store>(command: &WorkItem<S>) -> AttemptResult {
     }
 }
 
-/// Runs commands that were taken over from a process that vanished.
+/// Runs commands whose owner died.
 pub(crate) struct Recovery<S: Store> {
     ctx: Arc<EngineContext<S>>,
     external: Arc<ExternalCalls<S>>,
@@ -34,24 +34,24 @@ impl<S: Store> Recovery<S> {
 }
 
 impl<S: Store> Recovery<S> {
-    /// Runs recovered commands, each alone, its attempt written down before it begins: a command that ends its process is
-    /// counted each time. There are several such lanes beside each other.
-    pub(crate) async fn serve_recovered(self: Arc<Self>, is_for_repeaters: bool) {
-        // It has a lane instead of one of the lines.
-        let line_of =
-            |seat: ConcurrencyKey| Admission::on(self.external.committer.scheduler.bulkheads.try_beside(seat));
-        let lane = if is_for_repeaters {
+    /// Runs recovered commands one by one, until the queue is closed. Several such workers run concurrently.
+    pub(crate) async fn serve_recovered(self: Arc<Self>, is_for_repeated: bool) {
+        // The number of recovery workers is the limit, instead of the permits of the pool.
+        let admit = |key: ConcurrencyKey| {
+            Admission::with(self.external.committer.scheduler.bulkheads.try_acquire_outside_pool(key))
+        };
+        let queue = if is_for_repeated {
             &self.external.committer.scheduler.recovered_again
         } else {
             &self.external.committer.scheduler.recovered
         };
         while let Some(commands) =
-            lane.next(|lane, taken| self.external.committer.scheduler.take_first(lane, taken, line_of)).await
+            queue.next(|queue, taken| self.external.committer.scheduler.take_first(queue, taken, admit)).await
         {
             for command in commands {
                 let under_way = self.ctx.lifecycle.enter();
                 let taken = [TakenWork::of(&command)];
-                // An exclusive step may take hours: nothing waits for its end.
+                // An exclusive step may take hours: this worker does not wait for it.
                 if command.options().exclusive {
                     let this = Arc::clone(&self);
                     self.ctx.lifecycle.spawn(
@@ -65,7 +65,7 @@ impl<S: Store> Recovery<S> {
                         }),
                     );
                 } else {
-                    // A lane waits most of the time: what it runs now and then is not a part of it.
+                    // Boxed, since the worker waits most of the time and its future should be small.
                     self.external
                         .committer
                         .watch_over("recoveries", &taken, Box::pin(self.run_recovered(command)))
@@ -83,7 +83,7 @@ impl<S: Store> Recovery<S> {
             } else {
                 self.external.attempts.decider.after(&command, &attempted)
             };
-            // What can only go forward is tried on; everything else is out of attempts.
+            // A step that can only go forward is tried again; any other is out of attempts.
             if matches!(next, Next::Settled(_)) {
                 let Some(ids) = self.external.committer.store_calls.take_ids(command.saga.definition.width).await
                 else {
@@ -92,7 +92,7 @@ impl<S: Store> Recovery<S> {
                 return self.external.records.record_attempt(command, attempted, next, ids.start).await;
             }
         }
-        // What cannot be held now is given back, and counts as no attempt.
+        // A command whose lease cannot be held is released, and no attempt is counted.
         let Some(mut command) = self.external.leases.hold_leases(vec![command]).await.pop() else { return };
         if command.options().exclusive && !self.external.leases.take_lease(&mut command).await {
             return self.external.committer.scheduler.release(&[command.work]).await;
@@ -109,7 +109,7 @@ impl<S: Store> Recovery<S> {
     }
 
     async fn write_attempt(&self, command: &mut WorkItem<S>) -> bool {
-        // It is numbered, so that writing it down again after a commit in doubt counts it once.
+        // The number makes this idempotent: a retry after an unknown commit counts once.
         let attempt = command.attempts + 1;
         let work = command.work;
         let is_held = self

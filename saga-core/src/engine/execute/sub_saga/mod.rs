@@ -1,4 +1,4 @@
-//! Steps that are sagas of their own.
+//! Runs steps that are sagas of their own.
 
 mod sub_sagas;
 

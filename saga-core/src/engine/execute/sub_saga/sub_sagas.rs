@@ -1,14 +1,14 @@
 //! Sub-sagas: steps that are sagas of their own, on the same store, under the key of the saga and the step's name.
 //!
-//! No message passes between the two. The command of the step reads its saga: it starts it, waits for its end, or
-//! cancels it, and each of these can be repeated. While it waits, its row is not leased. The process that commits the
-//! end of the saga makes that row due (see [`family`](super::family)); correctness does not depend on it, since the
-//! row falls due by itself as well.
+//! No message passes between the two. The command of the step reads the sub-saga, and starts it, waits for its end, or cancels it;
+//! each of these can be repeated. While it waits, its row is not leased. The process that commits the end of the sub-saga makes
+//! that row due (`commit/related.rs`). This only saves time: the row becomes due by itself as well.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::admin::{AdminRuntime, SagaAdmin};
+use crate::engine::commit::changes;
 use crate::engine::context::{EngineContext, StartError};
 use crate::engine::decide::{StartTiming, tombstone};
 use crate::engine::execute::record::AttemptRecorder;
@@ -19,27 +19,27 @@ use crate::log;
 use crate::machine::{Ending, Event, Failure, FailureKind, Next, Phase, SagaState};
 use crate::saga::{Definition, StepRun};
 use crate::step::Rejection;
-use crate::store::{Changes, Postponed, SagaId, SagaRow, Status, Store};
+use crate::store::{Postponed, SagaId, SagaRow, Status, Store};
 
-/// After how long a saga is looked at again, at first and at most.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// The pause before a sub-saga is read again. It doubles up to `DOUBLINGS_MAX` times.
+const CHECK_AGAIN_IN: Duration = Duration::from_millis(500);
 
 const DOUBLINGS_MAX: u32 = 6;
 
-/// What a saga is told that was taken back.
+/// The reason of the cancellation of a sub-saga whose parent compensates.
 const TAKEN_BACK: &str = "the saga that it is a step of compensates";
 
-/// What there is to do about a command.
-enum ChildLook {
-    /// Its step is decided.
+/// What follows from the state of the sub-saga.
+enum ChildState {
+    /// The step is decided.
     Settled(Event, Option<Vec<u8>>),
-    /// The saga is not at its end.
+    /// The sub-saga has not ended.
     Waits,
-    /// It cannot even begin now, for a reason in words.
-    Hindered(String),
+    /// The sub-saga cannot begin or be read now, for this reason.
+    Blocked(String),
 }
 
-/// Those who look at a saga vanish again and again. Whether it was started is not known without a look.
+/// What follows when every process that checked a sub-saga died. Whether the sub-saga was started is not known.
 pub(crate) fn given_up<S: Store>(command: &WorkItem<S>) -> Next {
     let (step, times) = (command.step_index(), command.attempts);
     let reason = format!("{times} processes vanished while they looked at its saga");
@@ -50,14 +50,14 @@ pub(crate) fn given_up<S: Store>(command: &WorkItem<S>) -> Next {
     })
 }
 
-/// Why a saga that compensated did so.
+/// Why the sub-saga compensated.
 fn failure_of(step: usize, child: &SagaState) -> Failure {
     let forced = || Rejection::new(child.forced.as_deref().unwrap_or("its saga was compensated"));
     let reason = child.failure.as_ref().map_or_else(forced, |failure| failure.reason.clone());
     Failure { step, kind: FailureKind::Rejected, reason }
 }
 
-/// Starts, watches and undoes sagas that are steps of others.
+/// Starts, watches and undoes sub-sagas.
 pub(crate) struct SubSagas<S: Store> {
     ctx: Arc<EngineContext<S>>,
     records: Arc<AttemptRecorder<S>>,
@@ -71,50 +71,50 @@ impl<S: Store> SubSagas<S> {
 }
 
 impl<S: Store> SubSagas<S> {
-    /// Does what the command of a sub-saga asks for, as far as that can be done now.
+    /// Runs the command of a sub-saga step as far as that is possible now.
     pub(crate) async fn run_sub_saga(self: &Arc<Self>, command: WorkItem<S>, next_ids: i64) {
-        let look = match self.look_at_child(&command).await {
-            Some(Ok(look)) => look,
+        let state = match self.inspect_child(&command).await {
+            Some(Ok(state)) => state,
             Some(Err(reason)) if command.is_undo() => {
-                ChildLook::Settled(Event::UndoBlocked { step: command.step_index(), reason }, None)
+                ChildState::Settled(Event::UndoBlocked { step: command.step_index(), reason }, None)
             }
             Some(Err(reason)) => {
-                ChildLook::Settled(Event::Blocked { step: command.step_index(), reason, in_doubt: false }, None)
+                ChildState::Settled(Event::Blocked { step: command.step_index(), reason, in_doubt: false }, None)
             }
             None => return self.records.committer.scheduler.release(&[command.work]).await,
         };
-        match look {
-            ChildLook::Settled(event, output) => {
+        match state {
+            ChildState::Settled(event, output) => {
                 let findings =
                     AttemptDetails { output, attempts: command.attempt_number(), ..AttemptDetails::default() };
                 let attempted = AttemptResult { ending: Ending::Done, findings };
                 self.records.record_attempt(command, attempted, Next::Settled(event), next_ids).await;
             }
-            ChildLook::Waits => self.wait_for_child(command, None).await,
-            ChildLook::Hindered(problem) => self.wait_for_child(command, Some(problem)).await,
+            ChildState::Waits => self.wait_for_child(command, None).await,
+            ChildState::Blocked(problem) => self.wait_for_child(command, Some(problem)).await,
         }
     }
 
     async fn wait_for_child(self: &Arc<Self>, command: WorkItem<S>, problem: Option<String>) {
         let doublings = u32::try_from(command.work.epoch).unwrap_or(u32::MAX).saturating_sub(1).min(DOUBLINGS_MAX);
-        let due_in = LOOK_AGAIN.saturating_mul(1 << doublings);
+        let due_in = CHECK_AGAIN_IN.saturating_mul(1 << doublings);
         let waiting = Postponed {
             work: command.work,
             due_in,
-            // A cancel of the outer saga must not take it for a command that was never claimed. Earlier owners that
-            // died no longer count: this check was survived.
+            // Not 0: a cancel of the parent must not take it for a command that was never claimed. Not more: owners that died
+            // before no longer count, since this process survived the check.
             attempts: 1,
             in_doubt: command.in_doubt,
             error: problem,
         };
-        let changes = Changes { postponed: vec![waiting.clone()], ..Changes::default() };
+        let changes = changes::postpone(waiting.clone());
         match self.records.committer.recorder.record(changes).await {
             Ok(Ok(())) => self.records.committer.scheduler.announce_work(due_in),
-            // Another process has it.
+            // Another process has the command.
             Ok(Err(_)) => return,
             Err(_) => return self.records.committer.scheduler.release(&[command.work]).await,
         }
-        // It may have ended before anybody could see that it is waited for.
+        // It may have ended before the process that ended it could see this waiting row.
         let saga = &command.saga;
         let key = saga.key.hosted(command.step().name);
         let row = self
@@ -126,16 +126,14 @@ impl<S: Store> SubSagas<S> {
             .flatten();
         if row.is_some_and(|row| row.status.is_ended()) {
             let due = Postponed { due_in: Duration::ZERO, ..waiting };
-            // A worker that has claimed it meanwhile reads the saga itself.
-            if let Ok(Ok(())) =
-                self.records.committer.recorder.record(Changes { postponed: vec![due], ..Changes::default() }).await
-            {
+            // A worker that has claimed the row meanwhile reads the sub-saga itself.
+            if let Ok(Ok(())) = self.records.committer.recorder.record(changes::postpone(due)).await {
                 self.records.committer.scheduler.announce_unclaimed(Duration::ZERO);
             }
         }
     }
 
-    async fn look_at_child(self: &Arc<Self>, command: &WorkItem<S>) -> Option<Result<ChildLook, String>> {
+    async fn inspect_child(self: &Arc<Self>, command: &WorkItem<S>) -> Option<Result<ChildState, String>> {
         let saga = &command.saga;
         let StepRun::Child(child, result) = &command.step().run else { return Some(Err("it is no saga".to_owned())) };
         let key = saga.key.hosted(command.step().name);
@@ -144,11 +142,11 @@ impl<S: Store> SubSagas<S> {
         Some(match row {
             None if command.is_undo() => Err(format!("there is no saga with the key `{key}`")),
             None if saga.state.phase == Phase::Running => self.start_child(command, child, key).await?,
-            None => self.bar_child(command, child, key).await?,
+            None => self.tombstone_child(command, child, key).await?,
             Some(row) if row.definition.name != child.id.name => {
                 Err(format!("the key `{key}` belongs to the saga {}", row.definition))
             }
-            Some(row) => self.judge_child(command, &row, result).await?,
+            Some(row) => self.state_of_child(command, &row, result).await?,
         })
     }
 
@@ -157,24 +155,24 @@ impl<S: Store> SubSagas<S> {
         command: &WorkItem<S>,
         child: &Arc<Definition<S>>,
         key: Key,
-    ) -> Option<Result<ChildLook, String>> {
+    ) -> Option<Result<ChildState, String>> {
         let saga = &command.saga;
         let input = saga.input_of(command.step_index()).to_vec();
         Some(match self.starter.start_saga(child, &saga.tenant, key, input, StartTiming::default()).await {
-            Ok(_) => Ok(ChildLook::Waits),
-            Err(StartError::Store(error)) => Ok(ChildLook::Hindered(format!("its saga cannot be started: {error}"))),
+            Ok(_) => Ok(ChildState::Waits),
+            Err(StartError::Store(error)) => Ok(ChildState::Blocked(format!("its saga cannot be started: {error}"))),
             Err(StartError::ShuttingDown) => return None,
             Err(error) => Err(format!("its saga cannot be started: {error}")),
         })
     }
 
-    /// What was never started must not be started any more, by an owner that was taken for dead.
-    async fn bar_child(
+    /// Leaves a tombstone for a sub-saga that was never started, so that an earlier owner cannot start it any more.
+    async fn tombstone_child(
         self: &Arc<Self>,
         command: &WorkItem<S>,
         child: &Arc<Definition<S>>,
         key: Key,
-    ) -> Option<Result<ChildLook, String>> {
+    ) -> Option<Result<ChildState, String>> {
         let saga = &command.saga;
         let input = saga.input_of(command.step_index()).to_vec();
         let new = match self.starter.new_saga(child, &saga.tenant, key, input, StartTiming::default()) {
@@ -182,41 +180,41 @@ impl<S: Store> SubSagas<S> {
             Err(error) => return Some(Err(error.to_string())),
         };
         let ids = self.records.committer.store_calls.take_ids(1).await?;
-        let barred = tombstone(child, new, SagaId(ids.start), TAKEN_BACK);
-        let start = Changes { start: Some(Box::new(barred)), ..Changes::default() };
+        let tombstone_row = tombstone(child, new, SagaId(ids.start), TAKEN_BACK);
+        let start = changes::start(tombstone_row);
         Some(match self.records.committer.recorder.record(start).await {
-            Ok(Ok(())) => Ok(ChildLook::Settled(Event::Cancelled { step: command.step_index() }, None)),
-            _ => Ok(ChildLook::Hindered("its saga is to be barred".to_owned())),
+            Ok(Ok(())) => Ok(ChildState::Settled(Event::Cancelled { step: command.step_index() }, None)),
+            _ => Ok(ChildState::Blocked("its saga is to be barred".to_owned())),
         })
     }
 
-    async fn judge_child(
+    async fn state_of_child(
         self: &Arc<Self>,
         command: &WorkItem<S>,
         row: &SagaRow,
         result: &'static str,
-    ) -> Option<Result<ChildLook, String>> {
+    ) -> Option<Result<ChildState, String>> {
         let (saga, step, key) = (&command.saga, command.step_index(), &row.key);
         let Some(definition) = self.ctx.definitions.get(&row.definition) else {
-            return Some(Ok(ChildLook::Hindered(format!("{} is not registered here", row.definition))));
+            return Some(Ok(ChildState::Blocked(format!("{} is not registered here", row.definition))));
         };
         let state = match SagaState::decode(&row.state, definition.steps.len()) {
             Ok(state) => state,
-            Err(problem) => return Some(Ok(ChildLook::Hindered(format!("the saga {key} {problem}")))),
+            Err(problem) => return Some(Ok(ChildState::Blocked(format!("the saga {key} {problem}")))),
         };
-        // Also where a person ended this saga as compensated: what is done after that must not stay.
+        // Also if an operator forced the parent to be compensated: a later effect of the sub-saga must not stay.
         let is_taken_back = matches!(saga.state.phase, Phase::Compensating | Phase::Compensated);
         Some(Ok(match row.status {
             Status::Compensated if command.is_undo() => {
-                ChildLook::Settled(Event::Undone { step, informed: true }, None)
+                ChildState::Settled(Event::Undone { step, informed: true }, None)
             }
-            Status::Compensated if is_taken_back => ChildLook::Settled(Event::Cancelled { step }, None),
+            Status::Compensated if is_taken_back => ChildState::Settled(Event::Cancelled { step }, None),
             Status::Compensated => {
-                ChildLook::Settled(Event::Rejected { step, failure: failure_of(step, &state) }, None)
+                ChildState::Settled(Event::Rejected { step, failure: failure_of(step, &state) }, None)
             }
             Status::Completed if command.is_undo() => {
-                self.take_child_back(row, definition).await?;
-                ChildLook::Waits
+                self.undo_child(row, definition).await?;
+                ChildState::Waits
             }
             Status::Completed => {
                 let id = StepId::doing(result);
@@ -229,24 +227,24 @@ impl<S: Store> SubSagas<S> {
                 let Some(output) = record.and_then(|record| record.output) else {
                     return Some(Err(format!("the saga {key} completed, and `{result}` has no recorded output")));
                 };
-                ChildLook::Settled(Event::Done { step }, Some(output))
+                ChildState::Settled(Event::Done { step }, Some(output))
             }
             _ => {
                 if is_taken_back && !command.is_undo() && state.phase == Phase::Running {
-                    let desk =
+                    let admin =
                         SagaAdmin::of(AdminRuntime::new(&self.records.committer, &self.records.decider), &row.tenant);
-                    // A saga that cannot be cancelled any more runs to its end and is undone then.
-                    if let Err(error) = desk.cancel(key.as_str(), TAKEN_BACK).await {
+                    // A sub-saga past its pivot runs to its end, and is undone then.
+                    if let Err(error) = admin.cancel(key.as_str(), TAKEN_BACK).await {
                         log::debug!(tenant = row.tenant.as_str(), saga = %key, %error, "sub-saga not cancelled");
                     }
                 }
-                ChildLook::Waits
+                ChildState::Waits
             }
         }))
     }
 
-    /// All that a completed saga did is undone.
-    async fn take_child_back(self: &Arc<Self>, row: &SagaRow, definition: &Arc<Definition<S>>) -> Option<()> {
+    /// Makes a completed sub-saga compensate.
+    async fn undo_child(self: &Arc<Self>, row: &SagaRow, definition: &Arc<Definition<S>>) -> Option<()> {
         let records = self
             .records
             .committer
@@ -255,10 +253,11 @@ impl<S: Store> SubSagas<S> {
             .await?;
         let Ok(mut child) = SagaInstance::of_row(row, records, definition) else { return Some(()) };
         let ids = self.records.committer.store_calls.take_ids(definition.width).await?;
-        let hand_on = NextWork { ids: ids.start, slot: NextSlot::Nowhere };
-        let prepared = self.records.decider.decide(&mut child, Event::TakenBack, &AttemptDetails::default(), hand_on);
+        let next_work = NextWork { ids: ids.start, slot: NextSlot::Nowhere };
+        let prepared =
+            self.records.decider.decide(&mut child, Event::UndoRequested, &AttemptDetails::default(), next_work);
         if let Ok(prepared) = prepared {
-            // If it moved meanwhile, it is looked at again.
+            // After a conflict, the next check decides again.
             _ = self.records.committer.commit_decision(prepared).await;
         }
         Some(())

@@ -1,36 +1,34 @@
-//! The engine's side of a step transaction.
+//! The body of a step transaction: the store calls it once per command, and takes the changes to commit from it.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::call_plan::{CallPlan, HandlerCall};
 use super::entry::BatchEntry;
-use super::order::{BatchOrder, HandlerCall};
 use super::rerun_policy::RerunPolicy;
-use super::savepoints::{Made, Savepoints};
+use super::savepoints::{EndedAttempt, Savepoints};
+use crate::engine::commit::changes;
 use crate::engine::execute::attempt::{Attempts, BatchAttempt};
 use crate::engine::instance::{AttemptResult, WorkItem};
 use crate::engine::queue::Protection;
 use crate::env::BoxFuture;
 use crate::log;
-use crate::store::{
-    Advance, Changes, Claim, Condition, HandlerVerdict, MovedSaga, SagaRow, Status, Store, TransactError,
-    TransactionBody,
-};
+use crate::store::{Changes, Claim, HandlerVerdict, MovedSaga, SagaRow, Store, TransactError, TransactionBody};
 
-/// Commands that share a transaction, with what became of them. The worker and the body that the store calls both hold
-/// it, so that nothing is lost when the store drops the body.
+/// Commands that share a transaction, with their results. The worker and the body share it, so that nothing is lost when the store
+/// drops the body.
 pub(crate) struct Batch<S: Store> {
     held: Mutex<Held<S>>,
 }
 
 struct Held<S: Store> {
     members: Vec<BatchEntry<S>>,
-    plan: BatchOrder,
+    plan: CallPlan,
     savepoints: Savepoints,
-    /// Whether each handler is to have a savepoint of its own.
-    is_careful: bool,
-    trial: RerunPolicy,
+    /// Whether each handler gets its own savepoint.
+    uses_own_savepoints: bool,
+    rerun: RerunPolicy,
 }
 
 pub(crate) struct Body<S: Store> {
@@ -39,29 +37,18 @@ pub(crate) struct Body<S: Store> {
 }
 
 impl<S: Store> Batch<S> {
-    /// `is_careful`: each handler has a savepoint of its own.
-    pub(crate) fn new(mut commands: Vec<WorkItem<S>>, mut ids: Range<i64>, is_careful: bool) -> Arc<Self> {
-        // A command that failed before needs its own savepoint. At the end of the batch it splits no group.
+    /// `uses_own_savepoints`: each handler gets its own savepoint.
+    pub(crate) fn new(mut commands: Vec<WorkItem<S>>, mut ids: Range<i64>, uses_own_savepoints: bool) -> Arc<Self> {
+        // A command that failed before needs its own savepoint. At the end of the batch it separates no others.
         commands.sort_by_key(|command| command.attempts > 0);
-        let member = |mut command: WorkItem<S>| {
+        let member = |command: WorkItem<S>| {
             let next_ids = ids.start;
             ids.start += i64::try_from(command.saga.definition.width).unwrap_or(i64::MAX);
-            BatchEntry {
-                inline_start: command.inline_start.take(),
-                command: Some(Box::new(command)),
-                next_ids,
-                granted: false,
-                attempted: None,
-                pending: None,
-                chained: Vec::new(),
-                chained_changes: None,
-                reruns_alone: false,
-                prepared_changes: None,
-            }
+            BatchEntry::new(command, next_ids)
         };
         let members = commands.into_iter().map(member).collect();
-        let (plan, savepoints, trial) = Default::default();
-        Arc::new(Self { held: Mutex::new(Held { members, plan, savepoints, is_careful, trial }) })
+        let (plan, savepoints, rerun) = Default::default();
+        Arc::new(Self { held: Mutex::new(Held { members, plan, savepoints, uses_own_savepoints, rerun }) })
     }
 
     pub(crate) fn claims(&self) -> Vec<Claim> {
@@ -72,17 +59,17 @@ impl<S: Store> Batch<S> {
         Box::new(Body { attempts: Arc::clone(attempts), batch: Arc::clone(self) })
     }
 
-    /// What became of the commands.
+    /// Takes the commands with their results.
     pub(crate) fn take(&self) -> Vec<BatchEntry<S>> {
         std::mem::take(&mut self.lock().members)
     }
 
-    /// Whether all of it is to run again with a savepoint for each handler.
-    pub(crate) fn takes_care(&self, error: &TransactError) -> bool {
-        self.lock().trial.takes_care(error)
+    /// Whether the batch runs again with a savepoint for each handler.
+    pub(crate) fn needs_savepoints(&self, error: &TransactError) -> bool {
+        self.lock().rerun.needs_savepoints(error)
     }
 
-    /// The entries to blame if the store blames one: all members of its batch call.
+    /// The members to blame if the store blames one: all members of the latest call.
     pub(crate) fn blamed(&self, culprit: Option<usize>) -> Vec<usize> {
         let held = self.lock();
         match (culprit, held.plan.latest()) {
@@ -97,8 +84,8 @@ impl<S: Store> Batch<S> {
     }
 }
 
-/// Commands out of their batch; they go back when it is dropped, whatever becomes of the handler.
-struct Lent<'a, S: Store> {
+/// Commands that were taken out of their batch for a handler. They go back when this is dropped, also if the handler panics.
+struct BorrowedCommands<'a, S: Store> {
     batch: &'a Batch<S>,
     call: HandlerCall,
     /// Of an ordinary step.
@@ -108,7 +95,7 @@ struct Lent<'a, S: Store> {
     many: Vec<Box<WorkItem<S>>>,
 }
 
-impl<'a, S: Store> Lent<'a, S> {
+impl<'a, S: Store> BorrowedCommands<'a, S> {
     fn of_next(batch: &'a Batch<S>, index: usize) -> Self {
         let Held { members, plan, .. } = &mut *batch.lock();
         let call = plan.take_next(members, index);
@@ -121,7 +108,7 @@ impl<'a, S: Store> Lent<'a, S> {
     }
 }
 
-impl<S: Store> Drop for Lent<'_, S> {
+impl<S: Store> Drop for BorrowedCommands<'_, S> {
     fn drop(&mut self) {
         let mut held = self.batch.lock();
         let commands = self.one.take().into_iter().chain(self.many.drain(..));
@@ -135,21 +122,21 @@ impl<S: Store> Drop for Lent<'_, S> {
 
 impl<S: Store> Body<S> {
     async fn run_next(&self, index: usize, conn: &mut S::Conn) -> HandlerVerdict {
-        let lent = Lent::of_next(&self.batch, index);
-        let verdict = match (&lent.one, &lent.call) {
+        let borrowed = BorrowedCommands::of_next(&self.batch, index);
+        let verdict = match (&borrowed.one, &borrowed.call) {
             (Some(command), HandlerCall::One(index)) => {
                 let (attempted, verdict) = self.attempts.attempt_in_transaction(command, conn).await;
                 let next = self.attempts.decider.after(command, &attempted);
-                let made = (*index, (attempted, next));
-                drop(lent);
-                self.ended(made, verdict)
+                let attempt = (*index, (attempted, next));
+                drop(borrowed);
+                self.ended(attempt, verdict)
             }
-            _ if lent.many.is_empty() => return HandlerVerdict::RollBack,
-            _ => self.run_batch_step(lent, conn).await,
+            _ if borrowed.many.is_empty() => return HandlerVerdict::RollBack,
+            _ => self.run_batch_step(borrowed, conn).await,
         };
         let has_more = {
-            let Held { plan, trial, .. } = &mut *self.batch.lock();
-            trial.called(verdict);
+            let Held { plan, rerun, .. } = &mut *self.batch.lock();
+            rerun.count_call(verdict);
             plan.has_more()
         };
         match verdict {
@@ -159,21 +146,21 @@ impl<S: Store> Body<S> {
         }
     }
 
-    async fn run_batch_step(&self, lent: Lent<'_, S>, conn: &mut S::Conn) -> HandlerVerdict {
-        let commands: Vec<&WorkItem<S>> = lent.many.iter().map(AsRef::as_ref).collect();
+    async fn run_batch_step(&self, borrowed: BorrowedCommands<'_, S>, conn: &mut S::Conn) -> HandlerVerdict {
+        let commands: Vec<&WorkItem<S>> = borrowed.many.iter().map(AsRef::as_ref).collect();
         self.attempts.statistics.count_batch(commands.len());
         let attempt = self.attempts.attempt_batch_in(&commands, conn).await;
-        let call = lent.call.clone();
+        let call = borrowed.call.clone();
         let (ended, verdict) = match attempt {
             BatchAttempt::Each(each) => (each, HandlerVerdict::Keep),
             BatchAttempt::Alone(attempted, verdict) => (vec![attempted], verdict),
             BatchAttempt::Whole(HandlerVerdict::RollBack) => {
-                drop(lent);
+                drop(borrowed);
                 return self.split(&call, call.halves().into_iter());
             }
             BatchAttempt::Whole(verdict) => return verdict,
             BatchAttempt::Apart(apart) => {
-                drop(lent);
+                drop(borrowed);
                 let with_place = call.members().iter().copied().enumerate();
                 let (alone, rest): (Vec<_>, Vec<_>) = with_place.partition(|(place, _)| apart.contains(place));
                 let rest = HandlerCall::Many(rest.into_iter().map(|(_, index)| index).collect());
@@ -186,61 +173,61 @@ impl<S: Store> Body<S> {
             (attempted, next)
         };
         let ended: Vec<_> = commands.iter().zip(ended).map(with_next).collect();
-        drop(lent);
+        drop(borrowed);
         let held = &mut *self.batch.lock();
         if verdict == HandlerVerdict::RollBack {
-            held.doubt(&self.attempts, call.members());
+            held.count_failure(&self.attempts, call.members());
             if held.savepoints.has_none() {
-                return held.trial.run_again();
+                return held.rerun.run_again();
             }
         }
-        for made in call.members().iter().copied().zip(ended) {
-            held.settle(&self.attempts, made, verdict);
+        for attempt in call.members().iter().copied().zip(ended) {
+            held.settle(&self.attempts, attempt, verdict);
         }
         verdict
     }
 
     fn split(&self, call: &HandlerCall, parts: impl DoubleEndedIterator<Item = HandlerCall>) -> HandlerVerdict {
         let mut held = self.batch.lock();
-        held.doubt(&self.attempts, call.members());
+        held.count_failure(&self.attempts, call.members());
         if held.savepoints.has_none() {
-            return held.trial.run_again();
+            return held.rerun.run_again();
         }
         self.attempts.statistics.count_split();
         held.plan.put_first(parts);
         HandlerVerdict::RollBack
     }
 
-    /// An attempt came to its end: its saga runs on, or waits for the commit.
-    fn ended(&self, made: Made, verdict: HandlerVerdict) -> HandlerVerdict {
+    /// Handles the end of an attempt: its saga continues in this transaction, or waits for the commit.
+    fn ended(&self, attempt: EndedAttempt, verdict: HandlerVerdict) -> HandlerVerdict {
         let held = &mut *self.batch.lock();
         match verdict {
             HandlerVerdict::Keep => {
-                if let Some(made) = held.savepoints.keep(made) {
-                    held.settle(&self.attempts, made, verdict);
+                if let Some(attempt) = held.savepoints.keep(attempt) {
+                    held.settle(&self.attempts, attempt, verdict);
                 } else if !held.is_joined(&self.attempts) {
-                    for made in held.savepoints.close() {
-                        held.settle(&self.attempts, made, verdict);
+                    for attempt in held.savepoints.close() {
+                        held.settle(&self.attempts, attempt, verdict);
                     }
                 }
             }
             HandlerVerdict::RollBack => {
-                held.doubt(&self.attempts, &[made.0]);
+                held.count_failure(&self.attempts, &[attempt.0]);
                 if held.savepoints.has_none() {
-                    return held.trial.run_again();
+                    return held.rerun.run_again();
                 }
-                held.settle(&self.attempts, made, verdict);
+                held.settle(&self.attempts, attempt, verdict);
                 let again = held.savepoints.roll_back();
                 held.plan.put_first(again.into_iter().map(|(index, _)| HandlerCall::One(index)));
             }
-            _ => held.settle(&self.attempts, made, verdict),
+            _ => held.settle(&self.attempts, attempt, verdict),
         }
         verdict
     }
 
     fn prepare_all(&self) -> Vec<Changes> {
         let members = &mut self.batch.lock().members;
-        // Where branches run at once, it is usual that a saga has moved, and the others need not run again for that.
+        // A saga with branches often moves before the commit. Then only its own changes are prepared again.
         let keeps = members.iter().any(BatchEntry::has_branches);
         let prepare = |member: &mut BatchEntry<S>| {
             if member.prepared_changes.is_some() {
@@ -257,8 +244,8 @@ impl<S: Store> Body<S> {
 impl<S: Store> TransactionBody<S::Conn> for Body<S> {
     fn granted(&mut self, granted: &[bool]) {
         let mut held = self.batch.lock();
-        (held.plan, held.savepoints, held.trial) =
-            (BatchOrder::of_granted(granted), Savepoints::default(), RerunPolicy::default());
+        (held.plan, held.savepoints, held.rerun) =
+            (CallPlan::of_granted(granted), Savepoints::default(), RerunPolicy::default());
         for (member, &granted) in held.members.iter_mut().zip(granted) {
             member.granted = granted;
             member.start_over();
@@ -267,18 +254,18 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
 
     fn time_limit(&self, index: usize) -> Duration {
         let held = self.batch.lock();
-        let index = held.plan.is_next(&held.members, index);
+        let index = held.plan.next_member(&held.members, index);
         let command = held.members.get(index).and_then(|member| member.command.as_deref());
         command.map(WorkItem::time_limit).unwrap_or_default()
     }
 
     fn needs_savepoint(&mut self, index: usize) -> bool {
         let held = &mut *self.batch.lock();
-        let next = held.plan.is_next(&held.members, index);
+        let next = held.plan.next_member(&held.members, index);
         let protection = held.protection_of(&self.attempts, next);
         let is_needed = held.savepoints.before(protection);
         if !is_needed {
-            held.trial.spares();
+            held.rerun.omits_savepoint();
         }
         is_needed
     }
@@ -300,7 +287,7 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
         let is_void =
             |member: &BatchEntry<S>| member.is_decided() && (member.prepared_changes.is_none() || has_moved(member));
         if self.batch.lock().members.iter().any(is_void) {
-            // What ran on was decided on a saga that is not there any more. It runs again, step by step.
+            // Chained steps were decided on a state that has changed. They run again one by one.
             return None;
         }
         let mut unreadable = Vec::new();
@@ -330,7 +317,7 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
 }
 
 impl<S: Store> Body<S> {
-    /// The step took effect and must be recorded, though the machine cannot say what follows: the saga is stuck.
+    /// The saga became unreadable while its step took effect: its work row is finished, and the saga becomes stuck.
     fn keep_unreadable(&self, row: &SagaRow) -> Option<Changes> {
         let members = &mut self.batch.lock().members;
         let is_it =
@@ -339,11 +326,7 @@ impl<S: Store> Body<S> {
         let prepared = member.pending.as_mut()?;
         (prepared.successor, prepared.outcome) = (None, None);
         let command = member.command.as_ref()?;
-        Some(Changes {
-            saga: Some(Advance { id: row.id, expected: row.version, status: Status::Stuck, state: row.state.clone() }),
-            finished: vec![(command.work, Condition::Held)],
-            ..Changes::default()
-        })
+        Some(changes::block_saga(row, Some(command.work)))
     }
 }
 
@@ -352,41 +335,41 @@ impl<S: Store> Held<S> {
         let Some(command) = self.members.get(index).and_then(|member| member.command.as_ref()) else {
             return Protection::Own;
         };
-        if command.attempts > 0 || command.recovered || self.is_careful {
+        if command.attempts > 0 || command.recovered || self.uses_own_savepoints {
             return Protection::Own;
         }
         match attempts.limits.protection_of(command.step().name, command.is_undo()) {
-            // All of a call share one anyway.
+            // The members of one call share a savepoint in any case.
             Protection::Shared(_) if command.is_batch() => Protection::Own,
             protection => protection,
         }
     }
 
-    /// Whether the call that comes next lies behind the same savepoint as the one that was made.
+    /// Whether the next call shares the savepoint of the latest one.
     fn is_joined(&self, attempts: &Attempts<S>) -> bool {
         let command_of = |index: usize| self.members.get(index)?.command.as_ref();
-        let made = self.savepoints.open().and_then(|made| command_of(made.first()?.0));
-        let Some((made, next)) = made.zip(self.plan.follows(&self.members)) else { return false };
-        command_of(next).is_some_and(|command| command.is_same_step(made))
+        let latest = self.savepoints.open().and_then(|ended| command_of(ended.first()?.0));
+        let Some((latest, next)) = latest.zip(self.plan.following_member(&self.members)) else { return false };
+        command_of(next).is_some_and(|command| command.is_same_step(latest))
             && matches!(self.protection_of(attempts, next), Protection::Shared(_))
     }
 
-    /// A call failed that was made for these: it speaks against their step if it was a first attempt.
-    fn doubt(&self, attempts: &Attempts<S>, members: &[usize]) {
+    /// A call for these members failed. A first attempt counts in the failure rate of the step.
+    fn count_failure(&self, attempts: &Attempts<S>, members: &[usize]) {
         let command = members.first().and_then(|index| self.members.get(*index)?.command.as_ref());
         if let Some(command) = command.filter(|command| command.attempts == 0) {
             attempts.limits.failed(command.step().name, command.is_undo());
         }
     }
 
-    fn settle(&mut self, attempts: &Attempts<S>, (index, attempted): Made, verdict: HandlerVerdict) {
-        let company = self.members.len();
+    fn settle(&mut self, attempts: &Attempts<S>, (index, attempted): EndedAttempt, verdict: HandlerVerdict) {
+        let batch_size = self.members.len();
         let Some(member) = self.members.get_mut(index) else { return };
         member.attempted = Some(attempted);
-        if verdict == HandlerVerdict::RollBack && member.failed_in_company(company) {
+        if verdict == HandlerVerdict::RollBack && member.failed_last_attempt_in_batch(batch_size) {
             member.discount_attempt();
-        } else if member.chain(attempts, verdict, company) {
-            self.plan.ran_on(index);
+        } else if member.chain(attempts, verdict, batch_size) {
+            self.plan.add_chained(index);
         }
     }
 }

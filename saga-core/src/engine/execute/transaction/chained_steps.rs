@@ -1,21 +1,21 @@
-//! What ran in a transaction before the present step of the same saga.
+//! The steps of a saga that ran earlier in the same transaction.
 
 use std::time::Duration;
 
 use crate::engine::instance::WorkItem;
 use crate::store::{Changes, NewWork, Store};
 
-/// What ran in this transaction before the present step of the same saga.
+/// What the earlier steps of the saga in this transaction leave.
 pub(crate) struct ChainedSteps<S: Store> {
     /// The command that was claimed.
     pub(super) claimed: Box<WorkItem<S>>,
-    /// What is to be recorded for the steps that were done.
+    /// The changes to record for these steps.
     pub(super) changes: Changes,
-    /// The row of the present step, which is written only if the step is left for later.
+    /// The work row of the present step. It is written only if the step does not run now.
     pub(super) row: NewWork,
 }
 
-/// A step that was done, for the figures.
+/// A step that was done, for the statistics.
 pub(crate) struct ChainedStep {
     pub(crate) name: &'static str,
     pub(crate) is_undo: bool,

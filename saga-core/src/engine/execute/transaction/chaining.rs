@@ -1,10 +1,8 @@
 //! Consecutive steps of one saga in one transaction.
 //!
-//! A step that was done in a transaction is most often followed by another that runs in one. That one need not wait for
-//! the commit, nor for a work row that would be inserted, claimed and deleted: it runs on the same connection, and what
-//! all of them record is one advance of the saga. Nothing is weaker for it: what did not
-//! commit did not happen, and its steps run again. When anything about such a run is in the way of its commit, it runs
-//! again step by step.
+//! A transactional step is usually followed by another one. That step need not wait for the commit, nor for a work row that would
+//! be inserted, claimed and deleted: it runs on the same connection, and the saga advances once for all of them. No guarantee is
+//! weaker: without the commit nothing happened, and the steps run again. If the commit fails, they run again one by one.
 
 use std::time::Duration;
 
@@ -18,31 +16,31 @@ use crate::machine::{Effect, Ending, Next};
 use crate::store::{Advance, Changes, HandlerVerdict, HistoryEntry, HistoryKind, NewWork, Store, Tried, WorkRef};
 
 impl<S: Store> BatchEntry<S> {
-    /// Whether the saga runs on behind the attempt that just ended: then its next step has taken the place of this one.
-    /// `company` is how many commands share the transaction.
-    pub(crate) fn chain(&mut self, attempts: &Attempts<S>, verdict: HandlerVerdict, company: usize) -> bool {
-        verdict == HandlerVerdict::Keep && self.may_chain(attempts) && self.chain_next(attempts, company)
+    /// Whether the saga continues in this transaction: then its next step has replaced the one that ended. `batch_size` is how many
+    /// commands share the transaction.
+    pub(crate) fn chain(&mut self, attempts: &Attempts<S>, verdict: HandlerVerdict, batch_size: usize) -> bool {
+        verdict == HandlerVerdict::Keep && self.may_chain(attempts) && self.chain_next(attempts, batch_size)
     }
 
-    /// What is to be recorded for all that ran.
+    /// The changes to record for all steps that ran.
     pub(crate) fn prepare(&mut self, attempts: &Attempts<S>) -> Option<Changes> {
         let (command, (attempted, next)) = (self.command.as_ref()?, self.attempted.as_ref()?);
         if let (Next::Again { delay, message, .. }, true) =
             (next, self.chained_changes.is_some() || self.inline_start.is_some())
         {
-            // Its command is not written yet: it will be, with this attempt behind it.
+            // Its work row does not exist yet. It is written now, with this attempt counted.
             let tried = Tried { attempts: attempted.findings.attempts, error: message.clone() };
             attempts.statistics.count(command, &attempted.ending);
             return self.leave_present_step(*delay, tried, attempts.decider.send_via());
         }
         let mut prepared = self.pending.take().unwrap_or_else(|| {
-            let hand_on = NextWork { ids: self.next_ids, slot: NextSlot::after(command) };
-            self.decide(attempts, command, next, &attempted.findings, hand_on)
+            let next_work = NextWork { ids: self.next_ids, slot: NextSlot::after(command) };
+            self.decide(attempts, command, next, &attempted.findings, next_work)
         });
         if let Some(before) = &mut self.chained_changes {
             prepared.changes = joined(std::mem::take(&mut before.changes), std::mem::take(&mut prepared.changes));
             if let Some(successor) = &mut prepared.successor {
-                // All of it is one advance.
+                // The saga advances once.
                 successor.saga.version = before.claimed.saga.version + 1;
             }
         }
@@ -66,46 +64,46 @@ impl<S: Store> BatchEntry<S> {
         !self.chained.is_empty()
     }
 
-    /// Whether what ran was decided on step by step, so that it cannot be decided again as a whole.
+    /// Whether decisions were already made for it, so that it cannot be decided again.
     pub(crate) fn is_decided(&self) -> bool {
         self.has_chained() || (self.inline_start.is_some() && self.command.is_none())
     }
 
-    /// Whether the step after the claimed one has taken its place, and has not run.
+    /// Whether only the claimed step has run, and the next one is about to.
     pub(crate) fn has_only_claimed_step_run(&self) -> bool {
         self.chained.len() == 1 && self.attempted.is_none()
     }
 
-    /// Forgets what ran.
+    /// Forgets what ran: the claimed step is the present one again.
     pub(crate) fn start_over(&mut self) {
         (self.attempted, self.pending, self.prepared_changes) = (None, None, None);
         self.reruns_alone = false;
         self.chained.clear();
         if let Some(before) = self.chained_changes.take() {
-            let place = self.command.take().and_then(|command| command.slot);
+            let slot = self.command.take().and_then(|command| command.slot);
             let mut claimed = before.claimed;
-            claimed.slot = place;
+            claimed.slot = slot;
             self.command = Some(claimed);
         }
     }
 
-    /// The command that was claimed, to be run again as if nothing had happened.
+    /// The claimed command, to run again as if nothing had happened.
     pub(crate) fn into_started_over(mut self) -> Option<WorkItem<S>> {
         self.start_over();
         self.into_claimed()
     }
 
-    /// The command that was claimed, to be run again. If its saga ran on, it goes step by step now.
+    /// The claimed command, to run again. If its steps were chained, they run one by one now.
     pub(crate) fn into_claimed(mut self) -> Option<WorkItem<S>> {
-        let ran_on = self.has_chained();
+        let has_chained = self.has_chained();
         self.start_over();
         let starting = self.inline_start.take();
         let command = *self.command?;
-        Some(WorkItem { chains: command.chains && !ran_on, inline_start: starting, ..command })
+        Some(WorkItem { chains: command.chains && !has_chained, inline_start: starting, ..command })
     }
 
-    /// Whether the present step has a work row. That of a step that runs on, and that of the first step of a saga that this
-    /// transaction starts, is never written.
+    /// Whether the present step has a work row. A chained step has none, nor has the first step of a saga that this transaction
+    /// starts.
     fn has_row(&self) -> bool {
         self.inline_start.is_none() && self.chained_changes.is_none()
     }
@@ -122,25 +120,25 @@ impl<S: Store> BatchEntry<S> {
             && attempts.joins_others(command)
     }
 
-    /// Puts the saga's next step in the place of the one that was done, if it can run here and now.
-    fn chain_next(&mut self, attempts: &Attempts<S>, company: usize) -> bool {
+    /// Replaces the step that was done by the next one of the saga, if that can run in this transaction.
+    fn chain_next(&mut self, attempts: &Attempts<S>, batch_size: usize) -> bool {
         let has_row = self.has_row();
         let (Some(command), Some((attempted, next))) = (&mut self.command, &self.attempted) else { return false };
-        let hand_on = NextWork { ids: self.next_ids, slot: NextSlot::after(command) };
-        // Whatever happens, only the claimed steps run again; the sagas of the chained ones are not needed any more.
+        let next_work = NextWork { ids: self.next_ids, slot: NextSlot::after(command) };
+        // Only the claimed step may run again, so the saga of a chained one can be moved.
         let saga = if self.chained_changes.is_some() { command.saga.take() } else { command.saga.clone() };
-        let mut prepared = attempts.decider.decide_attempt_on(command, saga, next, &attempted.findings, hand_on);
+        let mut prepared = attempts.decider.decide_attempt_on(command, saga, next, &attempted.findings, next_work);
         prepared.changes.finished.extend(finished_by(command, next).filter(|_| has_row));
-        // Each handler of an ordinary step has a savepoint of its own, of which one transaction can have so many.
-        let has_room = |next: &WorkItem<S>| next.is_batch() || company <= attempts.limits.batch_max();
-        // One that has a place of its own waits for its turn where a limit counts it.
+        // Each handler of an ordinary step may need a savepoint, and a transaction can have `batch_max` of them.
+        let has_room = |next: &WorkItem<S>| next.is_batch() || batch_size <= attempts.limits.batch_max();
+        // A command with its own slot counts against another limit, and waits for a worker.
         let fits = |next: &WorkItem<S>| {
             next.effect() == Effect::Transactional
                 && next.slot.is_none()
                 && attempts.joins_others(next)
                 && has_room(next)
         };
-        // A step of another branch is likely to move the saga before this transaction is through.
+        // Another branch is likely to move the saga before this transaction commits.
         let is_alone = |next: &WorkItem<S>| next.saga.definition.width == 1 || next.saga.state.under_way() == 1;
         let fits = |next: &WorkItem<S>| fits(next) && is_alone(next);
         if prepared.changes.commands.len() != 1 || !prepared.successor.as_deref().is_some_and(fits) {
@@ -163,27 +161,27 @@ impl<S: Store> BatchEntry<S> {
                 ChainedSteps { row, ..before }
             }
         };
-        // The advances become one, from the version that was claimed.
+        // The saga advances once, from the version that was claimed.
         successor.saga.version = before.claimed.saga.version;
         (self.command, self.chained_changes) = (Some(successor), Some(before));
         true
     }
 
-    /// What follows from the attempt.
+    /// The decision that follows from the attempt.
     pub(crate) fn decide(
         &self,
         attempts: &Attempts<S>,
         command: &WorkItem<S>,
         next: &Next,
         findings: &AttemptDetails,
-        hand_on: NextWork,
+        next_work: NextWork,
     ) -> PendingCommit<S> {
-        let mut prepared = attempts.decider.decide_attempt_on(command, command.saga.clone(), next, findings, hand_on);
+        let mut prepared = attempts.decider.decide_attempt_on(command, command.saga.clone(), next, findings, next_work);
         prepared.changes.finished.extend(finished_by(command, next).filter(|_| self.has_row()));
         prepared
     }
 
-    /// Records what was done, and leaves the present step, which was tried, for later.
+    /// Records the steps that were done, and writes the work row of the present step, which failed and is retried later.
     fn leave_present_step(&mut self, due_in: Duration, tried: Tried, send_via: SendVia) -> Option<Changes> {
         let present = self.command.take()?;
         self.attempted = None;
@@ -199,7 +197,7 @@ impl<S: Store> BatchEntry<S> {
                 self.command = Some(before.claimed);
                 (before.changes, before.row)
             }
-            // The saga is started, and no more.
+            // Only the start is recorded.
             None => (Changes::default(), self.inline_start.as_ref()?.row()?),
         };
         changes.commands.push(NewWork { due_in, lease: None, tried: Some(tried), ..row });
@@ -211,7 +209,7 @@ impl<S: Store> BatchEntry<S> {
     }
 }
 
-/// What two steps in a row record. The work row of the second was never written.
+/// The changes of two consecutive steps as one. The work row of the second was never written.
 pub(crate) fn joined(mut first: Changes, second: Changes) -> Changes {
     first.saga = match (first.saga, second.saga) {
         (Some(before), Some(after)) => Some(Advance { expected: before.expected, ..after }),

@@ -1,13 +1,13 @@
-//! How often commands failed to commit.
+//! How often a batch failed to commit.
 
-/// What health calls a step transaction.
-pub(crate) const DOING: &str = "transact";
+/// The name of a step transaction in health and log events.
+pub(crate) const OPERATION: &str = "transact";
 
-/// How commands have failed so far.
+/// The failed commits of a batch so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Failures {
-    /// How many commits in a row failed before, through no fault of their steps.
+    /// How many commits in a row failed through no fault of the steps.
     pub(crate) so_far: u32,
-    /// Whether the store was asked in front of this transaction, and wrote for the same rows.
+    /// Whether the store wrote for the same rows just before this transaction.
     pub(crate) works_before: bool,
 }

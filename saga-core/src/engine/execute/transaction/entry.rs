@@ -1,4 +1,4 @@
-//! One command of a batch.
+//! One command of a step transaction, with what became of it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,28 +9,44 @@ use crate::engine::instance::{AttemptResult, InlineStart, PendingCommit, WorkIte
 use crate::machine::{Ending, Next};
 use crate::store::{Changes, Claim, SagaId, Store, TransactError};
 
-/// One command of a batch.
+/// One command of a step transaction.
 pub(crate) struct BatchEntry<S: Store> {
     /// Taken out while its handler runs.
     pub(crate) command: Option<Box<WorkItem<S>>>,
-    /// The ids for the commands that follow.
+    /// The first id for the commands that follow.
     pub(crate) next_ids: i64,
     pub(crate) granted: bool,
     pub(crate) attempted: Option<(AttemptResult, Next)>,
     pub(crate) pending: Option<PendingCommit<S>>,
-    /// Set where the transaction starts the saga as well.
+    /// Set if the transaction also starts the saga.
     pub(crate) inline_start: Option<Box<InlineStart>>,
-    /// The steps of the same saga that were done before the present one in this transaction.
+    /// The steps of the saga that were done in this transaction before the present one.
     pub(crate) chained: Vec<ChainedStep>,
-    /// What they leave to be recorded.
+    /// Their changes.
     pub(crate) chained_changes: Option<ChainedSteps<S>>,
-    /// Whether its last attempt failed in company: it is to run alone, and only that counts.
+    /// Whether its last attempt failed in a shared transaction: it runs again alone, and only that run counts.
     pub(crate) reruns_alone: bool,
-    /// What was prepared last, where it may be asked for again: what a saga ran on through cannot be prepared twice.
+    /// The changes as they were prepared, in case the store asks again: chained changes cannot be prepared twice.
     pub(crate) prepared_changes: Option<Box<Changes>>,
 }
 
 impl<S: Store> BatchEntry<S> {
+    /// A command that has not run, with the ids for the commands that follow from it.
+    pub(crate) fn new(mut command: WorkItem<S>, next_ids: i64) -> Self {
+        Self {
+            inline_start: command.inline_start.take(),
+            command: Some(Box::new(command)),
+            next_ids,
+            granted: false,
+            attempted: None,
+            pending: None,
+            chained: Vec::new(),
+            chained_changes: None,
+            reruns_alone: false,
+            prepared_changes: None,
+        }
+    }
+
     pub(crate) fn claim(&self) -> Option<Claim> {
         let start = self.inline_start.as_ref().map(|starting| Arc::clone(&starting.saga));
         self.command.as_ref().map(|command| Claim { start, ..command.claim() })
@@ -44,17 +60,15 @@ impl<S: Store> BatchEntry<S> {
         self.command.as_ref().is_some_and(|command| command.saga.id == saga)
     }
 
-    /// Whether the attempt that just failed would be the last one, and others ran in its transaction: what they left there
-    /// may have made it fail.
-    pub(crate) fn failed_in_company(&self, company: usize) -> bool {
+    /// Whether the last attempt that the step may have just failed in a shared transaction: other handlers may have caused that.
+    pub(crate) fn failed_last_attempt_in_batch(&self, batch_size: usize) -> bool {
         let is_last = |(attempted, next): &(AttemptResult, Next)| {
             matches!(attempted.ending, Ending::Erred { .. }) && matches!(next, Next::Settled(_))
         };
-        (company > 1 || self.has_chained()) && self.attempted.as_ref().is_some_and(is_last)
+        (batch_size > 1 || self.has_chained()) && self.attempted.as_ref().is_some_and(is_last)
     }
 
-    /// Counts the attempt that just failed for nothing. Where nothing is to be recorded of the saga, it runs again alone,
-    /// and else its step is left for later.
+    /// Does not count the attempt that just failed. The command runs again alone, or later if earlier steps have to be recorded.
     pub(crate) fn discount_attempt(&mut self) {
         let Some((mut attempted, _)) = self.attempted.take() else { return };
         if self.chained_changes.is_none() && self.inline_start.is_none() {
@@ -69,8 +83,8 @@ impl<S: Store> BatchEntry<S> {
         }
     }
 
-    /// Says that the attempt ended otherwise than the handler let it look.
-    pub(crate) fn judge(&mut self, attempts: &Attempts<S>, ending: Ending) {
+    /// Replaces the ending that the handler reported.
+    pub(crate) fn set_ending(&mut self, attempts: &Attempts<S>, ending: Ending) {
         let Some(command) = &self.command else { return };
         let mut findings = self.attempted.take().map(|(attempted, _)| attempted.findings).unwrap_or_default();
         (findings.output, findings.emitted) = (None, Vec::new());
@@ -82,15 +96,15 @@ impl<S: Store> BatchEntry<S> {
 }
 
 impl<S: Store> BatchEntry<S> {
-    /// Says of the handler that is to blame how its attempt ended.
-    pub(crate) fn judge_failed(&mut self, attempts: &Attempts<S>, error: &TransactError) {
+    /// Makes the error of the transaction the ending of this attempt.
+    pub(crate) fn fail_with(&mut self, attempts: &Attempts<S>, error: &TransactError) {
         if error.ended_transaction {
-            self.judge(
+            self.set_ending(
                 attempts,
                 Ending::Broke { message: "step ended its transaction, or left one open in it".to_owned() },
             );
         } else if !matches!(&self.attempted, Some((attempted, _)) if attempted.ending != Ending::Done) {
-            self.judge(attempts, erred(error.to_string()));
+            self.set_ending(attempts, erred(error.to_string()));
         }
     }
 }

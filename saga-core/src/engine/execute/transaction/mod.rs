@@ -1,12 +1,13 @@
-//! Steps that run in a transaction of the store.
+//! Runs transactional steps: many sagas share a transaction, and a saga runs consecutive steps in one.
 
 mod batch;
+mod call_plan;
 mod chained_steps;
 mod chaining;
 mod commit_failures;
 mod entry;
-mod failures;
-mod order;
+mod failure_cause;
+mod not_committed;
 mod rerun_policy;
 mod savepoints;
 mod worker;

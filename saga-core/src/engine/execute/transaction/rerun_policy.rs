@@ -1,41 +1,40 @@
-//! One run of a step transaction: whether what went wrong in it can be believed, where handlers had no savepoint of their
-//! own.
+//! Whether a failed step transaction runs again with a savepoint for each handler, because the culprit is not certain.
 
 use crate::store::{HandlerVerdict, StoreErrorKind, TransactError};
 
-/// What is known of the present run.
+/// What happened in the present run.
 #[derive(Debug, Default)]
 pub(crate) struct RerunPolicy {
-    /// How many calls of handlers were made.
+    /// How many handlers were called.
     calls: usize,
-    has_spared: bool,
+    has_omitted: bool,
     has_abandoned: bool,
     runs_again: bool,
 }
 
 impl RerunPolicy {
-    /// The next handler has no savepoint of its own.
-    pub(crate) fn spares(&mut self) {
-        self.has_spared = true;
+    /// The next handler runs without a savepoint.
+    pub(crate) fn omits_savepoint(&mut self) {
+        self.has_omitted = true;
     }
 
-    /// A handler was called, and this becomes of its writes.
-    pub(crate) fn called(&mut self, verdict: HandlerVerdict) {
+    /// A handler returned with this verdict about its writes.
+    pub(crate) fn count_call(&mut self, verdict: HandlerVerdict) {
         self.calls += 1;
         self.has_abandoned |= verdict == HandlerVerdict::Abandon;
     }
 
-    /// A handler failed that had no savepoint: what it wrote can only be taken back with all else.
+    /// A handler without a savepoint failed: its writes can only be rolled back with the whole transaction.
     pub(crate) fn run_again(&mut self) -> HandlerVerdict {
         self.runs_again = true;
         HandlerVerdict::Conflict
     }
 
-    /// Whether all of it is to run again with a savepoint for each handler, and nothing of this run counts: one failed that
-    /// had none, or is blamed for what another may have left behind. Who was dropped in the middle is to blame himself.
-    pub(crate) fn takes_care(&self, error: &TransactError) -> bool {
-        let is_blame_in_doubt = error.culprit.is_some() && self.has_spared && self.calls > 1 && !self.has_abandoned;
-        is_blame_in_doubt || (self.runs_again && error.error.kind() == StoreErrorKind::Conflict)
+    /// Whether the transaction runs again with a savepoint for each handler: one without a savepoint failed, or the store blames one
+    /// for what another handler may have done. A handler that was dropped at its time limit is certainly to blame.
+    pub(crate) fn needs_savepoints(&self, error: &TransactError) -> bool {
+        let is_culprit_uncertain = error.culprit.is_some() && self.has_omitted && self.calls > 1 && !self.has_abandoned;
+        is_culprit_uncertain || (self.runs_again && error.error.kind() == StoreErrorKind::Conflict)
     }
 }
 
@@ -49,38 +48,38 @@ mod tests {
         TransactError { error, culprit, ended_transaction: false }
     }
 
-    fn trial(has_spared: bool, verdicts: &[HandlerVerdict]) -> RerunPolicy {
-        let mut trial = RerunPolicy::default();
+    fn policy(has_omitted: bool, verdicts: &[HandlerVerdict]) -> RerunPolicy {
+        let mut policy = RerunPolicy::default();
         for verdict in verdicts {
-            if has_spared {
-                trial.spares();
+            if has_omitted {
+                policy.omits_savepoint();
             }
-            trial.called(*verdict);
+            policy.count_call(*verdict);
         }
-        trial
+        policy
     }
 
     #[test]
     fn a_blame_is_believed_where_nobody_else_can_be_at_fault() {
         let blamed = error(StoreErrorKind::Other, Some(1));
-        assert!(trial(true, &[HandlerVerdict::Keep, HandlerVerdict::Keep]).takes_care(&blamed));
-        assert!(!trial(true, &[HandlerVerdict::Keep]).takes_care(&blamed), "it was alone");
+        assert!(policy(true, &[HandlerVerdict::Keep, HandlerVerdict::Keep]).needs_savepoints(&blamed));
+        assert!(!policy(true, &[HandlerVerdict::Keep]).needs_savepoints(&blamed), "it was alone");
         assert!(
-            !trial(true, &[HandlerVerdict::Keep, HandlerVerdict::Abandon]).takes_care(&blamed),
+            !policy(true, &[HandlerVerdict::Keep, HandlerVerdict::Abandon]).needs_savepoints(&blamed),
             "its own time was up"
         );
         assert!(
-            !trial(false, &[HandlerVerdict::Keep, HandlerVerdict::Keep]).takes_care(&blamed),
+            !policy(false, &[HandlerVerdict::Keep, HandlerVerdict::Keep]).needs_savepoints(&blamed),
             "each had a savepoint"
         );
     }
 
     #[test]
     fn only_what_gave_way_for_want_of_a_savepoint_runs_again_for_it() {
-        let mut gave_way = trial(true, &[HandlerVerdict::Keep, HandlerVerdict::Conflict]);
-        assert!(!gave_way.takes_care(&error(StoreErrorKind::Conflict, None)), "it met another transaction");
+        let mut gave_way = policy(true, &[HandlerVerdict::Keep, HandlerVerdict::Conflict]);
+        assert!(!gave_way.needs_savepoints(&error(StoreErrorKind::Conflict, None)), "it met another transaction");
         assert_eq!(gave_way.run_again(), HandlerVerdict::Conflict);
-        assert!(gave_way.takes_care(&error(StoreErrorKind::Conflict, None)));
-        assert!(!gave_way.takes_care(&error(StoreErrorKind::Unavailable, None)), "the store is away");
+        assert!(gave_way.needs_savepoints(&error(StoreErrorKind::Conflict, None)));
+        assert!(!gave_way.needs_savepoints(&error(StoreErrorKind::Unavailable, None)), "the store is away");
     }
 }

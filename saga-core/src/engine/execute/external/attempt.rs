@@ -1,0 +1,36 @@
+//! One attempt of an external step.
+
+use std::sync::Arc;
+
+use super::worker::ExternalCalls;
+use crate::engine::execute::attempt::no_handler;
+use crate::engine::instance::{AttemptResult, WorkItem};
+use crate::saga::{StepRun, StepUndo, Unfinished};
+use crate::step::Args;
+use crate::store::Store;
+use crate::unwind::Guarded;
+
+impl<S: Store> ExternalCalls<S> {
+    /// Calls the handler of an external step, with its lease kept and its progress reports written.
+    pub(crate) async fn attempt_external(self: &Arc<Self>, command: &WorkItem<S>) -> AttemptResult {
+        let limit = command.options().timeout;
+        let cancel = self.ctx.lifecycle.stopping.child();
+        let ctx = self.attempts.context(command, limit, &cancel, self.progress.reporting(command));
+        let args = Args { ctx: &ctx, states: &self.ctx.states, outputs: &command.saga.outputs };
+        let step = command.step();
+        let input = command.saga.input_of(command.step_index());
+        let handler = async {
+            match (&step.run, &step.undo) {
+                (_, Some((StepUndo::External(undo), _))) if command.is_undo() => {
+                    let output = command.saga.own_output_of(command.step_index()).map(|output| &**output);
+                    Guarded::new(undo(args, input, output)).await.map(|()| None).map_err(Unfinished::Failed)
+                }
+                (StepRun::External(run), _) if !command.is_undo() => Guarded::new(run(args, input)).await.map(Some),
+                _ => Err(no_handler()),
+            }
+        };
+        let attempt =
+            self.attempts.finish_attempt(command, &ctx, limit, self.leases.keep_lease(command, &cancel, handler));
+        self.progress.while_reporting(command, &ctx, &cancel, async { attempt.await.0 }).await
+    }
+}

@@ -1,0 +1,143 @@
+//! Records what a worker that lost its lease knows of its command: a fact, and no decision.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::attempt_recorder::AttemptRecorder;
+use crate::engine::decide::late_success;
+use crate::engine::instance::{AttemptDetails, AttemptResult, NextSlot, NextWork, SagaInstance, WorkItem};
+use crate::log;
+use crate::machine::{Ending, Event, StepPhase};
+use crate::store::{Applied, Miss, StepRecord, Store};
+
+/// What a worker that lost its lease knows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum LateFinding {
+    /// The step took effect.
+    Success,
+    /// A call ended without a definite answer, at this moment of the process clock.
+    Unanswered { ended_at: Duration },
+}
+
+impl<S: Store> AttemptRecorder<S> {
+    /// Handles the result of a command that another process has by now. No decision follows from it. But a success is a fact and
+    /// is kept, and so is a call that may have taken effect.
+    pub(crate) async fn lost_lease(self: &Arc<Self>, command: WorkItem<S>, attempted: AttemptResult) {
+        if !command.effect().is_outside() || command.is_undo() {
+            return;
+        }
+        let findings = attempted.findings;
+        match attempted.ending {
+            Ending::Done => {
+                let noted = late_success::encode(&findings);
+                let is_noted = self
+                    .committer
+                    .store_calls
+                    .retry_store_to_the_end("note_late", || self.ctx.store.note_late(command.work.id, &noted))
+                    .await;
+                if is_noted == Some(false) {
+                    self.record_late(command.saga, command.command, findings, LateFinding::Success).await;
+                }
+            }
+            // The new owner knows that this call began, and waits for its end before an undo without an output.
+            Ending::Erred { not_sent: false, .. } | Ending::Unstorable { .. } if command.is_call() => {
+                let ended_at = self.ctx.env.now();
+                self.record_late(command.saga, command.command, findings, LateFinding::Unanswered { ended_at }).await;
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds a fact to a saga that was decided without it, and retries until the store has it.
+    async fn record_late(
+        self: &Arc<Self>,
+        mut saga: SagaInstance<S>,
+        order: crate::machine::Command,
+        findings: AttemptDetails,
+        fact: LateFinding,
+    ) {
+        let (crate::machine::Command::Do { step } | crate::machine::Command::Undo { step, .. }) = order;
+        let (name, item) = (saga.step(step).name, saga.state.item_number(step));
+        let mut backoff = self.committer.store_calls.backoff(0);
+        while !self.ctx.lifecycle.has_stopped() {
+            match self.record_late_once(&mut saga, (name, item), &findings, fact).await {
+                Ok(Ok(()) | Err(Miss::Work(_) | Miss::Late { .. })) => return,
+                Ok(Err(Miss::Saga(_) | Miss::Record(_))) => {}
+                Err(error) => {
+                    log::warn!(tenant = saga.tenant.as_str(), saga = %saga.key, step = name, error, "late result not recorded");
+                }
+            }
+            self.committer.store_calls.pause_for_store(&mut backoff).await;
+        }
+    }
+
+    async fn record_late_once(
+        self: &Arc<Self>,
+        saga: &mut SagaInstance<S>,
+        (name, item): (&str, Option<u32>),
+        findings: &AttemptDetails,
+        fact: LateFinding,
+    ) -> Result<Applied, String> {
+        let row = self.ctx.store.saga(&saga.tenant, &saga.key).await.map_err(|error| error.to_string())?;
+        let Some(row) = row else { return Ok(Ok(())) };
+        let records = self.ctx.store.records_of(&saga.tenant, &saga.key).await.map_err(|error| error.to_string())?;
+        let definition = match self.ctx.definitions.get(&row.definition) {
+            Some(definition) => Arc::clone(definition),
+            None if row.definition == saga.definition.id => Arc::clone(&saga.definition),
+            None => return Err(format!("{} is not registered here", row.definition)),
+        };
+        let given = saga.given_to(name);
+        *saga = SagaInstance::of_row(&row, records.clone(), &definition)?;
+        // A migration may have moved the step to another index.
+        let step = definition.shape.position(name).and_then(|base| saga.state.index_of(base, item));
+        let step = step.ok_or_else(|| format!("{} has no step `{name}`", definition.id))?;
+        saga.recall_given(step, given);
+        let event = match fact {
+            LateFinding::Success => Event::LateSuccess { step },
+            LateFinding::Unanswered { ended_at }
+                if self.may_have_missed_undo(saga, step, &records, findings, ended_at).await? =>
+            {
+                Event::LateUnknown { step }
+            }
+            LateFinding::Unanswered { .. } => return Ok(Ok(())),
+        };
+        let ids = self.committer.store_calls.take_ids(saga.definition.width).await.ok_or("no ids")?;
+        let next_work = NextWork { ids: ids.start, slot: NextSlot::Nowhere };
+        let before = saga.state.clone();
+        let Ok(mut prepared) = self.decider.decide(saga, event, findings, next_work) else { return Ok(Ok(())) };
+        if saga.state == before {
+            return Ok(Ok(()));
+        }
+        let changes = prepared.take_changes();
+        let applied = self.committer.recorder.record(changes).await.map_err(|error| error.to_string())?;
+        if applied.is_ok() {
+            self.committer.after_commit(prepared, None);
+        }
+        Ok(applied)
+    }
+
+    /// Whether an unanswered call may have taken effect after the step was undone. An undo waits until every call that keeps its
+    /// time limit has ended. This call may have exceeded it, and ended after the undo began.
+    pub(crate) async fn may_have_missed_undo(
+        &self,
+        saga: &SagaInstance<S>,
+        step: usize,
+        records: &[StepRecord],
+        findings: &AttemptDetails,
+        ended_at: Duration,
+    ) -> Result<bool, String> {
+        let stands = &saga.state.steps[step];
+        match stands.phase {
+            StepPhase::Undoing => Ok(findings.took > 2 * saga.step(step).options.timeout),
+            StepPhase::Undone => {
+                let undo = saga.doing(step).undone(stands.undo_round);
+                let Some(record) = records.iter().find(|record| record.step == undo) else { return Ok(false) };
+                let now = self.ctx.store.now().await.map_err(|error| error.to_string())?;
+                let since = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+                let ended = now.0.saturating_sub(since(self.ctx.env.now().saturating_sub(ended_at)));
+                Ok(ended > record.recorded_at.0.saturating_sub(since(record.took)))
+            }
+            _ => Ok(true),
+        }
+    }
+}
