@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use saga_core::StepPhase;
 use saga_core::engine::{
     CancelOutcome, CompensationCause, PauseOutcome, RestartOutcome, ResumeOutcome, SagaAdmin, SagaStatus, SignalOutcome,
 };
