@@ -27,11 +27,11 @@ mod unwind;
 pub use engine::{BuildError, Outcome, Runtime, RuntimeError, SagaHandle, SagaStatus, Settings, StartError};
 pub use key::{Key, Tenant};
 pub use machine::StepPhase;
-pub use saga::{Migration, Saga, SagaError, SubSaga};
+pub use saga::{Migration, Saga, SagaError, SubSaga, Wait};
 pub use service::Service;
 pub use step::{
-    Batch, BatchResults, Each, Event, IfTaken, IntoStepError, Output, Rejection, Resolved, RetryPolicy, Signal,
-    Signaled, State, StepContext, StepError, StepErrorKind, StepOptions, StepResultExt,
+    Batch, BatchResults, Event, IntoStepError, Output, Outputs, Rejection, Resolved, RetryPolicy, Signal, Signaled,
+    State, StepContext, StepError, StepErrorKind, StepOptions, StepResultExt,
 };
 
 #[cfg(feature = "macros")]

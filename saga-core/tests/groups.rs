@@ -114,11 +114,13 @@ fn order() -> Saga<MemoryStore, u32> {
         .input::<u32>()
         .step::<reserve>()
         .parallel(|group| {
-            group
-                .branch(Branch::step::<charge>)
-                .branch(|branch| branch.step::<book>().step_after::<pack, book>(|_, booked| booked))
+            group.branch(Branch::step::<charge>).branch(|branch| {
+                branch.step::<book>().step_from::<pack, _>(|_: &u32, Output(booked): Output<book>| booked)
+            })
         })
-        .step_after::<confirm, (charge, pack)>(|_, (charged, packed)| charged + packed)
+        .step_from::<confirm, _>(|_: &u32, Output(charged): Output<charge>, Output(packed): Output<pack>| {
+            charged + packed
+        })
         .build()
         .unwrap()
 }
@@ -257,7 +259,9 @@ fn what_does_not_hold_together_is_refused() {
     let new = || Saga::named("order").input::<u32>();
     let sibling = new()
         .parallel(|group| {
-            group.branch(Branch::step::<book>).branch(|branch| branch.step_after::<pack, book>(|_, booked| booked))
+            group
+                .branch(Branch::step::<book>)
+                .branch(|branch| branch.step_from::<pack, _>(|_: &u32, Output(booked): Output<book>| booked))
         })
         .build();
     let said = problems(sibling);

@@ -131,7 +131,7 @@ fn nested(chain: Branch<MemoryStore, u32>, level: u32) -> Branch<MemoryStore, u3
     chain.choose(name(10 * level + 1), |choice| {
         choice.when(
             "in",
-            |input| *input > 0,
+            |input: &u32| *input > 0,
             |arm| {
                 arm.parallel(|group| {
                     group

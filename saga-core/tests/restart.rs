@@ -9,7 +9,7 @@ use saga_core::engine::RestartOutcome;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
 use saga_core::store::{Advance, Changes, Records as _, Sagas as _, Status};
-use saga_core::{Each, Key, Outcome, Output, Runtime, Saga, State, StepError, Tenant, saga_compensation, saga_step};
+use saga_core::{Key, Outcome, Outputs, Runtime, Saga, State, StepError, Tenant, saga_compensation, saga_step};
 
 const WHY: &str = "the test says so";
 
@@ -39,7 +39,7 @@ async fn call_courier(tx: &mut MemoryConn, _parcels: u32) -> Result<(), StepErro
 async fn bill(
     tx: &mut MemoryConn,
     _parcels: u32,
-    Output(packed): Output<Each<pack>>,
+    Outputs(packed): Outputs<pack>,
     State(refuses): State<Refuses>,
 ) -> Result<(), StepError> {
     if refuses.0.load(Ordering::Relaxed) {
@@ -52,7 +52,7 @@ async fn bill(
 /// Each parcel is packed, the courier comes for more than one of them, and all are billed.
 fn parcels() -> Saga<MemoryStore, u32> {
     let saga = Saga::named("parcels").input::<u32>();
-    let saga = saga.for_each_with::<pack>(2, |parcels: &u32| (1..=*parcels).collect::<Vec<_>>());
+    let saga = saga.for_each::<pack, _>(2, |parcels: &u32| (1..=*parcels).collect::<Vec<_>>());
     let saga = saga
         .choose("courier", |choice| choice.when("comes", |parcels: &u32| *parcels > 1, Branch::step::<call_courier>));
     saga.step::<bill>().build().unwrap()

@@ -10,7 +10,7 @@ use saga_core::env::TokioEnvironment;
 use saga_core::memory::MemoryStore;
 use saga_core::saga::Branch;
 use saga_core::store::{HistoryKind, Sagas as _, Status, Work as _};
-use saga_core::{Outcome, Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step};
+use saga_core::{Outcome, Output, Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -243,7 +243,7 @@ async fn g11_a_sleep_and_a_deadline_outlive_their_process() {
     let (outside, store) = (Outside::default(), store());
     let sleeping = || {
         let saga = Saga::named("sleeping").input::<u32>().deadline(9 * MINUTE).step::<charge>();
-        saga.sleep_after::<charge>("cool-off", |_, pause| pause).step::<thank>().build().unwrap()
+        saga.sleep_from("cool-off", |_: &u32, Output(pause): Output<charge>| pause).step::<thank>().build().unwrap()
     };
     let first = runtime(&store, &sleeping(), &outside).await;
     let began = Instant::now();
@@ -277,15 +277,15 @@ async fn a_sleep_ends_at_its_moment_by_the_clock_of_the_store() {
     let now = store.now().await.unwrap();
     let moment = SystemTime::UNIX_EPOCH + Duration::from_micros(now.0.unsigned_abs()) + 3 * MINUTE;
     let early: Result<Saga<MemoryStore, u32>, _> =
-        Saga::named("early").input().sleep_until_after::<charge>("past", |_, _| SystemTime::UNIX_EPOCH).build();
+        Saga::named("early").input().sleep_until("past", |_: &u32, _: Output<charge>| SystemTime::UNIX_EPOCH).build();
     let problem = early.unwrap_err().to_string();
     assert!(problem.contains("`past` needs the output of `charge`, which does not run before it"), "{problem}");
     let saga = Saga::named("sleeping")
         .input::<u32>()
-        .sleep_until("until-then", move |_| moment)
+        .sleep_until("until-then", move |_: &u32| moment)
         .step::<charge>()
-        .sleep_until_after::<charge>("past", |_, _| SystemTime::UNIX_EPOCH)
-        .sleep_with("as-long", |order| *order * SECOND)
+        .sleep_until("past", |_: &u32, _: Output<charge>| SystemTime::UNIX_EPOCH)
+        .sleep_from("as-long", |order: &u32| *order * SECOND)
         .sleep("no-time", Duration::ZERO)
         .step::<thank>()
         .build()

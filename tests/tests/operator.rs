@@ -5,7 +5,7 @@
 use saga_core::StepPhase;
 use saga_core::engine::{RuntimeError, SagaControl};
 use saga_core::store::{HistoryKind, Status};
-use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
+use saga_core::{Outcome, Output, Runtime, Saga, StepError, saga_step};
 use saga_tests::{Act, Fixture, Order, Shop, book, eventually, on_both_stores};
 
 /// A saga whose `ship` may have happened, and cannot be undone without knowing.
@@ -130,7 +130,8 @@ async fn pay<S: Shop>(conn: &mut S::Conn, order: Order) -> Result<(), StepError>
 async fn an_output_is_given_for_a_skipped_step<S: Shop>() {
     let fixture = Fixture::<S>::new().await;
     let saga = Saga::<S, ()>::named("payment").input::<Order>().step::<book>();
-    let saga = saga.step_after::<pay, book>(|order, booked| Order { amount: booked, ..order.clone() });
+    let saga = saga
+        .step_from::<pay, _>(|order: &Order, Output(booked): Output<book>| Order { amount: booked, ..order.clone() });
     let saga = saga.build().unwrap();
     let runtime = fixture.builder().saga(&saga).start().await.unwrap();
     fixture.world.plan("k:book", [Act::EndTransaction]);

@@ -3,13 +3,12 @@
 
 use std::time::Duration;
 
-use saga_core::StepPhase;
 use saga_core::engine::{
     CancelOutcome, CompensationCause, PauseOutcome, RestartOutcome, ResumeOutcome, SagaAdmin, SagaStatus, SignalOutcome,
 };
-use saga_core::saga::{Branch, SagaBuilder};
+use saga_core::saga::SagaBuilder;
 use saga_core::store::Status;
-use saga_core::{Outcome, Output, Runtime, Saga, Signal, Signaled, StepError, saga_compensation, saga_step};
+use saga_core::{Outcome, Runtime, Saga, Signal, Signaled, StepError, StepPhase, Wait, saga_compensation, saga_step};
 use saga_tests::Books;
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +52,7 @@ async fn bill<S: Books>(tx: &mut S::Conn, pieces: u32) -> Result<(), StepError> 
 async fn place<S: Books>(
     tx: &mut S::Conn,
     _pieces: u32,
-    Output(approval): Output<Signaled<Approval>>,
+    Signaled(approval): Signaled<Approval>,
 ) -> Result<(), StepError> {
     match approval {
         Approval::By(name) => S::add(tx, &name, 1).await.map(drop),
@@ -67,7 +66,7 @@ fn named<S: Books>() -> SagaBuilder<S, u32> {
 
 /// Waits for an answer as long as that takes.
 fn asking<S: Books>() -> SagaBuilder<S, u32> {
-    named().step::<take_out>().wait_without_limit::<Approval>().step::<place>()
+    named().step::<take_out>().wait_for::<Approval>(Wait::without_limit()).step::<place>()
 }
 
 async fn start<S: Books>(store: &S, saga: &Saga<S, u32>) -> Runtime<S> {
@@ -184,7 +183,8 @@ async fn of_many_signals_at_once_one_counts<S: Books>() {
 /// What stands for a message that did not come is decided once, where the limit has passed.
 async fn without_a_signal_the_limit_decides<S: Books>() {
     let (store, _kept) = S::fresh().await;
-    let wait = named::<S>().step::<take_out>().wait_for::<Approval>(SHORT, |_| Approval::NoAnswer);
+    let wait =
+        named::<S>().step::<take_out>().wait_for::<Approval>(Wait::within(SHORT).or(|_: &u32| Approval::NoAnswer));
     let saga = wait.step::<place>().build().unwrap();
     let runtime = start(&store, &saga).await;
     let outcome = runtime.start(&saga, "o-1", 3).await.unwrap().outcome().await.unwrap();
@@ -239,7 +239,9 @@ async fn the_deadline_of_a_paused_saga_passes<S: Books>() {
 async fn g5_a_cancelled_saga_waits_for_nothing<S: Books>() {
     let (store, _kept) = S::fresh().await;
     let group = named::<S>().deadline(FOREVER).step::<take_out>().parallel(|group| {
-        group.branch(|branch| branch.sleep("rest", FOREVER)).branch(Branch::wait_without_limit::<Approval>)
+        group
+            .branch(|branch| branch.sleep("rest", FOREVER))
+            .branch(|branch| branch.wait_for::<Approval>(Wait::without_limit()))
     });
     let saga = group.step::<place>().build().unwrap();
     let runtime = start(&store, &saga).await;

@@ -210,7 +210,7 @@ mod tests {
     async fn a_choice_says_which_arm_was_taken() {
         for (least, taken, phase) in [(1, "yes was taken", "done"), (2, "no arm was taken", "passed by")] {
             let named = Saga::named("create-order").input::<u32>();
-            let chosen = named.when("is-large", move |order| *order >= least, Branch::step::<check_credit>);
+            let chosen = named.when("is-large", move |order: &u32| *order >= least, Branch::step::<check_credit>);
             let said = shown(chosen.step::<confirm_order>().build().expect("it is valid")).await;
             let line = |name: &str| said.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
             assert!(line("is-large").ends_with(taken), "{said}");
@@ -262,7 +262,8 @@ mod tests {
 
     #[tokio::test]
     async fn items_are_counted_and_the_one_that_failed_is_named() {
-        let listed = Saga::named("create-order").input::<u32>().for_each_with::<pack_parcel>(1, |_| vec![1, 2, 3, 4]);
+        let listed =
+            Saga::named("create-order").input::<u32>().for_each::<pack_parcel, _>(1, |_: &u32| vec![1, 2, 3, 4]);
         let said = shown(listed.step::<confirm_order>().build().expect("it is valid")).await;
         let line = |name: &str| said.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
         assert!(said.contains("compensated, because `pack-parcel#3` failed: too heavy"), "{said}");

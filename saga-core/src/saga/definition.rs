@@ -9,7 +9,7 @@ use super::emitted_events::EmittedEvents;
 use super::{Arm, Mapping, StepResolve, StepRun, StepUndo, SubSaga};
 use crate::key::StepId;
 use crate::machine::{self, SagaState, Shape, StepShape, UndoShape};
-use crate::step::{Each, Handler, NeededOutput, Needs, Outputs, Step, StepOptions};
+use crate::step::{Handler, NeededOutput, Needs, Step, StepOptions, StepOutputs, decode_list};
 use crate::store::{DefinitionId, NewDefinition, Store};
 
 /// A saga definition with its types taken off.
@@ -173,7 +173,7 @@ impl<S: Store> StepDefinition<S> {
     }
 
     /// The arm of a choice that runs: the first that holds.
-    pub(crate) fn choose(&self, input: &[u8], outputs: &Outputs) -> Result<Option<usize>, String> {
+    pub(crate) fn choose(&self, input: &[u8], outputs: &StepOutputs) -> Result<Option<usize>, String> {
         let StepRun::Choice(arms) = &self.run else { return Err("it is no choice".to_owned()) };
         for (number, arm) in arms.iter().enumerate() {
             if arm.holds(input, outputs)? {
@@ -185,7 +185,7 @@ impl<S: Store> StepDefinition<S> {
 
     /// The same step, done for each item of a list.
     pub(crate) fn for_each<T: Step>(self) -> Self {
-        let check = |bytes: &[u8]| Each::<T>::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string());
+        let check = |bytes: &[u8]| decode_list(T::OUTPUT, bytes).map(drop).map_err(|error| error.to_string());
         Self { check_list: Some(check), ..self }
     }
 

@@ -86,7 +86,7 @@ impl<S: Store, E: Event> OnEvent<S, E> {
     /// Runs a step whose input is made of the event, once per saga.
     #[must_use]
     pub fn run_with<T: Handler<S>>(self, input: impl Fn(&E) -> T::Input + Send + Sync + 'static) -> EventStep<S, T> {
-        self.wire::<T>(Mapping::of_input::<E, T>(input), false)
+        self.wire::<T>(Mapping::from_event::<E, T>(input), false)
     }
 
     /// Runs a step that takes the event itself, once per event: under the step key `key:step#n`, where the number is made of
@@ -102,7 +102,7 @@ impl<S: Store, E: Event> OnEvent<S, E> {
         self,
         input: impl Fn(&E) -> T::Input + Send + Sync + 'static,
     ) -> EventStep<S, T> {
-        self.wire::<T>(Mapping::of_input::<E, T>(input), true)
+        self.wire::<T>(Mapping::from_event::<E, T>(input), true)
     }
 
     /// Undoes a step, once: its compensation gets the recorded input and output of the step. A step that was not done yet

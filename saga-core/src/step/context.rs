@@ -6,7 +6,7 @@ use std::{
 
 use super::call_keys::OutsideKey;
 use super::progress::{Reporting, Reports};
-use super::{CancelSignal, Emitted, Event, Outputs, Step, StepError};
+use super::{CancelSignal, Emitted, Event, Step, StepError, StepOutputs};
 use crate::env::Environment;
 
 /// One call of a step: under which key, for which time, how long it may take.
@@ -77,7 +77,7 @@ impl ContextParts {
 #[derive(Clone, Default)]
 pub(crate) struct OptionalOutputs {
     pub(crate) reads: Vec<&'static str>,
-    pub(crate) outputs: Outputs,
+    pub(crate) outputs: StepOutputs,
 }
 
 /// What is left until a call is given up.

@@ -76,6 +76,7 @@ pub trait ResolvedValue {
     type Value: Send + 'static;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Send + 'static> ResolvedValue for Resolved<T> {
     type Value = T;
 }

@@ -124,7 +124,7 @@ fn new() -> SagaBuilder<MemoryStore, Order> {
 
 fn order() -> Saga<MemoryStore, Order> {
     let with_one_more = |order: &Order| Order { pieces: order.pieces + 1, ..*order };
-    new().step::<take_out>().sub_saga_with::<Shipping>(&ship(), with_one_more).step::<bill>().build().unwrap()
+    new().step::<take_out>().sub_saga_from::<Shipping, _>(&ship(), with_one_more).step::<bill>().build().unwrap()
 }
 
 async fn runtime(store: &MemoryStore, trucks: &Trucks) -> Runtime<MemoryStore> {

@@ -3,9 +3,7 @@
 use saga_core::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
-use saga_core::{
-    IfTaken, Migration, Outcome, Output, Runtime, Saga, StepContext, StepError, saga_compensation, saga_step,
-};
+use saga_core::{Migration, Outcome, Output, Runtime, Saga, StepContext, StepError, saga_compensation, saga_step};
 
 use crate::courier::{Courier, Ship, call_courier, log, move_and_end, pack, runtime, step, v1, v2, waiting, wrap};
 
@@ -15,7 +13,7 @@ fn packed_first() -> Ship {
         .input()
         .version(5)
         .step::<pack>()
-        .choose("shipping", |choice| choice.when("parcel", |order| *order >= 100, Branch::step::<wrap>))
+        .choose("shipping", |choice| choice.when("parcel", |order: &u32| *order >= 100, Branch::step::<wrap>))
         .step::<call_courier>()
         .build()
         .unwrap()
@@ -27,7 +25,7 @@ fn packed_in_arm() -> Ship {
         .input()
         .version(6)
         .choose("shipping", |choice| {
-            choice.when("parcel", |order| *order >= 100, |branch| branch.step::<pack>().step::<wrap>())
+            choice.when("parcel", |order: &u32| *order >= 100, |branch| branch.step::<pack>().step::<wrap>())
         })
         .step::<call_courier>()
         .build()
@@ -85,7 +83,11 @@ async fn a_choice_goes_on_by_another_name() {
         .input()
         .version(7)
         .choose("sending", |choice| {
-            choice.when("letter", |_| true, Branch::step::<wrap>).when("parcel", |_| false, Branch::step::<pack>)
+            choice.when("letter", |_: &u32| true, Branch::step::<wrap>).when(
+                "parcel",
+                |_: &u32| false,
+                Branch::step::<pack>,
+            )
         })
         .step::<call_courier>()
         .build()
@@ -130,8 +132,9 @@ async fn unwrap_box(
     tx: &mut MemoryConn,
     order: u32,
     _wrapped: (),
-    Output(packed): Output<IfTaken<pack>>,
+    packed: Option<Output<pack>>,
 ) -> Result<(), StepError> {
+    let packed = packed.map(|Output(packed)| packed);
     tx.log(format!("unwrap {order}, {packed:?}"));
     Ok(())
 }
@@ -144,7 +147,7 @@ async fn g5_a_compensation_that_takes_what_is_not_there_is_no_way_back() {
     let to: Ship = Saga::named("ship")
         .input()
         .version(10)
-        .choose("shipping", |choice| choice.when("parcel", |order| *order >= 100, Branch::step::<pack>))
+        .choose("shipping", |choice| choice.when("parcel", |order: &u32| *order >= 100, Branch::step::<pack>))
         .step::<wrap_box>()
         .step::<call_courier>()
         .build()
@@ -169,7 +172,9 @@ async fn a_choice_that_is_stuck_is_made_anew() {
         .version(11)
         .step::<bill_first>()
         .choose("shipping", |choice| {
-            choice.when("parcel", |_| panic!("nobody knows"), Branch::step::<pack>).otherwise(Branch::step::<wrap>)
+            choice
+                .when("parcel", |_: &u32| panic!("nobody knows"), Branch::step::<pack>)
+                .otherwise(Branch::step::<wrap>)
         })
         .step::<call_courier>()
         .build()
@@ -179,7 +184,11 @@ async fn a_choice_that_is_stuck_is_made_anew() {
         .version(12)
         .step::<bill_first>()
         .choose("shipping", |choice| {
-            choice.when("letter", |_| true, Branch::step::<wrap>).when("parcel", |_| false, Branch::step::<pack>)
+            choice.when("letter", |_: &u32| true, Branch::step::<wrap>).when(
+                "parcel",
+                |_: &u32| false,
+                Branch::step::<pack>,
+            )
         })
         .step::<call_courier>()
         .build()
@@ -236,9 +245,9 @@ async fn g5_a_saga_that_turned_round_is_undone_by_the_new_version() {
             .input()
             .version(version)
             .choose("shipping", |choice| {
-                choice.when(arm, |_| true, |branch| branch.step::<pack>().step::<put_on>()).when(
+                choice.when(arm, |_: &u32| true, |branch| branch.step::<pack>().step::<put_on>()).when(
                     "other",
-                    |_| false,
+                    |_: &u32| false,
                     Branch::step::<wrap>,
                 )
             })

@@ -42,7 +42,7 @@ async fn an_arm_that_was_taken_stays() {
         Saga::named("ship")
             .input()
             .version(3)
-            .choose("shipping", |choice| choice.when(arm, |_| true, Branch::step::<wrap>))
+            .choose("shipping", |choice| choice.when(arm, |_: &u32| true, Branch::step::<wrap>))
             .step::<call_courier>()
             .build()
             .unwrap()

@@ -126,8 +126,10 @@ async fn what_cannot_be_read_as_the_new_types_is_refused() {
         Saga::named("buy").input().version(5).step::<take_text>().step::<charge>().step::<confirm>().build().unwrap();
     let longer: Saga<MemoryStore, (u32, u32)> = {
         let saga = Saga::named("buy").input::<(u32, u32)>().version(6);
-        let saga = saga.step_with::<take_stock>(|(order, _)| *order).step_with::<charge>(|(order, _)| *order);
-        saga.step_with::<confirm>(|(order, _)| *order).build().unwrap()
+        let saga = saga
+            .step_from::<take_stock, _>(|(order, _): &(u32, u32)| *order)
+            .step_from::<charge, _>(|(order, _): &(u32, u32)| *order);
+        saga.step_from::<confirm, _>(|(order, _): &(u32, u32)| *order).build().unwrap()
     };
     let builder = Runtime::builder(store.clone()).state(shop.clone()).saga(&text).saga(&longer);
     let runtime = builder.start().await.unwrap();

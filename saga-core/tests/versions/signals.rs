@@ -6,7 +6,7 @@ use std::time::Duration;
 use saga_core::engine::{SagaAdmin, SignalOutcome};
 use saga_core::env::{BoxFuture, TokioEnvironment};
 use saga_core::memory::{CommitFate, CommitHook, CommitPoint, MemoryConn, MemoryStore};
-use saga_core::{Migration, Outcome, Output, Runtime, Saga, Signal, Signaled, StepError, saga_step};
+use saga_core::{Migration, Outcome, Runtime, Saga, Signal, Signaled, StepError, Wait, saga_step};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
@@ -39,12 +39,12 @@ async fn weigh(_tx: &mut MemoryConn, order: u32) -> Result<u32, StepError> {
 }
 
 #[saga_step(no_compensation)]
-async fn ship(tx: &mut MemoryConn, _order: u32, Output(approval): Output<Signaled<Approval>>) -> Result<(), StepError> {
+async fn ship(tx: &mut MemoryConn, _order: u32, Signaled(approval): Signaled<Approval>) -> Result<(), StepError> {
     Ok(tx.put("shipped", approval.by)?)
 }
 
 #[saga_step(no_compensation)]
-async fn send(tx: &mut MemoryConn, _order: u32, Output(consent): Output<Signaled<Consent>>) -> Result<(), StepError> {
+async fn send(tx: &mut MemoryConn, _order: u32, Signaled(consent): Signaled<Consent>) -> Result<(), StepError> {
     Ok(tx.put("shipped", consent.names.join(" and "))?)
 }
 
@@ -59,17 +59,17 @@ async fn runtime(store: &MemoryStore, sagas: &[&Purchase]) -> Runtime<MemoryStor
 
 /// The step behind the wait comes an hour after it.
 fn v1() -> Purchase {
-    let saga = Saga::named("purchase").input::<u32>().wait_without_limit::<Approval>();
+    let saga = Saga::named("purchase").input::<u32>().wait_for::<Approval>(Wait::without_limit());
     saga.sleep("pause", HOUR).step::<ship>().build().unwrap()
 }
 
 fn v2() -> Purchase {
-    let saga = Saga::named("purchase").input::<u32>().version(2).wait_without_limit::<Approval>();
+    let saga = Saga::named("purchase").input::<u32>().version(2).wait_for::<Approval>(Wait::without_limit());
     saga.sleep("pause", HOUR).step::<weigh>().step::<ship>().build().unwrap()
 }
 
 fn with_consent() -> Purchase {
-    let saga = Saga::named("purchase").input::<u32>().version(2).wait_without_limit::<Consent>();
+    let saga = Saga::named("purchase").input::<u32>().version(2).wait_for::<Consent>(Wait::without_limit());
     saga.sleep("pause", HOUR).step::<send>().build().unwrap()
 }
 

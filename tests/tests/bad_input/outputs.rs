@@ -132,7 +132,7 @@ async fn an_output_that_cannot_be_read_again<S: Shop>() {
 
 fn mapped<S: Shop>(works: bool) -> Saga<S, Order> {
     let saga = Saga::named("mapped").input::<Order>().step::<charge>();
-    let saga = saga.step_after::<write_long, charge>(move |order, _| {
+    let saga = saga.step_from::<write_long, _>(move |order: &Order, _: Output<charge>| {
         assert!(works, "no such customer");
         order.clone()
     });
@@ -189,7 +189,7 @@ async fn count<S: Shop>(conn: &mut S::Conn, touchy: Touchy) -> Result<Touchy, St
 async fn a_value_that_panics<S: Shop>() {
     let fixture = Fixture::<S>::new().await;
     let saga = Saga::<S, ()>::named("touchy").input::<Order>().step::<charge>();
-    let saga = saga.step_after::<count, charge>(|order, _| Touchy(order.amount)).build().unwrap();
+    let saga = saga.step_from::<count, _>(|order: &Order, _: Output<charge>| Touchy(order.amount)).build().unwrap();
     let runtime = fixture.builder().saga(&saga).start().await.unwrap();
     let outcome = runtime.start(&saga, "written", Order::of(13)).await.unwrap().outcome().await.unwrap();
     let (step, reason) = stuck(&outcome);

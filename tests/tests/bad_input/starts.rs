@@ -57,9 +57,10 @@ async fn an_input_over_the_limit<S: Shop>() {
 async fn a_mapping_of_the_first_step_that_gives_nothing_to_store<S: Shop>() {
     let fixture = Fixture::<S>::new().await;
     let panics = Saga::<S, ()>::named("panics").input::<Order>();
-    let panics = panics.step_with::<charge>(|_| panic!("no such customer")).build().unwrap();
+    let panics = panics.step_from::<charge, _>(|_: &Order| panic!("no such customer")).build().unwrap();
     let long = Saga::<S, ()>::named("long").input::<Order>();
-    let long = long.step_with::<charge>(|_| Order { note: "n".repeat(2_000), ..Order::of(1) }).build().unwrap();
+    let long =
+        long.step_from::<charge, _>(|_: &Order| Order { note: "n".repeat(2_000), ..Order::of(1) }).build().unwrap();
     let builder = fixture.builder().saga(&panics).saga(&long);
     let runtime = builder.settings(|settings| settings.payload_bytes_max = 1_000).start().await.unwrap();
     for (saga, says) in [(panics, "panicked: no such customer"), (long, "`payload_bytes_max` allows 1000")] {

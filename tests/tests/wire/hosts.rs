@@ -52,7 +52,7 @@ async fn ship(_ctx: &StepContext, sale: Sale) -> Result<(), StepError> {
 fn sell() -> Saga<MemoryStore, Sale> {
     Saga::named("sell")
         .input::<Sale>()
-        .step_with::<contracts::charge_card>(|sale| sale.charge.clone())
+        .step_from::<contracts::charge_card, _>(|sale: &Sale| sale.charge.clone())
         .step::<ship>()
         .build()
         .unwrap()

@@ -15,7 +15,7 @@ use crate::engine::message::{
 use crate::key::{Key, StepId, Tenant};
 use crate::saga::{Definition, Mapping};
 use crate::service::Reacts;
-use crate::step::Outputs;
+use crate::step::StepOutputs;
 use crate::store::{
     Changes, DeadLetterReason, Message, MessageId, NewReceived, RecordedOutcome, SagaRow, Status, Store, WorkId,
 };
@@ -61,7 +61,7 @@ pub(crate) fn barring<S: Store>(
 }
 
 fn made_of(input: &Mapping, message: &Message) -> Result<Vec<u8>, HandleError> {
-    input.apply(&message.payload, &Outputs::new()).map_err(|problem| {
+    input.apply(&message.payload, &StepOutputs::new()).map_err(|problem| {
         HandleError::Dead(DeadLetterReason::Undecodable, format!("no input can be made of the event: {problem}"))
     })
 }

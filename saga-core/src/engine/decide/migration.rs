@@ -301,7 +301,7 @@ impl<S: Store> Move<'_, S> {
             for taken in step.undo_takes.iter().filter(|_| may_be_undone) {
                 let Some(place) = to.shape.position(taken.step) else { continue };
                 let is_known =
-                    self.outputs.contains(&place) || (taken.is_if_taken && phase(place) == StepPhase::NotTaken);
+                    self.outputs.contains(&place) || (taken.is_optional && phase(place) == StepPhase::NotTaken);
                 if !is_known {
                     self.problems.push(format!(
                         "the compensation of `{}` takes the output of `{}`, of which this saga has none",

@@ -11,7 +11,7 @@ use crate::engine::message::request_hash;
 use crate::key::{Key, Tenant};
 use crate::machine::{self, Timer};
 use crate::saga::Definition;
-use crate::step::Outputs;
+use crate::step::StepOutputs;
 use crate::store::{NewSaga, NewWork, SagaId, Store, WorkId, WorkKind};
 
 impl<S: Store> Decider<S> {
@@ -38,7 +38,7 @@ impl<S: Store> Decider<S> {
             let payload = match &definition.steps[step].input {
                 None => None,
                 Some(mapping) => {
-                    let mapped = mapping.apply(&input, &Outputs::new());
+                    let mapped = mapping.apply(&input, &StepOutputs::new());
                     Some(mapped.and_then(|mapped| self.check_length(mapped)).map_err(StartError::Input)?)
                 }
             };

@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use std::time::{Duration, SystemTime};
 
 use saga_core::saga::{Branch, Choice, Group, Nested, Root, SagaError, StepBuilder};
-use saga_core::{Each, IfTaken, Saga, SubSaga};
+use saga_core::step::Step;
+use saga_core::{Output, Outputs, Saga, SubSaga, Wait};
 
 use super::definition::SimDefinition;
 use super::naming::{CHOICES, SUB};
@@ -116,7 +117,7 @@ fn list(items: u8) -> impl Fn(&SimInput) -> Vec<SimInput> {
 }
 
 /// A step's input, made with the output of an earlier one.
-fn read(input: &SimInput, output: SimOutput) -> SimInput {
+fn read<E: Step<Output = SimOutput>>(input: &SimInput, Output(output): Output<E>) -> SimInput {
     SimInput { reads: Some(output.effect), ..*input }
 }
 
@@ -150,14 +151,14 @@ impl PlannedGroup {
 impl PlannedChoice {
     pub(crate) fn when(self, build: impl FnOnce(Planner<Nested>) -> Planner<Nested>) -> Self {
         let arm = ARMS[usize::from(self.arms)];
-        self.arm(arm, build, |choice, build| choice.when(arm, |_| flip(), build))
+        self.arm(arm, build, |choice, build| choice.when(arm, |_: &SimInput| flip(), build))
     }
 
     /// An arm whose condition looks at what an earlier step gave.
     pub(crate) fn when_after<E: Planned>(self, build: impl FnOnce(Planner<Nested>) -> Planner<Nested>) -> Self {
         let arm = ARMS[usize::from(self.arms)];
-        let holds = |_: &SimInput, output: SimOutput| output.effect.is_multiple_of(2) ^ flip();
-        self.arm(arm, build, |choice, build| choice.when_after::<E>(arm, holds, build))
+        let holds = |_: &SimInput, Output(output): Output<E>| output.effect.is_multiple_of(2) ^ flip();
+        self.arm(arm, build, |choice, build| choice.when(arm, holds, build))
     }
 
     pub(crate) fn otherwise(self, build: impl FnOnce(Planner<Nested>) -> Planner<Nested>) -> Self {
@@ -194,13 +195,21 @@ pub(crate) fn named(name: &str) -> Planner<Root> {
 impl<P> Planner<P> {
     /// Waits for a signal, so many milliseconds at most.
     pub(crate) fn wait(self, millis: u64) -> Self {
-        Self { chain: self.chain.wait_for::<SimSignal>(Duration::from_millis(millis), |_| SimSignal { id: 0 }), ..self }
+        Self {
+            chain: self.chain.wait_for::<SimSignal>(
+                Wait::within(Duration::from_millis(millis)).or(|_: &SimInput| SimSignal { id: 0 }),
+            ),
+            ..self
+        }
     }
 
     /// The same, where the input says for how long.
     pub(crate) fn wait_with(self, millis: u64) -> Self {
         let within = move |_: &SimInput| Duration::from_millis(millis);
-        Self { chain: self.chain.wait_for_with::<SimSignal>(within, |_| SimSignal { id: 0 }), ..self }
+        Self {
+            chain: self.chain.wait_for::<SimSignal>(Wait::within_from(within).or(|_: &SimInput| SimSignal { id: 0 })),
+            ..self
+        }
     }
 
     /// So many milliseconds before the next step.
@@ -212,14 +221,14 @@ impl<P> Planner<P> {
     /// The same, where the input says for how long.
     pub(crate) fn nap_with(mut self, name: &'static str, millis: u64) -> Self {
         self.plan.nap.lasts += millis * 1_000;
-        Self { chain: self.chain.sleep_with(name, move |_| Duration::from_millis(millis)), ..self }
+        Self { chain: self.chain.sleep_from(name, move |_: &SimInput| Duration::from_millis(millis)), ..self }
     }
 
     /// The next step waits for that millisecond of the run.
     pub(crate) fn nap_until(mut self, name: &'static str, millis: u64) -> Self {
         self.plan.nap.until = millis * 1_000;
         let moment = SystemTime::UNIX_EPOCH + Duration::from_micros(ORIGIN_MICROS.unsigned_abs() + self.plan.nap.until);
-        Self { chain: self.chain.sleep_until(name, move |_| moment), ..self }
+        Self { chain: self.chain.sleep_until(name, move |_: &SimInput| moment), ..self }
     }
 
     pub(crate) fn step<T: Planned>(mut self) -> Self {
@@ -230,33 +239,33 @@ impl<P> Planner<P> {
     /// A step whose input is made with the output of the earlier step at that place.
     pub(crate) fn after<T: Planned, E: Planned>(mut self, earlier: u8) -> Self {
         self.plan.step::<T>(Some(earlier));
-        Self { chain: self.chain.step_after::<T, E>(read), ..self }
+        Self { chain: self.chain.step_from::<T, _>(read::<E>), ..self }
     }
 
     /// The same for an earlier step that stands in an arm.
     pub(crate) fn after_if_taken<T: Planned, E: Planned>(mut self, earlier: u8) -> Self {
         self.plan.step::<T>(Some(earlier));
-        let input = |input: &SimInput, output: Option<SimOutput>| SimInput {
-            reads: output.map(|output| output.effect),
+        let input = |input: &SimInput, output: Option<Output<E>>| SimInput {
+            reads: output.map(|Output(output)| output.effect),
             ..*input
         };
-        Self { chain: self.chain.step_after::<T, IfTaken<E>>(input), ..self }
+        Self { chain: self.chain.step_from::<T, _>(input), ..self }
     }
 
     /// A step for each item of a list of so many, so many at once.
     pub(crate) fn for_each<T: Planned>(mut self, items: u8, at_once: usize) -> Self {
         self.plan.items::<T>(items);
-        Self { chain: self.chain.for_each_with::<T>(at_once, list(items)), ..self }
+        Self { chain: self.chain.for_each::<T, _>(at_once, list(items)), ..self }
     }
 
     /// A step whose input is made with what that item gave of the list that begins at the place `first`.
     pub(crate) fn after_item<T: Planned, E: Planned>(mut self, first: u8, item: u8) -> Self {
         self.plan.step::<T>(Some(first + item));
-        let input = move |input: &SimInput, outputs: Vec<SimOutput>| {
+        let input = move |input: &SimInput, Outputs(outputs): Outputs<E>| {
             let reads = outputs.get(usize::from(item)).map(|output| output.effect);
             SimInput { reads, ..*input }
         };
-        Self { chain: self.chain.step_after::<T, Each<E>>(input), ..self }
+        Self { chain: self.chain.step_from::<T, _>(input), ..self }
     }
 
     pub(crate) fn parallel(self, build: impl FnOnce(PlannedGroup) -> PlannedGroup) -> Self {
@@ -311,7 +320,7 @@ impl Planner<Root> {
     /// A step whose input is made with the result of the saga that is a step, which the step at that place gave.
     pub(crate) fn after_sub<T: Planned, R: Planned>(mut self, earlier: u8) -> Self {
         self.plan.step::<T>(Some(earlier));
-        Self { chain: self.chain.step_after::<T, Sub<R>>(read), ..self }
+        Self { chain: self.chain.step_from::<T, _>(read::<Sub<R>>), ..self }
     }
 
     pub(crate) fn build(self) -> Result<SimDefinition, SagaError> {
