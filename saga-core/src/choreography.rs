@@ -27,7 +27,7 @@
 //! |---|---|
 //! | what is the status of the whole saga, and what happened when? | [`SagaQuery::timeline`](crate::engine::SagaQuery::timeline) by its key, in the store of the service that follows it |
 //! | which sagas are there? | [`SagaQuery::timelines`](crate::engine::SagaQuery::timelines), in the same store |
-//! | what is the state of one step, with its attempts and its errors? | [`SagaQuery::describe`](crate::engine::SagaQuery::describe) by `key>step`, in the store of the service that does it; [`list`](crate::engine::SagaQuery::list) has it among the sagas |
+//! | what is the state of one step, with its attempts and its errors? | [`SagaQuery::status`](crate::engine::SagaQuery::status) by `key>step`, in the store of the service that does it; [`list`](crate::engine::SagaQuery::list) has it among the sagas |
 //! | what is stuck? | a timeline says which step is stuck; the operator of that service acts on `key>step` |
 
 pub use crate::service::event_step::EventStep;

@@ -24,14 +24,14 @@ pub mod store;
 pub mod transport;
 mod unwind;
 
-pub use engine::{Outcome, Runtime, SagaControl, SagaHandle, Settings, StartError};
+pub use engine::{BuildError, Outcome, Runtime, RuntimeError, SagaHandle, SagaStatus, Settings, StartError};
 pub use key::{Key, Tenant};
 pub use machine::StepPhase;
-pub use saga::{Migration, Saga, SubSaga, Wait};
+pub use saga::{Migration, Saga, SagaError, SubSaga, Wait};
 pub use service::Service;
 pub use step::{
-    Batch, BatchResults, CancelSignal, Event, IntoStepError, Output, Outputs, Rejection, Resolved, RetryPolicy, Signal,
-    Signaled, State, StepContext, StepError, StepErrorKind, StepOptions, StepResultExt,
+    Batch, BatchResults, Event, IntoStepError, Output, Outputs, Rejection, Resolved, RetryPolicy, Signal, Signaled,
+    State, StepContext, StepError, StepErrorKind, StepOptions, StepResultExt,
 };
 
 #[cfg(feature = "macros")]

@@ -109,7 +109,7 @@ async fn run(saga: &Saga<MemoryStore, u32>, order: u32) -> (Vec<String>, Outcome
     let store = MemoryStore::new();
     let runtime = runtime(&store, saga).await;
     let outcome = runtime.start(saga, "o-1", order).await.unwrap().outcome().await.unwrap();
-    let status = runtime.saga("o-1").await.unwrap().unwrap();
+    let status = runtime.status("o-1").await.unwrap().unwrap();
     runtime.shutdown().await;
     (log(&store), outcome, status)
 }
@@ -177,7 +177,7 @@ async fn a_choice_is_made_once() {
     let store = MemoryStore::new();
     let first = runtime(&store, &saga).await;
     let running = first.start(&saga, "o-1", 8).await.unwrap();
-    while first.saga("o-1").await.unwrap().unwrap().steps[2].attempts == 0 {
+    while first.status("o-1").await.unwrap().unwrap().steps[2].attempts == 0 {
         tokio::task::yield_now().await;
     }
     first.shutdown().await;
@@ -315,8 +315,8 @@ async fn a_condition_that_panics_waits_for_a_person() {
             reason.contains("the condition of its arm `parcel`: it panicked") && reason.contains("no price list"),
             "{reason}"
         );
-        let revision = runtime.saga(format!("o-{order}")).await.unwrap().unwrap().revision;
-        let operator = || runtime.operator(format!("o-{order}"), revision).unwrap();
+        let revision = runtime.status(format!("o-{order}")).await.unwrap().unwrap().revision;
+        let operator = || runtime.admin().control(format!("o-{order}")).at_revision(revision);
         match how {
             "retry" => {
                 IS_BROKEN.store(0, Ordering::SeqCst);

@@ -250,7 +250,7 @@ async fn a_list_of_a_saga_that_was_undone_is_on_its_way_no_more() {
         let runtime = runtime(&store, &saga, &depot).await;
         let running = runtime.start(&saga, "o-1", 2).await.unwrap();
         assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { .. }));
-        let status = runtime.saga("o-1").await.unwrap().unwrap();
+        let status = runtime.status("o-1").await.unwrap().unwrap();
         assert_eq!((status.steps[1].step.as_str(), status.steps[1].phase), ("pack", phase));
         runtime.shutdown().await;
     }
@@ -282,7 +282,7 @@ async fn a_person_gives_the_output_of_an_item_that_is_stuck() {
     let Outcome::Stuck { step, .. } = running.outcome().await.unwrap() else { panic!("not stuck") };
     assert_eq!(step, "weigh#2");
     let status = loop {
-        let status = runtime.saga("o-1").await.unwrap().unwrap();
+        let status = runtime.status("o-1").await.unwrap().unwrap();
         let under_way = |step: &&saga_core::engine::StepStatus| step.phase == StepPhase::Started;
         if status.steps.iter().filter(under_way).count() == 1 {
             break status;
@@ -294,7 +294,7 @@ async fn a_person_gives_the_output_of_an_item_that_is_stuck() {
     assert!((1..=3).contains(&counts.done), "{counts:?}");
     assert_eq!(status.steps[1].step, "weigh#2");
     assert!(status.steps[1].stuck.is_some());
-    let operator = || runtime.operator("o-1", status.revision).unwrap();
+    let operator = || runtime.admin().control("o-1").at_revision(status.revision);
     let refused = operator().skip("lost").await.unwrap_err().to_string();
     assert!(refused.contains("takes the output of `weigh#2`"), "{refused}");
     let refused = operator().skip_with(&"heavy", "lost").await.unwrap_err().to_string();
@@ -412,7 +412,7 @@ async fn g8_a_list_that_nobody_takes_holds_up_no_saga() {
     let runtime = runtime.settings(|settings| settings.payload_bytes_max = 200).start().await.unwrap();
     let outcome = runtime.start(&sagas[0], "o-1", 40).await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
-    let recorded = runtime.saga("o-1").await.unwrap().unwrap();
+    let recorded = runtime.status("o-1").await.unwrap().unwrap();
     assert_eq!(recorded.steps[0].items.map(|items| items.done), Some(40));
     runtime.shutdown().await;
     // Where a later step takes it, there is no way round it.

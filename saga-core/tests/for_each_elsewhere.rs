@@ -366,10 +366,10 @@ async fn a_person_goes_past_an_item_that_is_stuck_elsewhere() {
         let Outcome::Stuck { step, reason, .. } = outcome else { panic!("{outcome}") };
         assert_eq!(step, format!("pack#{item}"));
         assert!(reason.contains("`depot` says"), "{reason}");
-        let status = orders.saga("o-1").await.unwrap().unwrap();
+        let status = orders.status("o-1").await.unwrap().unwrap();
         let shown: Vec<&str> = status.steps.iter().map(|step| step.step.as_str()).collect();
         assert!(shown.contains(&step.as_str()), "{shown:?}");
-        let operator = orders.operator("o-1", status.revision).unwrap();
+        let operator = orders.admin().control("o-1").at_revision(status.revision);
         let refused = operator.retry_with(&7_u32, "another parcel").await.unwrap_err().to_string();
         assert!(refused.contains("its input stands in a list"), "{refused}");
         operator.skip_with(&format!("bag {item}"), "packed by hand").await.unwrap();

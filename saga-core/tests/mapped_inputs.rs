@@ -260,8 +260,8 @@ async fn an_undo_whose_input_cannot_be_made_needs_a_person() {
     assert_eq!(step, "charge");
     assert!(reason.contains("its input cannot be made"), "{reason}");
     assert_eq!(world.spy.inputs(MessageKind::Undo, "charge"), Vec::<String>::new());
-    let seen = process.saga("o-1").await.unwrap().unwrap().revision;
-    process.operator("o-1", seen).unwrap().skip("the money was sent back by hand").await.unwrap();
+    let seen = process.status("o-1").await.unwrap().unwrap().revision;
+    process.admin().control("o-1").at_revision(seen).skip("the money was sent back by hand").await.unwrap();
     let outcome = process.attach("o-1").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { .. }), "{outcome:?}");
 }
@@ -282,7 +282,7 @@ async fn a_step_that_was_done_without_a_mapping_is_undone_with_what_it_had() {
     first.start(&v1, "o-1", order()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     let migration = Migration::from(&v1).to(&v2).build().unwrap();
-    first.migrate(&migration, "o-1", "the new version").await.unwrap();
+    first.admin().control("o-1").migrate(&migration, "the new version").await.unwrap();
     first.shutdown().await;
     let second = world.process(&[&v2]).await;
     world.gate.0.send_replace(true);

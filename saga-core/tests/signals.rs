@@ -75,7 +75,7 @@ async fn runtime(store: &MemoryStore, sagas: &[Saga<MemoryStore, u32>]) -> Runti
 }
 
 async fn until_it_waits(runtime: &Runtime<MemoryStore>, key: &str, step: usize) {
-    while runtime.saga(key).await.unwrap().unwrap().steps[step].due_at.is_none() {
+    while runtime.status(key).await.unwrap().unwrap().steps[step].due_at.is_none() {
         tokio::task::yield_now().await;
     }
 }
@@ -103,7 +103,7 @@ async fn a_saga_goes_on_with_the_first_signal_and_with_no_other() {
         "also when all is over"
     );
     assert_eq!(runtime.signal("order", "b", &by("Ada")).await.unwrap(), SignalOutcome::TooLate);
-    let status = runtime.saga("order").await.unwrap().unwrap();
+    let status = runtime.status("order").await.unwrap().unwrap();
     assert_eq!(status.steps[1].signal.as_deref(), Some("a"));
     let lines = status.history.iter().filter(|line| line.kind == HistoryKind::Signal);
     assert_eq!(lines.count(), 1, "{:?}", status.history);
@@ -182,7 +182,7 @@ async fn what_nobody_waits_for_is_refused() {
     let refused = runtime.signal("order", "", &by("Ada")).await.unwrap_err().to_string();
     assert_eq!(refused, "the saga `order`: a signal has an id of 1 to 200 bytes, the same when it is sent again");
     let stranger = SagaAdmin::<MemoryStore>::new(Arc::clone(runtime.store()));
-    let refused = stranger.signal("order", "a", &by("Ada")).await;
+    let refused = stranger.control("order").signal("a", &by("Ada")).await;
     assert!(matches!(refused, Err(RuntimeError::UnknownDefinition { .. })), "{refused:?}");
     runtime.shutdown().await;
 }
@@ -195,8 +195,8 @@ async fn a_signal_needs_no_runtime() {
     let running = runtime.start(&purchase(), "order", 1).await.unwrap();
     until_it_waits(&runtime, "order", 1).await;
     let desk = SagaAdmin::new(store.clone()).saga(&purchase());
-    assert_eq!(desk.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Delivered);
-    assert_eq!(desk.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Duplicate);
+    assert_eq!(desk.control("order").signal("a", &by("Ada")).await.unwrap(), SignalOutcome::Delivered);
+    assert_eq!(desk.control("order").signal("a", &by("Ada")).await.unwrap(), SignalOutcome::Duplicate);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     runtime.shutdown().await;
     nothing_is_left(&store).await;
@@ -309,9 +309,9 @@ async fn g8_a_signal_of_another_form_is_refused_and_the_right_one_counts() {
     let running = runtime.start(&purchase(), "order", 1).await.unwrap();
     until_it_waits(&runtime, "order", 1).await;
     let old = OldApproval { who: "Ada".to_owned() };
-    let revision = runtime.saga("order").await.unwrap().unwrap().revision;
+    let revision = runtime.status("order").await.unwrap().unwrap().revision;
     for desk in [runtime.admin(), SagaAdmin::new(store.clone()).saga(&purchase())] {
-        let error = desk.signal("order", "a", &old).await.unwrap_err();
+        let error = desk.control("order").signal("a", &old).await.unwrap_err();
         assert!(matches!(error, RuntimeError::SignalForm { .. }), "{error:?}");
         let said = error.to_string();
         assert!(
@@ -319,7 +319,7 @@ async fn g8_a_signal_of_another_form_is_refused_and_the_right_one_counts() {
             "{said}"
         );
     }
-    assert_eq!(runtime.saga("order").await.unwrap().unwrap().revision, revision, "nothing was changed");
+    assert_eq!(runtime.status("order").await.unwrap().unwrap().revision, revision, "nothing was changed");
     assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Delivered);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert_eq!(

@@ -209,10 +209,10 @@ impl Explore for Shop {
     async fn meanwhile(&self, desk: &SagaAdmin<Explored<MemoryStore>>, key: &str) -> Result<(), String> {
         let done = match self {
             // The saga has the word of an earlier life, or has turned round.
-            Self::Waiting => desk.signal(key, "letter-1", &Word(3)).await.map(drop),
+            Self::Waiting => desk.control(key).signal("letter-1", &Word(3)).await.map(drop),
             Self::HeldUp => {
-                let paused = desk.pause(key, "somebody looks at it").await;
-                paused.and(desk.resume(key, "all is well").await).map(drop)
+                let paused = desk.control(key).pause("an operator looks at it").await;
+                paused.and(desk.control(key).resume("all is well").await).map(drop)
             }
             _ => return Ok(()),
         };

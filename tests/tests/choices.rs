@@ -110,7 +110,7 @@ async fn run<S: Books>(order: Order) -> (Outcome, [i64; 3], SagaStatus) {
     let courier = Courier(Arc::new(Mutex::new((true, 0))));
     let runtime = Runtime::builder(store.clone()).saga(&saga).state(courier).start().await.unwrap();
     let outcome = runtime.start(&saga, "o-1", order).await.unwrap().outcome().await.unwrap();
-    let status = runtime.saga("o-1").await.unwrap().unwrap();
+    let status = runtime.status("o-1").await.unwrap().unwrap();
     runtime.shutdown().await;
     let books = [store.counter("taken").await, store.counter("packed").await, store.counter("bills").await];
     (outcome, books, status)

@@ -83,7 +83,7 @@ async fn main() -> anyhow::Result<()> {
     answer("declined", "form-4", Approval::Declined { by: "Bob".to_owned() }).await?;
     // What takes part in no work needs the store and the definition only.
     let page = SagaAdmin::new(runtime.store().clone()).saga(&create_order);
-    let receipt = page.signal("by-a-page", "form-5", &by("Cleo")).await?;
+    let receipt = page.control("by-a-page").signal("form-5", &by("Cleo")).await?;
     println!("by-a-page: form-5 {}\n", said(receipt));
 
     for running in running {

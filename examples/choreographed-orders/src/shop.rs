@@ -61,7 +61,7 @@ impl<S: Books> Shop<S> {
     /// # Cancel safety
     /// It only reads.
     pub(crate) async fn settled(&self, key: &str) -> anyhow::Result<TimelineStatus> {
-        let inspector = self.runtimes[2].query();
+        let inspector = self.runtimes[2].admin().query();
         let waiting = async {
             loop {
                 if let Some(timeline) = inspector.timeline(key).await?
@@ -88,7 +88,7 @@ impl<S: Books> Shop<S> {
     /// It only reads.
     pub(crate) async fn knows(&self, service: usize, step: &str) -> anyhow::Result<()> {
         let waiting = async {
-            while self.runtimes[service].saga(step).await?.is_none_or(|saga| !saga.summary.status.is_ended()) {
+            while self.runtimes[service].status(step).await?.is_none_or(|saga| !saga.summary.status.is_ended()) {
                 tokio::time::sleep(PAUSE).await;
             }
             anyhow::Ok(())
@@ -121,7 +121,7 @@ impl<S: Books> Shop<S> {
     pub(crate) async fn dead_letters(&self) -> anyhow::Result<usize> {
         let mut all = 0;
         for runtime in &self.runtimes {
-            all += runtime.dead_letters().list(DeadLetterFilter::default()).await?.len();
+            all += runtime.admin().dead_letters().list(DeadLetterFilter::default()).await?.len();
         }
         Ok(all)
     }

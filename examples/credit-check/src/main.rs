@@ -83,7 +83,7 @@ async fn main() -> anyhow::Result<()> {
     ] {
         let order = Order { key: key.to_owned(), customer: customer.to_owned(), pieces, cents };
         runtime.start(&create_order, key, order).await?.outcome().await?;
-        if let Some(status) = runtime.saga(key).await? {
+        if let Some(status) = runtime.status(key).await? {
             println!("{}", Shown(&status));
         }
     }

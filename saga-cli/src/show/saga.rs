@@ -106,7 +106,7 @@ fn said(step: &StepStatus) -> String {
     }
     let error = step.stuck.clone().or_else(|| step.error.clone()).unwrap_or_default();
     let waits = match step.due_at {
-        Some(at) if step.waits => format!("{error} (waits until {} UTC)", utc(at)),
+        Some(at) if step.wait.is_some() => format!("{error} (waits until {} UTC)", utc(at)),
         Some(at) if step.attempts == 0 => format!("{error} (begins at {} UTC)", utc(at)),
         Some(at) => format!("{error} (tried again at {} UTC)", utc(at)),
         None => error,
@@ -163,7 +163,7 @@ mod tests {
     async fn shown(saga: Saga<MemoryStore, u32>) -> String {
         let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
         runtime.start(&saga, "TH-1", 1).await.expect("it is new").outcome().await.expect("it ends");
-        let status = runtime.saga("TH-1").await.expect("it is read").expect("there is one");
+        let status = runtime.status("TH-1").await.expect("it is read").expect("there is one");
         runtime.shutdown().await;
         Shown(&status).to_string()
     }
@@ -184,8 +184,8 @@ mod tests {
         let saga = saga.build().expect("it holds together");
         let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
         runtime.start(&saga, "TH-1", 1).await.expect("it is new").outcome().await.expect("it ends");
-        let outer = runtime.saga("TH-1").await.expect("it is read").expect("there is one");
-        let inner = runtime.saga("TH-1>reserving").await.expect("it is read").expect("there is one");
+        let outer = runtime.status("TH-1").await.expect("it is read").expect("there is one");
+        let inner = runtime.status("TH-1>reserving").await.expect("it is read").expect("there is one");
         runtime.shutdown().await;
         let (outer, inner) = (Shown(&outer).to_string(), Shown(&inner).to_string());
         assert!(outer.contains("the saga TH-1>reserving: completed") && !outer.contains("a step of"), "{outer}");
@@ -231,7 +231,7 @@ mod tests {
             let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
             runtime.start(&saga, "TH-1", rows).await.expect("it is new");
             let said = loop {
-                let status = runtime.saga("TH-1").await.expect("it is read").expect("there is one");
+                let status = runtime.status("TH-1").await.expect("it is read").expect("there is one");
                 if status.steps[0].retrying_since.is_some() {
                     break Shown(&status).to_string();
                 }
@@ -252,7 +252,7 @@ mod tests {
         let saga: Saga<MemoryStore, u32> = saga.build().expect("it is valid");
         let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
         runtime.start(&saga, "TH-1", 1).await.expect("it is new");
-        let status = runtime.saga("TH-1").await.expect("it is read").expect("there is one");
+        let status = runtime.status("TH-1").await.expect("it is read").expect("there is one");
         runtime.shutdown().await;
         let said = Shown(&status).to_string();
         assert!(said.contains("\ncompensates at ") && said.contains(" UTC unless it has passed its pivot\n"), "{said}");

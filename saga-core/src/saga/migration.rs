@@ -11,12 +11,12 @@ use crate::unwind::caught;
 /// How sagas of one version of a definition go on as another version. Cheap to clone.
 ///
 /// A saga stays on the version that it was started with, unless it is moved:
-/// [`Runtime::migrate`](crate::Runtime::migrate) moves one, [`Runtime::migrate_all`](crate::Runtime::migrate_all) every
-/// one that can. Steps that have the same name in both versions are the same step. Of every other step of the old version
+/// [`SagaControl::migrate`](crate::engine::SagaControl::migrate) moves one,
+/// [`SagaAdmin::migrate_all`](crate::engine::SagaAdmin::migrate_all) every one that can. Steps that have the same name in both versions are the same step. Of every other step of the old version
 /// the migration says where it went, and of a new step whether a saga that is past its place may go without it.
 ///
 /// Whether a saga can move is decided when it is moved, and what it returned is read as the new version reads it: see
-/// [`Runtime::migrate`](crate::Runtime::migrate) for the rules.
+/// [`SagaControl::migrate`](crate::engine::SagaControl::migrate) for the rules.
 ///
 /// Choices, and their arms, are the same where their names are. A saga that made a choice keeps to the arm that it took, so
 /// that arm must be in the new version, where arms may be added and stand in another order. A choice that a saga has not

@@ -123,9 +123,9 @@ async fn what_was_left_out_does_not_come_back_by_its_name() {
     let runtime =
         Runtime::builder(store.clone()).state(courier.clone()).saga(&plain).saga(&last).start().await.unwrap();
     let there = Migration::from(&v1()).to(&plain).remove_choice("shipping").build().unwrap();
-    runtime.migrate(&there, "k-1", "test").await.unwrap();
+    runtime.admin().control("k-1").migrate(&there, "test").await.unwrap();
     let back = Migration::from(&plain).to(&last).assume_arm("shipping", "parcel").build().unwrap();
-    let error = runtime.migrate(&back, "k-1", "test").await.unwrap_err().to_string();
+    let error = runtime.admin().control("k-1").migrate(&back, "test").await.unwrap_err().to_string();
     assert!(
         error
             .contains("`shipping` is new in ship version 2, and this saga did one of that name before an earlier move"),

@@ -148,12 +148,12 @@ pub(crate) async fn move_and_end(
     answer: u32,
 ) -> Result<(Outcome, SagaStatus), String> {
     let runtime = runtime(store, courier, to).await;
-    let moved = runtime.migrate(migration, "k-1", "test").await;
+    let moved = runtime.admin().control("k-1").migrate(migration, "test").await;
     let ended = match moved {
         Ok(()) => {
             courier.says(answer);
             let outcome = runtime.attach("k-1").await.unwrap().outcome().await.unwrap();
-            Ok((outcome, runtime.saga("k-1").await.unwrap().unwrap()))
+            Ok((outcome, runtime.status("k-1").await.unwrap().unwrap()))
         }
         Err(RuntimeError::Refused { problem, .. }) => Err(problem),
         Err(error) => panic!("{error}"),

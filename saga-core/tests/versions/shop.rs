@@ -148,7 +148,7 @@ pub(crate) async fn start(store: &MemoryStore, shop: &Shop, sagas: &[&Buy]) -> R
 }
 
 pub(crate) async fn status(runtime: &Runtime<MemoryStore>, key: &str) -> SagaStatus {
-    runtime.saga(key).await.unwrap().unwrap()
+    runtime.status(key).await.unwrap().unwrap()
 }
 
 pub(crate) fn phases(status: &SagaStatus) -> Vec<(&str, StepPhase)> {

@@ -238,7 +238,7 @@ impl World {
         let shipping = self.runtimes.lock().unwrap().get(&(2, 0)).cloned();
         for key in KEYS {
             let Some(runtime) = &shipping else { continue };
-            let Ok(Some(timeline)) = runtime.query().timeline(key).await else { continue };
+            let Ok(Some(timeline)) = runtime.admin().query().timeline(key).await else { continue };
             for entry in timeline.entries {
                 if let Happened::Step { step, became, .. } = entry.what {
                     book.reported.insert((step, key.to_owned()), became);

@@ -72,7 +72,7 @@ async fn a_definition_that_was_never_given<S: Shop>() {
         error.to_string(),
         "the saga `order version 1` is not registered; give it to the runtime with `.saga(&..)`"
     );
-    assert!(runtime.saga("k").await.unwrap().is_none());
+    assert!(runtime.status("k").await.unwrap().is_none());
 }
 
 on_both_stores!(a_state_that_was_never_given, a_definition_that_was_never_given);

@@ -41,8 +41,14 @@ async fn an_output_that_has_no_stored_form<S: Shop>() {
     assert_eq!(step, "draw");
     assert!(reason.starts_with("its output cannot be stored: ") && reason.contains("key must be a string"), "{reason}");
     assert_eq!(fixture.store.total("drawn").await, 0);
-    let seen = runtime.saga("t").await.unwrap().unwrap();
-    runtime.operator("t", seen.revision).unwrap().skip_with(&Grid::new(), "an empty one will do").await.unwrap();
+    let seen = runtime.status("t").await.unwrap().unwrap();
+    runtime
+        .admin()
+        .control("t")
+        .at_revision(seen.revision)
+        .skip_with(&Grid::new(), "an empty one will do")
+        .await
+        .unwrap();
     assert!(is_completed(&runtime.attach("t").await.unwrap().outcome().await.unwrap()));
 
     let outcome = runtime.start(&call, "c", Order::of(1)).await.unwrap().outcome().await.unwrap();
@@ -119,8 +125,8 @@ async fn an_output_that_cannot_be_read_again<S: Shop>() {
     assert_eq!(step, "use-measure");
     assert!(reason.starts_with("the recorded output of the step `measure` cannot be read: `f64`"), "{reason}");
     assert_eq!(fixture.store.total("used").await, 0);
-    let seen = runtime.saga("k").await.unwrap().unwrap();
-    runtime.operator("k", seen.revision).unwrap().skip("entered by hand").await.unwrap();
+    let seen = runtime.status("k").await.unwrap().unwrap();
+    runtime.admin().control("k").at_revision(seen.revision).skip("entered by hand").await.unwrap();
     assert!(is_completed(&runtime.attach("k").await.unwrap().outcome().await.unwrap()));
 }
 

@@ -136,7 +136,7 @@ async fn events_and_facts_go_both_ways() {
     assert_eq!(undone["body"]["b"], "undone");
     assert_eq!(stock.store().counter("reserved").await, 0);
     let followed = async || {
-        let timeline = desk.query().timeline("o-1").await.unwrap()?;
+        let timeline = desk.admin().query().timeline("o-1").await.unwrap()?;
         let packed = packing(&timeline);
         (timeline.status == Status::Compensated && packed.len() == BECAME.len()).then_some(packed)
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::poller::Poller;
-use crate::engine::admin::{AdminRuntime, SagaAdmin};
+use crate::engine::admin::{AdminContext, AdminRuntime, end_overdue};
 use crate::engine::commit::changes;
 use crate::log;
 use crate::store::{Postponed, SagaRow, Store, WorkRef};
@@ -15,10 +15,8 @@ const LOOK_AGAIN_IN: Duration = Duration::from_mins(1);
 impl<S: Store> Poller<S> {
     /// The row of a saga's deadline is claimed: the saga is called off, unless that came too late.
     pub(crate) async fn deadline_passed(self: &Arc<Self>, work: WorkRef, row: &SagaRow) {
-        if let Err(error) = SagaAdmin::of(AdminRuntime::new(&self.committer, &self.decider), &row.tenant)
-            .end_overdue(&row.key, work)
-            .await
-        {
+        let admin = AdminContext::of(AdminRuntime::new(&self.committer, &self.decider), &row.tenant);
+        if let Err(error) = end_overdue(&admin, &row.key, work).await {
             log::warn!(tenant = row.tenant.as_str(), saga = %row.key, %error, "deadline not applied");
             // A saga that cannot be read now may be readable later, and no worker must be kept busy with it until
             // then.

@@ -153,7 +153,7 @@ pub enum RuntimeError {
         /// Why not.
         problem: String,
     },
-    /// A desk without a runtime was used outside a tokio runtime.
+    /// A `SagaAdmin` on a bare store was used outside a tokio runtime.
     #[error("sagas are worked on inside a tokio runtime: {0}")]
     NoTokio(#[from] tokio::runtime::TryCurrentError),
     /// The saga was there, and the store does not have it any more.

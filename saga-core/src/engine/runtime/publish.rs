@@ -18,7 +18,7 @@ pub enum PublishError {
     /// The topic or the ordering key is not a legal one.
     #[error(transparent)]
     Name(#[from] InvalidName),
-    /// The topic is the name of a saga, whose events are in an order of their own.
+    /// The topic is the name of a saga, whose events have an order of their own.
     #[error("the topic `{0}` is the name of a saga, whose steps emit the events of that topic; take another one")]
     TopicOfSaga(String),
     /// The event cannot be encoded.
@@ -34,7 +34,7 @@ pub enum PublishError {
         /// The limit.
         max: usize,
     },
-    /// It was called inside a step, whose transaction would not know of it.
+    /// It was called inside a step, whose transaction would not contain it.
     #[error("inside a step, tell it with `ctx.emit`, which commits together with the step")]
     InsideStep,
     /// The store failed, or the connection is not in a transaction.

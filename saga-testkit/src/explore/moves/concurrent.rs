@@ -74,7 +74,7 @@ impl<E: Explore> Course<'_, E> {
     ) -> Result<(Answer, Option<(Outcome, bool)>), String> {
         let migration = self.migration.instrumented(&new.hook());
         let is_held = self.is_held(runtime).await?;
-        let answer = runtime.migrate(&migration, KEY, WHY).await;
+        let answer = runtime.admin().control(KEY).migrate(&migration, WHY).await;
         self.old.halt.release();
         let answer = match read(answer)? {
             Some(Went::Moved) if is_held => {

@@ -174,7 +174,7 @@ pub(super) async fn move_until_answered<E: saga_core::store::Store>(
     mut has_waited: bool,
 ) -> Result<Answer, String> {
     loop {
-        if let Some(went) = read(runtime.migrate(migration, KEY, WHY).await)? {
+        if let Some(went) = read(runtime.admin().control(KEY).migrate(migration, WHY).await)? {
             return Ok(Answer { went, has_waited });
         }
         has_waited = true;

@@ -179,7 +179,7 @@ async fn plan(
 /// What it would be to skip what that row is stuck at. Who cannot look leaves it out of the plan.
 async fn skip(live: &Live, of: &'static str, row: &Row, step: Option<&str>) -> Option<Act> {
     let key = row.key.clone();
-    let seen = live.ask(move |runtime| Box::pin(async move { runtime.tenant(tenant_of(of)).saga(key).await }));
+    let seen = live.ask(move |runtime| Box::pin(async move { runtime.tenant(tenant_of(of)).status(key).await }));
     let status = seen.await?.ok()??;
     let stuck = status.steps.iter().find(|other| Some(other.step.as_str()) == step)?;
     let op = if stuck.phase == StepPhase::Undoing { Op::Undo } else { Op::Do };

@@ -37,7 +37,9 @@ impl Client {
         let Ok(migration) = Migration::from(first).to(second).build() else { return true };
         let (tenant, key) = (tenant_of(script.tenant), script.key.clone());
         let asked = live.ask(move |runtime| {
-            Box::pin(async move { runtime.tenant(tenant).migrate(&migration, key, "the simulation says so").await })
+            Box::pin(async move {
+                runtime.tenant(tenant).admin().control(key).migrate(&migration, "the simulation says so").await
+            })
         });
         match asked.await {
             Some(Ok(())) => {

@@ -57,7 +57,7 @@ async fn read_letters(world: &Arc<World>, live: &Live) {
         let world = Arc::clone(world);
         let asked = live.ask(move |runtime| {
             Box::pin(async move {
-                let desk = runtime.tenant(tenant_of(tenant)).dead_letters();
+                let desk = runtime.tenant(tenant_of(tenant)).admin().dead_letters();
                 for letter in desk.list(DeadLetterFilter::default()).await.unwrap_or_default() {
                     let id = letter.letter.id;
                     let reason = "the simulation says so";
@@ -84,7 +84,7 @@ async fn look_after(world: &Arc<World>, replicas: &[Arc<Replica>], live: &Live, 
             None => return,
         }
     } else {
-        let seen = live.ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).saga(key).await })).await;
+        let seen = live.ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).status(key).await })).await;
         let Some(Ok(Some(status))) = seen else { return };
         status
     };
@@ -118,7 +118,7 @@ async fn hurry(world: &World, live: &Live, row: &Row) {
     }
     let (tenant, key) = (tenant_of(world.scenario.sagas[row.saga as usize].tenant), row.key.clone());
     let hurried = live.ask(move |runtime| {
-        Box::pin(async move { runtime.tenant(tenant).admin().retry_now(key, "the simulation says so").await })
+        Box::pin(async move { runtime.tenant(tenant).admin().control(key).retry_now("the simulation says so").await })
     });
     // A process that dies hurries nothing, and so does one whose store fails.
     world.hit_if(matches!(hurried.await, Some(Ok(1..))), Fault::Hurried);
@@ -166,7 +166,7 @@ async fn act_on(world: &World, live: &Live, row: &Row, act: Act, revision: u64) 
     let (tenant, key) = (tenant_of(world.scenario.sagas[row.saga as usize].tenant), row.key.clone());
     let acted = live.ask(move |runtime| {
         Box::pin(async move {
-            let operator = runtime.tenant(tenant).operator(key, revision)?;
+            let operator = runtime.tenant(tenant).admin().control(key).at_revision(revision);
             let reason = "the simulation says so";
             match act {
                 Act::Retry => operator.retry(reason).await,

@@ -31,7 +31,8 @@ impl Client {
         let call = self.world.recorder.number();
         let (tenant, key) = self.whose();
         self.world.enter(What::PauseCalled { call, saga: self.saga });
-        let asked = live.ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).pause(key, WHY).await }));
+        let asked = live
+            .ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).admin().control(key).pause(WHY).await }));
         let (is_paused, fault) = match asked.await? {
             Ok(PauseOutcome::Paused) => (true, Fault::SagaPaused),
             Ok(PauseOutcome::Already) => (true, Fault::SagaPausedAgain),
@@ -47,7 +48,8 @@ impl Client {
         let call = self.world.recorder.number();
         let (tenant, key) = self.whose();
         self.world.enter(What::ResumeCalled { call, saga: self.saga });
-        let asked = live.ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).resume(key, WHY).await }));
+        let asked = live
+            .ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).admin().control(key).resume(WHY).await }));
         match asked.await? {
             Ok(ResumeOutcome::Resumed) => self.world.hit(Fault::SagaResumed),
             Err(RuntimeError::Store(_)) => return None,

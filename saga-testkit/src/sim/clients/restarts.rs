@@ -68,7 +68,7 @@ impl Client {
         let old = self.old()?;
         let live = self.any_live().await;
         let (tenant, key) = (tenant_of(old.tenant), old.key.clone());
-        let seen = live.ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).saga(key).await }));
+        let seen = live.ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).status(key).await }));
         let status = seen.await?.ok()??;
         let is_ended = matches!(status.summary.status, Status::Completed | Status::Compensated);
         if !is_ended && !self.world.draw(|random| random.per_mille(HASTY_PER_MILLE)) {
@@ -99,7 +99,7 @@ impl Client {
             self.start_anew(live, new_key).await
         } else {
             let restart = live.ask(move |runtime| {
-                Box::pin(async move { runtime.tenant(tenant).admin().restart(key, &name, new_key, WHY).await })
+                Box::pin(async move { runtime.tenant(tenant).admin().control(key).restart(&name, new_key, WHY).await })
             });
             restart.await
         };
@@ -147,7 +147,7 @@ impl Client {
         let step = self.definitions[script.variants[0]].variant.steps[0].name.clone();
         let step = step.split('#').next().unwrap_or_default().to_owned();
         let asked = live.ask(move |runtime| {
-            Box::pin(async move { runtime.tenant(tenant).admin().restart(key.clone(), &step, key, WHY).await })
+            Box::pin(async move { runtime.tenant(tenant).admin().control(key.clone()).restart(&step, key, WHY).await })
         });
         let answer = match asked.await {
             Some(Ok(_)) => Answer::Started { is_new: None },

@@ -2,7 +2,7 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use saga_core::engine::{SagaQuery, SagaStatus};
+use saga_core::engine::{SagaAdmin, SagaStatus};
 use saga_core::env::Environment;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{Sagas, Status};
@@ -223,13 +223,11 @@ impl Live {
                 }
                 // Nothing happens to this second look, so that it sees what the first one saw.
                 let of_row = |definition: &&SimDefinition| *definition.variant.definition == *row.definition.name;
-                let inspector = definitions
-                    .iter()
-                    .filter(of_row)
-                    .fold(SagaQuery::new(undisturbed(store)), |inspector, definition| {
-                        inspector.saga(&definition.saga).saga(&definition.second)
+                let admin =
+                    definitions.iter().filter(of_row).fold(SagaAdmin::new(undisturbed(store)), |admin, definition| {
+                        admin.saga(&definition.saga).saga(&definition.second)
                     });
-                inspector.tenant(tenant).describe(key).await.ok()?.map(|status| Looked::Still(Box::new(status)))
+                admin.tenant(tenant).query().status(key).await.ok()?.map(|status| Looked::Still(Box::new(status)))
             })
         });
         looked.await.flatten()

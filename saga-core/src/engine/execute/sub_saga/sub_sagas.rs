@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::admin::{AdminRuntime, SagaAdmin};
+use crate::engine::admin::{AdminContext, AdminRuntime, cancel};
 use crate::engine::commit::changes;
 use crate::engine::context::{EngineContext, StartError};
 use crate::engine::decide::{StartTiming, tombstone};
@@ -231,10 +231,10 @@ impl<S: Store> SubSagas<S> {
             }
             _ => {
                 if is_taken_back && !command.is_undo() && state.phase == Phase::Running {
-                    let admin =
-                        SagaAdmin::of(AdminRuntime::new(&self.records.committer, &self.records.decider), &row.tenant);
+                    let runtime = AdminRuntime::new(&self.records.committer, &self.records.decider);
+                    let admin = AdminContext::of(runtime, &row.tenant);
                     // A sub-saga past its pivot runs to its end, and is undone then.
-                    if let Err(error) = admin.cancel(key.as_str(), TAKEN_BACK).await {
+                    if let Err(error) = cancel(&admin, key, None, TAKEN_BACK).await {
                         log::debug!(tenant = row.tenant.as_str(), saga = %key, %error, "sub-saga not cancelled");
                     }
                 }
