@@ -284,7 +284,7 @@ impl<S: Store> MigrationBuilder<S> {
     ///     .input()
     ///     .version(2)
     ///     .choose("shipping", |choice| {
-    ///         choice.when("parcel", |order| *order >= 100, Branch::step::<pack_parcel>).otherwise(Branch::step::<write_letter>)
+    ///         choice.when("parcel", |order: &u32| *order >= 100, Branch::step::<pack_parcel>).otherwise(Branch::step::<write_letter>)
     ///     })
     ///     .step::<call_courier>()
     ///     .build()?;
