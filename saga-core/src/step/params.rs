@@ -16,6 +16,7 @@ pub(super) mod sealed {
 )]
 pub trait FromStep: sealed::Sealed + Sized {
     /// Adds what this parameter needs.
+    #[doc(hidden)]
     fn needs(needs: &mut Needs);
 
     /// Reads the parameter.
@@ -24,6 +25,7 @@ pub trait FromStep: sealed::Sealed + Sized {
     ///
     /// What it needs is not there or cannot be read; the error is of the kind
     /// [`Stuck`](super::StepErrorKind::Stuck), never a rejection.
+    #[doc(hidden)]
     fn from_step(args: Args<'_>) -> Result<Self, StepError>;
 }
 

@@ -53,6 +53,7 @@ pub trait Resolution: Sized + Send + Sync + 'static {
     type Params: Params;
 
     /// What the attribute set. The attempts are those that asking may take beyond the step's own.
+    #[doc(hidden)]
     const OPTIONS: StepOptions = StepOptions::DEFAULT;
 
     /// The function.

@@ -26,8 +26,10 @@ pub trait Step: Sized + Send + Sync + 'static {
     /// How the output is stored.
     const OUTPUT: Codec<Self::Output>;
     /// What is known of the compensation; `None` for a step without one.
+    #[doc(hidden)]
     const UNDO: Option<UndoOf<Self>> = None;
     /// What is known of the resolution, which asks the other side what became of the step; `None` for a step without one.
+    #[doc(hidden)]
     const RESOLVE: Option<ResolveOf<Self>> = None;
 }
 
