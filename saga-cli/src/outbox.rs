@@ -56,7 +56,7 @@ pub(crate) async fn outbox(
 ) -> anyhow::Result<ExitCode> {
     match command {
         OutboxCommand::List(args) => {
-            list(&SagaAdmin::new(admin.location.open_read_only().await?).outbox(), args, out).await?
+            list(&SagaAdmin::new(admin.location.open_read_only().await?).outbox(), args, out).await?;
         }
         OutboxCommand::Release(args) => {
             let outbox = SagaAdmin::new(admin.writable().await?).outbox();

@@ -15,7 +15,7 @@ pub(crate) const LONGEST: Duration = Duration::from_hours(100 * 365 * 24);
 /// How long a saga waits for the signal `T`, and what follows if none arrives
 /// ([`StepBuilder::wait_for`]).
 pub struct Wait<I, T> {
-    wait: SignalWait,
+    signal: SignalWait,
     /// Makes the limit, where it is not fixed.
     limit: Option<Mapping>,
     needed: Vec<NeededOutput>,
@@ -75,13 +75,13 @@ impl<I> WaitLimit<I> {
         let Self { within, limit, mut needed, .. } = self;
         needed.extend(default.needed());
         let or = Or::Default(Mapping::to_value(default));
-        Wait { wait: SignalWait { within, or }, limit, needed, types: PhantomData }
+        Wait { signal: SignalWait { within, or }, limit, needed, types: PhantomData }
     }
 
     /// If none arrives, the step is rejected, and the saga compensates.
     pub fn or_reject<T>(self) -> Wait<I, T> {
         let Self { within, limit, needed, .. } = self;
-        Wait { wait: SignalWait { within, or: Or::Reject }, limit, needed, types: PhantomData }
+        Wait { signal: SignalWait { within, or: Or::Reject }, limit, needed, types: PhantomData }
     }
 }
 
@@ -147,10 +147,10 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
     /// Adds a step that waits for the signal `T`. Its name is that of the signal.
     #[must_use]
     pub fn wait_for<T: Signal>(mut self, wait: Wait<I, T>) -> Self {
-        let Wait { wait, limit, needed, .. } = wait;
+        let Wait { signal, limit, needed, .. } = wait;
         let check = |bytes: &[u8]| Signaled::<T>::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string());
         let mapped = needed.iter().map(|needed| needed.step).collect();
-        let idle = StepDefinition::of_idle(T::NAME, Idle::Signal(Arc::new(wait)));
+        let idle = StepDefinition::of_idle(T::NAME, Idle::Signal(Arc::new(signal)));
         self.parts.add_idle(StepDefinition { input: limit, mapped, check_output: check, ..idle }, &needed);
         // The sender of the signal moves the saga beside the step that is under way.
         self.parts.width = self.parts.width.max(2);
@@ -160,7 +160,7 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
 
 impl<I, T> fmt::Debug for Wait<I, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wait").field("within", &self.wait.within).finish_non_exhaustive()
+        f.debug_struct("Wait").field("within", &self.signal.within).finish_non_exhaustive()
     }
 }
 

@@ -81,7 +81,7 @@ async fn hurry<S: Store>(store: &S, waiting: &Waiting) -> Result<bool, StoreErro
         return Ok(false);
     }
     // A worker that has claimed one meanwhile reads the saga itself.
-    let each = due.into_iter().map(|due| changes::postpone(due));
+    let each = due.into_iter().map(changes::postpone);
     Ok(store.record(each.collect()).await?.iter().any(Result::is_ok))
 }
 

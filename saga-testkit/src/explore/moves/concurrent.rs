@@ -19,7 +19,7 @@ impl<E: Explore> Course<'_, E> {
     pub(super) async fn side_by_side(&self) -> Result<End, String> {
         let (old, new) = (self.process(&self.old, 0), self.process(&self.new, 1));
         let both = async { new.live(self.beside(&old, &new)).await?.ok_or_else(|| "it crashed".to_owned()) };
-        old.live(both).await?.ok_or_else(|| "it crashed".to_owned())
+        Box::pin(old.live(both)).await?.ok_or_else(|| "it crashed".to_owned())
     }
 
     async fn beside(&self, old: &Process<'_, E>, new: &Process<'_, E>) -> Result<End, String> {

@@ -73,7 +73,7 @@ impl<'a, E: Explore> Course<'a, E> {
     async fn live(&self, manner: Manner) -> Result<End, String> {
         let (answer, finished) = match manner {
             Manner::Crash | Manner::Stop => self.one_after_the_other(manner).await?,
-            Manner::Beside => self.side_by_side().await?,
+            Manner::Beside => Box::pin(self.side_by_side()).await?,
         };
         self.process(&self.new, LIVES_MAX).judge(&finished.ended).await?;
         Ok((answer, finished))

@@ -51,7 +51,7 @@ pub(super) async fn one_restart<E: Explore>(
             let (subject, world, look) = (&*subject, &*world, look_at(&subject, &world));
             Course { subject, world, look, from: run.from, old: &old, new: &new }.live().await
         };
-        let result = in_time(living).await;
+        let result = Box::pin(in_time(living)).await;
         let is_reached = old.is_done() && new.is_done();
         if let Some(made) = tries.end(Made { run: run.clone(), result, passed: new.passed(), is_reached }) {
             return made;
