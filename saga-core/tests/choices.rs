@@ -198,7 +198,7 @@ async fn a_choice_is_made_once() {
 #[tokio::test]
 async fn choices_stand_first_behind_each_other_and_in_arms() {
     let saga = new()
-        .when("is-even", |order: &u32| order % 2 == 0, Branch::step::<reserve>)
+        .when("is-even", |order: &u32| order.is_multiple_of(2), Branch::step::<reserve>)
         .choose("size", |choice| {
             choice
                 .when(
@@ -267,7 +267,7 @@ async fn arms_hold_groups_and_lists_and_branches_hold_choices() {
                         )
                     })
                 })
-                .branch(|branch| branch.when("is-even", |order: &u32| order % 2 == 0, Branch::step::<reserve>))
+                .branch(|branch| branch.when("is-even", |order: &u32| order.is_multiple_of(2), Branch::step::<reserve>))
         })
         .step::<sum>()
         .build()
