@@ -20,8 +20,8 @@ pub fn create_order<S: Store<Conn: ShopConn>>() -> Result<Saga<S, Order>, SagaEr
         .input::<Order>()
         .step::<place_order>()
         .step::<reserve_stock>()
-        .step_with::<charge_card>(charge)
-        .step_with::<book_shipment>(parcel)
+        .step_from::<charge_card, _>(charge)
+        .step_from::<book_shipment, _>(parcel)
         .step::<confirm_order>()
         .build()
 }
@@ -35,8 +35,8 @@ pub fn create_order_across_services<S: Store<Conn: ShopConn>>() -> Result<Saga<S
         .version(2)
         .step::<place_order>()
         .step::<reserve_stock>()
-        .step_with::<contracts::charge_card>(charge)
-        .step_with::<contracts::book_shipment>(parcel)
+        .step_from::<contracts::charge_card, _>(charge)
+        .step_from::<contracts::book_shipment, _>(parcel)
         .step::<confirm_order>()
         .build()
 }

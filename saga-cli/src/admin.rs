@@ -10,8 +10,7 @@ pub struct Admin<O: OpenStore> {
     pub(crate) program: String,
     pub(crate) location: O,
     replies_to: Option<String>,
-    register_to_act: Vec<Register<SagaAdmin<O::Store>>>,
-    register_to_query: Vec<Register<SagaQuery<O::Store>>>,
+    register: Vec<Register<SagaAdmin<O::Store>>>,
 }
 
 /// Adds a definition to what works on sagas.
@@ -21,30 +20,22 @@ impl<O: OpenStore> Admin<O> {
     /// Commands on the store at this location. `program` is the name of the application in what the commands tell the
     /// operator to type.
     pub fn new(program: impl Into<String>, location: O) -> Self {
-        Self {
-            program: program.into(),
-            location,
-            replies_to: None,
-            register_to_act: Vec::new(),
-            register_to_query: Vec::new(),
-        }
+        Self { program: program.into(), location, replies_to: None, register: Vec::new() }
     }
 
     /// Adds a definition: its sagas can be shown and worked on.
     #[must_use]
     pub fn saga<I: 'static>(mut self, saga: &Saga<O::Store, I>) -> Self {
-        let (act, shown) = (saga.clone(), saga.clone());
-        self.register_to_act.push(Box::new(move |desk| desk.saga(&act)));
-        self.register_to_query.push(Box::new(move |query| query.saga(&shown)));
+        let saga = saga.clone();
+        self.register.push(Box::new(move |admin| admin.saga(&saga)));
         self
     }
 
     /// Adds the steps that a service hosts for the sagas of other services.
     #[must_use]
     pub fn service(mut self, service: &Service<O::Store>) -> Self {
-        let (act, shown) = (service.clone(), service.clone());
-        self.register_to_act.push(Box::new(move |desk| desk.service(&act)));
-        self.register_to_query.push(Box::new(move |query| query.service(&shown)));
+        let service = service.clone();
+        self.register.push(Box::new(move |admin| admin.service(&service)));
         self
     }
 
@@ -63,23 +54,22 @@ impl<O: OpenStore> Admin<O> {
 
     /// Acts on sagas in the name of the operator.
     pub(crate) async fn actor(&self, actor: &ActorArgs) -> anyhow::Result<SagaAdmin<O::Store>> {
-        Ok(self.desk(self.writable().await?).actor(actor.name()))
+        Ok(self.sagas(self.writable().await?).actor(actor.name()))
     }
 
-    /// Acts on the sagas of this store with all definitions.
-    pub(crate) fn desk(&self, store: O::Store) -> SagaAdmin<O::Store> {
-        let desk = SagaAdmin::new(store);
-        let desk = match &self.replies_to {
-            Some(service) => desk.replies_to(service),
-            None => desk,
+    /// The sagas of this store, with all definitions.
+    pub(crate) fn sagas(&self, store: O::Store) -> SagaAdmin<O::Store> {
+        let admin = SagaAdmin::new(store);
+        let admin = match &self.replies_to {
+            Some(service) => admin.replies_to(service),
+            None => admin,
         };
-        self.register_to_act.iter().fold(desk, |desk, register| register(desk))
+        self.register.iter().fold(admin, |admin, register| register(admin))
     }
 
     /// Reads the sagas, beside the processes that work on the store.
     pub(crate) async fn query(&self) -> anyhow::Result<SagaQuery<O::Store>> {
-        let query = SagaQuery::new(self.location.open_read_only().await?);
-        Ok(self.register_to_query.iter().fold(query, |query, register| register(query)))
+        Ok(self.sagas(self.location.open_read_only().await?).query())
     }
 
     pub(crate) fn no_saga<T>(&self, key: &str) -> anyhow::Result<T> {

@@ -108,7 +108,7 @@ async fn plan(admin: &Admin<impl OpenStore>, args: &BulkPlanArgs, out: &mut dyn 
     let file_name = args.out.display();
     // A store that is only read may not be asked for its time.
     let store = if args.idle_for.is_some() { admin.writable().await? } else { admin.location.open_read_only().await? };
-    let plan = admin.desk(store).plan(args.action, &args.filter()).await?;
+    let plan = admin.sagas(store).plan(args.action, &args.filter()).await?;
     let cannot_write = || format!("cannot write {file_name}");
     let mut file = OpenOptions::new().write(true).create_new(true).open(&args.out).with_context(cannot_write)?;
     file.write_all(&serde_json::to_vec_pretty(&plan)?).with_context(cannot_write)?;
@@ -134,7 +134,7 @@ async fn run(admin: &Admin<impl OpenStore>, args: &BulkRunArgs, out: &mut dyn Wr
     let text = std::fs::read(&args.plan).with_context(|| format!("cannot read {file_name}"))?;
     let plan: BatchPlan =
         serde_json::from_slice(&text).with_context(|| format!("{file_name} is no plan that `bulk plan` wrote"))?;
-    let desk = admin.actor(&args.actor).await?;
+    let sagas = admin.actor(&args.actor).await?;
     let count = plan.sagas.len();
     let progress = |place: usize, result: &BatchResult| {
         let said = match result {
@@ -148,7 +148,7 @@ async fn run(admin: &Admin<impl OpenStore>, args: &BulkRunArgs, out: &mut dyn Wr
         // A standard error that is closed does not stop a plan in its middle.
         let _ = writeln!(stderr(), "{}/{count} {key}: {said}", place + 1);
     };
-    let summary = desk.execute(&plan, &args.actor.reason, args.per_second, progress).await?;
+    let summary = sagas.execute(&plan, &args.actor.reason, args.per_second, progress).await?;
     let BatchSummary { done, already, refused, failed, .. } = &summary;
     let (refused, failed) = (refused.len(), failed.len());
     print(out, format_args!("{done} done, {already} done before, {refused} refused, {failed} failed\n"))?;

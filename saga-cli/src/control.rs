@@ -17,8 +17,8 @@ pub(crate) async fn cancel(
     args: &ActionArgs,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
-    let desk = admin.actor(&args.actor).await?;
-    let done = desk.cancel(&args.key, &args.actor.reason).await.map(|cancellation| match cancellation {
+    let sagas = admin.actor(&args.actor).await?;
+    let done = sagas.control(&args.key).cancel(&args.actor.reason).await.map(|cancellation| match cancellation {
         CancelOutcome::Begun => {
             Done::now("is cancelled; the processes that work on the store undo what was done of it".to_owned())
         }
@@ -33,8 +33,8 @@ pub(crate) async fn pause(
     args: &ActionArgs,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
-    let desk = admin.actor(&args.actor).await?;
-    let done = desk.pause(&args.key, &args.actor.reason).await.map(|pausing| match pausing {
+    let sagas = admin.actor(&args.actor).await?;
+    let done = sagas.control(&args.key).pause(&args.actor.reason).await.map(|pausing| match pausing {
         PauseOutcome::Paused => {
             Done::now(format!("is paused: nothing new of it begins before `{} resume`", admin.program))
         }
@@ -49,8 +49,8 @@ pub(crate) async fn resume(
     args: &ActionArgs,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
-    let desk = admin.actor(&args.actor).await?;
-    let done = desk.resume(&args.key, &args.actor.reason).await.map(|resumption| match resumption {
+    let sagas = admin.actor(&args.actor).await?;
+    let done = sagas.control(&args.key).resume(&args.actor.reason).await.map(|resumption| match resumption {
         ResumeOutcome::Resumed => Done::now("goes on; the processes that work on the store do what waited".to_owned()),
         ResumeOutcome::NotPaused(status) if status.is_ended() => Done::ended(status),
         ResumeOutcome::NotPaused(_) => Done::now("is not paused".to_owned()),

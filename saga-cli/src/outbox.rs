@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
-use saga_core::engine::OutboxAdmin;
+use saga_core::engine::{OutboxAdmin, SagaAdmin};
 use saga_core::store::{MessageId, ParkedKey, Store};
 use serde_json::{Value, json};
 
@@ -55,25 +55,27 @@ pub(crate) async fn outbox(
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     match command {
-        OutboxCommand::List(args) => list(&OutboxAdmin::new(admin.location.open_read_only().await?), args, out).await?,
+        OutboxCommand::List(args) => {
+            list(&SagaAdmin::new(admin.location.open_read_only().await?).outbox(), args, out).await?;
+        }
         OutboxCommand::Release(args) => {
-            let desk = OutboxAdmin::new(admin.writable().await?);
-            let message = parked(&desk, &args.message, &admin.program).await?;
-            desk.release(message).await?;
+            let outbox = SagaAdmin::new(admin.writable().await?).outbox();
+            let message = parked(&outbox, &args.message, &admin.program).await?;
+            outbox.release(message).await?;
             print(out, format_args!("{message} is tried again\n"))?;
         }
         OutboxCommand::Discard(args) => {
-            let desk = OutboxAdmin::new(admin.writable().await?);
-            let message = parked(&desk, &args.message, &admin.program).await?;
-            desk.discard(message, &args.reason).await?;
+            let outbox = SagaAdmin::new(admin.writable().await?).outbox();
+            let message = parked(&outbox, &args.message, &admin.program).await?;
+            outbox.discard(message, &args.reason).await?;
             print(out, format_args!("{message} is discarded\n"))?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn list(desk: &OutboxAdmin<impl Store>, args: &OutboxListArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    let (depth, parked) = (desk.depth().await?, desk.parked().await?);
+async fn list(outbox: &OutboxAdmin<impl Store>, args: &OutboxListArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let (depth, parked) = (outbox.depth().await?, outbox.parked().await?);
     if args.json {
         let parked: Vec<Value> = parked.iter().map(as_json).collect();
         let oldest_age_ms = depth.oldest_age.map(|age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
@@ -116,8 +118,8 @@ fn as_json(key: &ParkedKey) -> Value {
 }
 
 /// The parked message with that id.
-async fn parked(desk: &OutboxAdmin<impl Store>, id: &str, program: &str) -> anyhow::Result<MessageId> {
-    let parked = desk.parked().await?.into_iter().map(|key| key.message).find(|message| message.to_string() == id);
+async fn parked(outbox: &OutboxAdmin<impl Store>, id: &str, program: &str) -> anyhow::Result<MessageId> {
+    let parked = outbox.parked().await?.into_iter().map(|key| key.message).find(|message| message.to_string() == id);
     let Some(message) = parked else { bail!("no key is parked for the message {id:?}; see: {program} outbox list") };
     Ok(message)
 }

@@ -111,10 +111,10 @@ pub(crate) async fn restart(
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     let RestartArgs { action: ActionArgs { key, actor }, from, new_key } = args;
-    if admin.query().await?.describe(key).await?.is_none() {
+    if admin.query().await?.status(key).await?.is_none() {
         return admin.no_saga(key);
     }
-    let said = match admin.actor(actor).await?.restart(key, from, new_key, &actor.reason).await? {
+    let said = match admin.actor(actor).await?.control(key).restart(from, new_key, &actor.reason).await? {
         RestartOutcome::Begun => "is started instead",
         RestartOutcome::Already => "was started instead before",
     };
@@ -131,10 +131,13 @@ struct Seen<O: OpenStore> {
 impl<O: OpenStore> Seen<O> {
     async fn read(admin: &Admin<O>, args: &ControlArgs) -> anyhow::Result<Self> {
         let ActionArgs { key, actor } = &args.action;
-        let desk: SagaAdmin<O::Store> = admin.actor(actor).await?;
-        let Some(seen) = admin.query().await?.describe(key).await? else { return admin.no_saga(key) };
+        let sagas: SagaAdmin<O::Store> = admin.actor(actor).await?;
+        let Some(seen) = admin.query().await?.status(key).await? else { return admin.no_saga(key) };
         let revision = args.revision.unwrap_or(seen.revision);
-        Ok(Self { operator: desk.operator(seen.summary.key.as_str(), revision)?, status: seen.summary.status })
+        Ok(Self {
+            operator: sagas.control(seen.summary.key.as_str()).at_revision(revision),
+            status: seen.summary.status,
+        })
     }
 }
 

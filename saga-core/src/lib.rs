@@ -11,7 +11,11 @@ pub mod engine;
 pub mod env;
 pub mod key;
 mod log;
+#[cfg(feature = "unstable-machine")]
 pub mod machine;
+#[cfg(not(feature = "unstable-machine"))]
+#[expect(unreachable_pub, unused_imports, reason = "some of it is public for `unstable-machine` only")]
+mod machine;
 pub mod memory;
 pub mod saga;
 pub mod service;
@@ -20,13 +24,14 @@ pub mod store;
 pub mod transport;
 mod unwind;
 
-pub use engine::{Outcome, Runtime, SagaControl, SagaHandle, Settings, StartError};
+pub use engine::{BuildError, Outcome, Runtime, RuntimeError, SagaHandle, SagaStatus, Settings, StartError};
 pub use key::{Key, Tenant};
-pub use saga::{Migration, Saga, SubSaga};
+pub use machine::StepPhase;
+pub use saga::{Migration, Saga, SagaError, SubSaga, Wait};
 pub use service::Service;
 pub use step::{
-    Batch, BatchResults, CancelSignal, Each, Event, IfTaken, IntoStepError, Output, Rejection, Resolved, RetryPolicy,
-    Signal, Signaled, State, StepContext, StepError, StepErrorKind, StepOptions, StepResultExt,
+    Batch, BatchResults, Event, IntoStepError, Output, Outputs, Rejection, Resolved, RetryPolicy, Signal, Signaled,
+    State, StepContext, StepError, StepErrorKind, StepOptions, StepResultExt,
 };
 
 #[cfg(feature = "macros")]

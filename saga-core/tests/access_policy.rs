@@ -137,7 +137,7 @@ impl Shop {
 
 async fn letters(runtime: &Runtime<MemoryStore>, count: usize) -> Vec<DeadLetter> {
     loop {
-        let letters = runtime.dead_letters().list(DeadLetterFilter::default()).await.unwrap();
+        let letters = runtime.admin().dead_letters().list(DeadLetterFilter::default()).await.unwrap();
         if letters.len() >= count {
             return letters;
         }
@@ -208,7 +208,7 @@ async fn a_person_may_let_a_refused_message_through() {
     command.payload = b"300".to_vec();
     shop.transport.inject(command).await;
     let letters = letters(&shop.payments, 1).await;
-    shop.payments.dead_letters().replay(letters[0].letter.id, "it came from a test").await.unwrap();
+    shop.payments.admin().dead_letters().replay(letters[0].letter.id, "it came from a test").await.unwrap();
     while shop.gateway.charged.lock().unwrap().len() < 2 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

@@ -227,7 +227,7 @@ async fn the_dead_letters_of_a_batch_share_their_commits() {
     assert!(published.iter().all(Result::is_ok), "{published:?}");
     tokio::time::sleep(Duration::from_secs(5)).await;
     let filter = DeadLetterFilter { limit: 2 * LETTERS, ..DeadLetterFilter::default() };
-    let letters = services.payments.dead_letters().list(filter).await.unwrap();
+    let letters = services.payments.admin().dead_letters().list(filter).await.unwrap();
     assert_eq!(letters.len(), LETTERS, "{:?}", letters.first());
     let commits = services.of_payments.of("record") - before;
     assert!(commits <= 8, "{commits} commits for {LETTERS} dead letters");
@@ -272,7 +272,10 @@ async fn g5_a_restarted_saga_that_was_cancelled_does_not_go_on_with_its_reply() 
     services.order("first").await;
     services.gate.0.send_replace(false);
     let desk = services.orders.admin();
-    assert_eq!(desk.restart("first", "charge-card", "again", "it was lost").await.unwrap(), RestartOutcome::Begun);
+    assert_eq!(
+        desk.control("first").restart("charge-card", "again", "it was lost").await.unwrap(),
+        RestartOutcome::Begun
+    );
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(services.orders.cancel("again", "it was found").await.unwrap(), CancelOutcome::Begun);
     services.gate.0.send_replace(true);

@@ -99,7 +99,7 @@ fn shipping() -> Saga<MemoryStore, u32> {
 async fn until_stuck(runtime: &Runtime<MemoryStore>) -> u64 {
     let outcome = runtime.attach("order").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Stuck { .. }), "{outcome}");
-    runtime.saga("order").await.unwrap().unwrap().revision
+    runtime.status("order").await.unwrap().unwrap().revision
 }
 
 #[tokio::test]
@@ -110,7 +110,7 @@ async fn g5_what_is_in_flight_comes_to_its_end_and_all_is_undone() {
     outside.arrived.notified().await;
     assert_eq!(runtime.cancel("order", REASON).await.unwrap(), CancelOutcome::Begun);
     assert_eq!(runtime.cancel("order", REASON).await.unwrap(), CancelOutcome::UnderWay);
-    assert_eq!(runtime.saga("order").await.unwrap().unwrap().summary.status, Status::Compensating);
+    assert_eq!(runtime.status("order").await.unwrap().unwrap().summary.status, Status::Compensating);
     outside.go_on.notify_one();
 
     let outcome = running.outcome().await.unwrap();
@@ -121,7 +121,7 @@ async fn g5_what_is_in_flight_comes_to_its_end_and_all_is_undone() {
     assert_eq!(outside.calls(), ["charge", "ship", "call back", REFUND]);
     assert_eq!(runtime.cancel("order", REASON).await.unwrap(), CancelOutcome::Ended(Status::Compensated));
 
-    let history = runtime.saga("order").await.unwrap().unwrap().history;
+    let history = runtime.status("order").await.unwrap().unwrap().history;
     let audit: Vec<_> = history.iter().filter(|entry| entry.kind == HistoryKind::Operator).collect();
     assert_eq!(audit.len(), 1, "what changed nothing leaves no line");
     assert_eq!(audit[0].detail, "cancel: no longer wanted");
@@ -136,11 +136,11 @@ async fn what_waits_for_its_next_attempt_is_given_back_at_once() {
     let runtime = runtime(&saga, &outside).await;
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     outside.arrived.notified().await;
-    while runtime.saga("order").await.unwrap().unwrap().steps[1].attempts == 0 {
+    while runtime.status("order").await.unwrap().unwrap().steps[1].attempts == 0 {
         tokio::task::yield_now().await;
     }
     let desk = SagaAdmin::new(Arc::clone(runtime.store())).saga(&saga);
-    assert_eq!(desk.cancel("order", REASON).await.unwrap(), CancelOutcome::Begun, "as from another process");
+    assert_eq!(desk.control("order").cancel(REASON).await.unwrap(), CancelOutcome::Begun, "as from another process");
     let outcome = running.outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome}");
     assert_eq!(outside.calls().len(), 2, "{:?}", outside.calls());
@@ -173,14 +173,13 @@ async fn a_stuck_saga_turns_round_and_waits_for_its_person() {
     let runtime = runtime(&saga, &outside).await;
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     let revision = until_stuck(&runtime).await;
-    let operator = runtime.operator("order", revision).unwrap();
-    operator.cancel(REASON).await.unwrap();
+    let operator = runtime.admin().control("order").at_revision(revision);
+    assert_eq!(operator.cancel(REASON).await.unwrap(), CancelOutcome::Begun);
     let moved = operator.cancel(REASON).await.unwrap_err();
     assert!(matches!(moved, RuntimeError::Moved { .. }), "{moved}");
     let revision = until_stuck(&runtime).await;
-    let operator = runtime.operator("order", revision).unwrap();
-    let refused = operator.cancel(REASON).await.unwrap_err().to_string();
-    assert_eq!(refused, "the saga `order` was not changed: the saga compensates already");
+    let operator = runtime.admin().control("order").at_revision(revision);
+    assert_eq!(operator.cancel(REASON).await.unwrap(), CancelOutcome::UnderWay);
     operator.skip("it was never weighed").await.unwrap();
     let outcome = running.closed().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome}");
@@ -198,7 +197,7 @@ async fn what_cannot_be_cancelled_says_why() {
     let refused = runtime.cancel("order", " ").await.unwrap_err().to_string();
     assert_eq!(refused, "the saga `order` was not changed: give a reason; it is kept with the action");
     let stranger = SagaAdmin::<MemoryStore>::new(Arc::clone(runtime.store()));
-    assert!(matches!(stranger.cancel("order", REASON).await, Err(RuntimeError::UnknownDefinition { .. })));
+    assert!(matches!(stranger.control("order").cancel(REASON).await, Err(RuntimeError::UnknownDefinition { .. })));
     outside.go_on.notify_one();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     runtime.shutdown().await;
@@ -214,10 +213,10 @@ async fn what_begins_later_and_is_cancelled_calls_nobody() {
     let running = runtime.start(&saga, "order", 1).after(hour).await.unwrap();
     assert!(!running.already_started());
     assert!(runtime.start(&saga, "order", 1).await.unwrap().already_started(), "it is the same saga (G6)");
-    let due = runtime.saga("order").await.unwrap().unwrap();
+    let due = runtime.status("order").await.unwrap().unwrap();
     assert!(due.steps[0].due_at.unwrap().0 - due.summary.started_at.0 >= 3_600_000_000);
     let desk = SagaAdmin::new(Arc::clone(runtime.store())).saga(&saga);
-    assert_eq!(desk.cancel("order", REASON).await.unwrap(), CancelOutcome::Begun);
+    assert_eq!(desk.control("order").cancel(REASON).await.unwrap(), CancelOutcome::Begun);
     let outcome = running.outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome}");
     assert_eq!(outside.calls(), [""; 0]);

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use saga_core::StepPhase;
 use saga_core::engine::SagaStatus;
-use saga_core::machine::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::{Branch, SagaBuilder};
 use saga_core::store::Records;
 use saga_core::{
-    Each, IfTaken, Key, Outcome, Output, Runtime, Saga, StepContext, StepError, Tenant, saga_compensation, saga_step,
+    Key, Outcome, Output, Outputs, Runtime, Saga, StepContext, StepError, Tenant, saga_compensation, saga_step,
 };
 
 #[saga_step(compensate = unreserve)]
@@ -60,9 +60,10 @@ async fn unlabel(tx: &mut MemoryConn, packed: String, _labelled: ()) -> Result<(
 async fn bill(
     tx: &mut MemoryConn,
     order: u32,
-    Output(packed): Output<IfTaken<pack>>,
-    Output(ride): Output<IfTaken<call_courier>>,
+    packed: Option<Output<pack>>,
+    ride: Option<Output<call_courier>>,
 ) -> Result<(), StepError> {
+    let (packed, ride) = (packed.map(|Output(packed)| packed), ride.map(|Output(ride)| ride));
     tx.log(format!("bill {order}, {packed:?}, {ride:?}"));
     if order % 10 == 7 { Err(StepError::reject("nobody pays for it")) } else { Ok(()) }
 }
@@ -84,10 +85,16 @@ fn shipping() -> Saga<MemoryStore, u32> {
             choice
                 .when(
                     "parcel",
-                    |order| *order >= 100,
-                    |branch| branch.step::<pack>().step_after::<label, pack>(|_, packed| packed),
+                    |order: &u32| *order >= 100,
+                    |branch| {
+                        branch.step::<pack>().step_from::<label, _>(|_: &u32, Output(packed): Output<pack>| packed)
+                    },
                 )
-                .when_after::<reserve>("express", |_, reserved| reserved > 20, Branch::step::<call_courier>)
+                .when(
+                    "express",
+                    |_: &u32, Output(reserved): Output<reserve>| reserved > 20,
+                    Branch::step::<call_courier>,
+                )
         })
         .step::<bill>()
         .build()
@@ -102,7 +109,7 @@ async fn run(saga: &Saga<MemoryStore, u32>, order: u32) -> (Vec<String>, Outcome
     let store = MemoryStore::new();
     let runtime = runtime(&store, saga).await;
     let outcome = runtime.start(saga, "o-1", order).await.unwrap().outcome().await.unwrap();
-    let status = runtime.saga("o-1").await.unwrap().unwrap();
+    let status = runtime.status("o-1").await.unwrap().unwrap();
     runtime.shutdown().await;
     (log(&store), outcome, status)
 }
@@ -162,7 +169,7 @@ async fn a_choice_is_made_once() {
         .choose("open-or-shut", |choice| {
             choice
                 // It holds the first time only.
-                .when("open", move |_| counted.fetch_add(1, Ordering::SeqCst) == 0, Branch::step::<wait_for>)
+                .when("open", move |_: &u32| counted.fetch_add(1, Ordering::SeqCst) == 0, Branch::step::<wait_for>)
                 .otherwise(Branch::step::<pack>)
         })
         .build()
@@ -170,7 +177,7 @@ async fn a_choice_is_made_once() {
     let store = MemoryStore::new();
     let first = runtime(&store, &saga).await;
     let running = first.start(&saga, "o-1", 8).await.unwrap();
-    while first.saga("o-1").await.unwrap().unwrap().steps[2].attempts == 0 {
+    while first.status("o-1").await.unwrap().unwrap().steps[2].attempts == 0 {
         tokio::task::yield_now().await;
     }
     first.shutdown().await;
@@ -191,21 +198,21 @@ async fn a_choice_is_made_once() {
 #[tokio::test]
 async fn choices_stand_first_behind_each_other_and_in_arms() {
     let saga = new()
-        .when("is-even", |order| order % 2 == 0, Branch::step::<reserve>)
+        .when("is-even", |order: &u32| order.is_multiple_of(2), Branch::step::<reserve>)
         .choose("size", |choice| {
             choice
                 .when(
                     "large",
-                    |order| *order >= 100,
+                    |order: &u32| *order >= 100,
                     |branch| {
                         branch.choose("huge", |choice| {
                             choice
-                                .when("huge", |order| *order >= 1000, Branch::step::<pack>)
+                                .when("huge", |order: &u32| *order >= 1000, Branch::step::<pack>)
                                 .otherwise(Branch::step::<call_courier>)
                         })
                     },
                 )
-                .when("none", |order| *order == 0, |branch| branch)
+                .when("none", |order: &u32| *order == 0, |branch| branch)
         })
         .step::<bill>()
         .build()
@@ -233,9 +240,10 @@ async fn arms_hold_groups_and_lists_and_branches_hold_choices() {
     async fn sum(
         tx: &mut MemoryConn,
         order: u32,
-        Output(weights): Output<IfTaken<Each<weigh>>>,
-        Output(reserved): Output<IfTaken<reserve>>,
+        weights: Option<Outputs<weigh>>,
+        reserved: Option<Output<reserve>>,
     ) -> Result<(), StepError> {
+        let (weights, reserved) = (weights.map(|Outputs(list)| list), reserved.map(|Output(reserved)| reserved));
         tx.log(format!("sum {order}: {weights:?} {reserved:?}"));
         Ok(())
     }
@@ -246,12 +254,12 @@ async fn arms_hold_groups_and_lists_and_branches_hold_choices() {
                     branch.choose("weighed", |choice| {
                         choice.when(
                             "by-piece",
-                            |order| *order < 5,
+                            |order: &u32| *order < 5,
                             |branch| {
                                 branch.parallel(|group| {
                                     group
                                         .branch(|branch| {
-                                            branch.for_each_with::<weigh>(2, |order| (0..*order).collect())
+                                            branch.for_each::<weigh, _>(2, |order: &u32| (0..*order).collect())
                                         })
                                         .branch(Branch::step::<call_courier>)
                                 })
@@ -259,7 +267,7 @@ async fn arms_hold_groups_and_lists_and_branches_hold_choices() {
                         )
                     })
                 })
-                .branch(|branch| branch.when("is-even", |order| order % 2 == 0, Branch::step::<reserve>))
+                .branch(|branch| branch.when("is-even", |order: &u32| order.is_multiple_of(2), Branch::step::<reserve>))
         })
         .step::<sum>()
         .build()
@@ -286,7 +294,7 @@ async fn a_condition_that_panics_waits_for_a_person() {
             choice
                 .when(
                     "parcel",
-                    |_| {
+                    |_: &u32| {
                         assert_eq!(IS_BROKEN.load(Ordering::SeqCst), 0, "no price list");
                         true
                     },
@@ -307,8 +315,8 @@ async fn a_condition_that_panics_waits_for_a_person() {
             reason.contains("the condition of its arm `parcel`: it panicked") && reason.contains("no price list"),
             "{reason}"
         );
-        let revision = runtime.saga(format!("o-{order}")).await.unwrap().unwrap().revision;
-        let operator = || runtime.operator(format!("o-{order}"), revision).unwrap();
+        let revision = runtime.status(format!("o-{order}")).await.unwrap().unwrap().revision;
+        let operator = || runtime.admin().control(format!("o-{order}")).at_revision(revision);
         match how {
             "retry" => {
                 IS_BROKEN.store(0, Ordering::SeqCst);
@@ -345,31 +353,36 @@ fn what_does_not_hold_together_is_refused() {
         let said = builder.build().unwrap_err().to_string();
         assert!(said.contains(expected), "{said}");
     };
-    let packed = || new().when("is-large", |_| true, Branch::step::<pack>);
-    check(packed().step::<print>(), "may not run; write `IfTaken<..>` around its name");
-    check(new().step::<pack>().step::<call_courier>().step::<bill>(), "but it always is; leave `IfTaken<..>` away");
+    let packed = || new().when("is-large", |_: &u32| true, Branch::step::<pack>);
+    check(packed().step::<print>(), "may not run; take it as `Option<Output<..>>`");
     check(
-        new().choose("c", |choice| choice.when("a", |_| true, Branch::step::<pack>).otherwise(Branch::step::<print>)),
+        new().step::<pack>().step::<call_courier>().step::<bill>(),
+        "but that step always runs; leave `Option<..>` out",
+    );
+    check(
+        new().choose("c", |choice| {
+            choice.when("a", |_: &u32| true, Branch::step::<pack>).otherwise(Branch::step::<print>)
+        }),
         "another arm of the same choice",
     );
     check(packed().pivot(), "stands behind a choice");
-    check(new().when("c", |_| true, |branch| branch.step::<pack>().pivot()), "inside an arm of a choice");
-    check(new().step::<reserve>().when("c", |_| true, Branch::step::<tell>), "`tell` may have to be undone");
+    check(new().when("c", |_: &u32| true, |branch| branch.step::<pack>().pivot()), "inside an arm of a choice");
+    check(new().step::<reserve>().when("c", |_: &u32| true, Branch::step::<tell>), "`tell` may have to be undone");
     check(new().choose("c", |choice| choice), "the choice `c`: it has no arm");
     check(new().choose("Big", |choice| choice.otherwise(|branch| branch)), "the choice `Big`: its name");
-    check(new().when("pack", |_| true, Branch::step::<pack>), "two of its steps are named `pack`");
+    check(new().when("pack", |_: &u32| true, Branch::step::<pack>), "two of its steps are named `pack`");
     check(
-        new().choose("c", |choice| choice.when("a", |_| true, |b| b).when("a", |_| true, |b| b)),
+        new().choose("c", |choice| choice.when("a", |_: &u32| true, |b| b).when("a", |_: &u32| true, |b| b)),
         "two of its arms are named `a`",
     );
     check(
-        new().choose("c", |choice| choice.otherwise(|b| b).when("a", |_| true, |b| b)),
+        new().choose("c", |choice| choice.otherwise(|b| b).when("a", |_: &u32| true, |b| b)),
         "stands behind `otherwise`, so it never runs",
     );
-    let late = |branch: SagaBuilder<MemoryStore, u32>| branch.when_after::<pack>("c", |_, _| true, |b| b);
+    let late = |branch: SagaBuilder<MemoryStore, u32>| branch.when("c", |_: &u32, _: Output<pack>| true, |b| b);
     check(late(new()).step::<pack>(), "`c` needs the output of `pack`, which does not run before it");
     assert!(packed().step::<tell>().build().is_ok(), "the last step of a saga is its pivot, also behind a choice");
-    assert!(new().when("c", |_| true, |b| b.step::<pack>().step::<print>()).step::<tell>().build().is_ok());
+    assert!(new().when("c", |_: &u32| true, |b| b.step::<pack>().step::<print>()).step::<tell>().build().is_ok());
 }
 
 #[test]
@@ -385,6 +398,6 @@ fn the_chart_shows_the_arms() {
     ] {
         assert!(chart.contains(line), "{line} is missing in {chart}");
     }
-    let chart = new().when("is-large", |_| true, Branch::step::<pack>).build().unwrap().to_mermaid();
+    let chart = new().when("is-large", |_: &u32| true, Branch::step::<pack>).build().unwrap().to_mermaid();
     assert!(chart.contains("s0 -- otherwise --> completed") && chart.contains("s1 --> completed"), "{chart}");
 }

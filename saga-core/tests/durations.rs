@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 use saga_core::engine::RuntimeBuilder;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::{
-    Outcome, Resolved, Runtime, Saga, Settings, Signal, StepContext, StepError, saga_compensation, saga_resolution,
-    saga_step,
+    Outcome, Resolved, Runtime, Saga, Settings, Signal, StepContext, StepError, Wait, saga_compensation,
+    saga_resolution, saga_step,
 };
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
@@ -59,11 +59,18 @@ async fn g8_no_duration_of_a_user_ends_a_lane() {
         named("ordinary").step::<write>().build().unwrap(),
         named("sleep").sleep("nap", Duration::MAX).step::<write>().build().unwrap(),
         named("sleep-behind").step::<write>().sleep("nap", Duration::MAX).build().unwrap(),
-        named("sleep-with").sleep_with("nap", |duration| *duration).step::<write>().build().unwrap(),
-        named("sleep-with-behind").step::<write>().sleep_with("nap", |duration| *duration).build().unwrap(),
-        named("sleep-until").sleep_until("nap", move |_| far).step::<write>().build().unwrap(),
-        named("wait").wait_for::<Approval>(Duration::MAX, |_| Approval).step::<write>().build().unwrap(),
-        named("wait-with").wait_for_with::<Approval>(|duration| *duration, |_| Approval).build().unwrap(),
+        named("sleep-with").sleep_from("nap", |duration: &Duration| *duration).step::<write>().build().unwrap(),
+        named("sleep-with-behind").step::<write>().sleep_from("nap", |duration: &Duration| *duration).build().unwrap(),
+        named("sleep-until").sleep_until("nap", move |_: &Duration| far).step::<write>().build().unwrap(),
+        named("wait")
+            .wait_for::<Approval>(Wait::within(Duration::MAX).or(|_: &Duration| Approval))
+            .step::<write>()
+            .build()
+            .unwrap(),
+        named("wait-with")
+            .wait_for::<Approval>(Wait::within_from(|duration: &Duration| *duration).or(|_: &Duration| Approval))
+            .build()
+            .unwrap(),
         named("deadline").deadline(Duration::MAX).sleep("nap", Duration::MAX).step::<write>().build().unwrap(),
         named("send").step::<send>().build().unwrap(),
         named("send-once").step::<send_once>().build().unwrap(),

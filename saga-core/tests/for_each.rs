@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use saga_core::machine::StepPhase;
+use saga_core::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::{Branch, SagaBuilder};
 use saga_core::store::{Records, Sagas};
 use saga_core::{
-    Each, Outcome, Output, Runtime, Saga, State, StepContext, StepError, Tenant, saga_compensation, saga_step,
+    Outcome, Output, Outputs, Runtime, Saga, State, StepContext, StepError, Tenant, saga_compensation, saga_step,
 };
 
 /// What the steps share: which items are refused, what happened, and how many are under way.
@@ -116,7 +116,7 @@ async fn unsend(_ctx: &StepContext, parcel: u32, sent: String, State(depot): Sta
 async fn bill(
     tx: &mut MemoryConn,
     parcels: u32,
-    Output(packed): Output<Each<pack>>,
+    Outputs(packed): Outputs<pack>,
     State(depot): State<Depot>,
 ) -> Result<(), StepError> {
     depot.refuse(0)?;
@@ -130,11 +130,16 @@ async fn unbill(_tx: &mut MemoryConn, _parcels: u32, _billed: ()) -> Result<(), 
 }
 
 fn packing(at_once: usize) -> Saga<MemoryStore, u32> {
-    new().step::<plan>().for_each_after::<pack, plan>(at_once, |_, list| list).step::<bill>().build().unwrap()
+    new()
+        .step::<plan>()
+        .for_each::<pack, _>(at_once, |_: &u32, Output(list): Output<plan>| list)
+        .step::<bill>()
+        .build()
+        .unwrap()
 }
 
 fn sending(at_once: usize) -> Saga<MemoryStore, u32> {
-    new().for_each_with::<send>(at_once, |parcels| (1..=*parcels).collect()).build().unwrap()
+    new().for_each::<send, _>(at_once, |parcels: &u32| (1..=*parcels).collect()).build().unwrap()
 }
 
 fn new() -> SagaBuilder<MemoryStore, u32> {
@@ -245,7 +250,7 @@ async fn a_list_of_a_saga_that_was_undone_is_on_its_way_no_more() {
         let runtime = runtime(&store, &saga, &depot).await;
         let running = runtime.start(&saga, "o-1", 2).await.unwrap();
         assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { .. }));
-        let status = runtime.saga("o-1").await.unwrap().unwrap();
+        let status = runtime.status("o-1").await.unwrap().unwrap();
         assert_eq!((status.steps[1].step.as_str(), status.steps[1].phase), ("pack", phase));
         runtime.shutdown().await;
     }
@@ -267,8 +272,8 @@ async fn a_person_gives_the_output_of_an_item_that_is_stuck() {
         Ok(())
     }
     let saga = new()
-        .for_each_with::<weigh>(2, |parcels| (1..=*parcels).collect())
-        .step_after::<sum, Each<weigh>>(|_, weights| weights)
+        .for_each::<weigh, _>(2, |parcels: &u32| (1..=*parcels).collect())
+        .step_from::<sum, _>(|_: &u32, Outputs(weights): Outputs<weigh>| weights)
         .build()
         .unwrap();
     let store = MemoryStore::new();
@@ -277,7 +282,7 @@ async fn a_person_gives_the_output_of_an_item_that_is_stuck() {
     let Outcome::Stuck { step, .. } = running.outcome().await.unwrap() else { panic!("not stuck") };
     assert_eq!(step, "weigh#2");
     let status = loop {
-        let status = runtime.saga("o-1").await.unwrap().unwrap();
+        let status = runtime.status("o-1").await.unwrap().unwrap();
         let under_way = |step: &&saga_core::engine::StepStatus| step.phase == StepPhase::Started;
         if status.steps.iter().filter(under_way).count() == 1 {
             break status;
@@ -289,7 +294,7 @@ async fn a_person_gives_the_output_of_an_item_that_is_stuck() {
     assert!((1..=3).contains(&counts.done), "{counts:?}");
     assert_eq!(status.steps[1].step, "weigh#2");
     assert!(status.steps[1].stuck.is_some());
-    let operator = || runtime.operator("o-1", status.revision).unwrap();
+    let operator = || runtime.admin().control("o-1").at_revision(status.revision);
     let refused = operator().skip("lost").await.unwrap_err().to_string();
     assert!(refused.contains("takes the output of `weigh#2`"), "{refused}");
     let refused = operator().skip_with(&"heavy", "lost").await.unwrap_err().to_string();
@@ -320,9 +325,9 @@ async fn lists_stand_in_branches_and_behind_each_other() {
     let saga = new()
         .step::<plan>()
         .parallel(|group| {
-            group
-                .branch(|branch| branch.for_each_after::<pack, plan>(2, |_, list| list))
-                .branch(|branch: Branch<_, u32>| branch.for_each_with::<send>(3, |parcels| (1..=*parcels).collect()))
+            group.branch(|branch| branch.for_each::<pack, _>(2, |_: &u32, Output(list): Output<plan>| list)).branch(
+                |branch: Branch<_, u32>| branch.for_each::<send, _>(3, |parcels: &u32| (1..=*parcels).collect()),
+            )
         })
         .step::<bill>()
         .build()
@@ -367,17 +372,17 @@ fn what_does_not_hold_together_is_refused() {
     async fn ship(_ctx: &StepContext, _parcels: u32, Output(_sent): Output<send>) -> Result<(), StepError> {
         Ok(())
     }
-    let each = || new().for_each_with::<send>(2, |parcels| vec![*parcels]);
+    let each = || new().for_each::<send, _>(2, |parcels: &u32| vec![*parcels]);
     let problems = |builder: SagaBuilder<MemoryStore, u32>| builder.build().unwrap_err().to_string();
     let said = problems(each().step::<ship>());
-    assert!(said.contains("write `Each<..>` around its name"), "{said}");
+    assert!(said.contains("take it as `Outputs<..>`"), "{said}");
     let said = problems(new().step::<pack>().step::<bill>());
-    assert!(said.contains("leave `Each<..>` away"), "{said}");
+    assert!(said.contains("take it as `Output<..>`"), "{said}");
     let said = problems(each().pivot());
     assert!(said.contains("put a step between them"), "{said}");
-    let said = problems(new().for_each_with::<send>(0, |parcels| vec![*parcels]));
+    let said = problems(new().for_each::<send, _>(0, |parcels: &u32| vec![*parcels]));
     assert!(said.contains("1 to 64"), "{said}");
-    let said = problems(new().for_each_with::<tell>(2, |parcels| vec![*parcels]));
+    let said = problems(new().for_each::<tell, _>(2, |parcels: &u32| vec![*parcels]));
     assert!(said.contains("`tell` may have to be undone, but has no compensation"), "{said}");
 }
 
@@ -407,7 +412,7 @@ async fn g8_a_list_that_nobody_takes_holds_up_no_saga() {
     let runtime = runtime.settings(|settings| settings.payload_bytes_max = 200).start().await.unwrap();
     let outcome = runtime.start(&sagas[0], "o-1", 40).await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
-    let recorded = runtime.saga("o-1").await.unwrap().unwrap();
+    let recorded = runtime.status("o-1").await.unwrap().unwrap();
     assert_eq!(recorded.steps[0].items.map(|items| items.done), Some(40));
     runtime.shutdown().await;
     // Where a later step takes it, there is no way round it.

@@ -10,7 +10,7 @@ use saga_core::env::BoxFuture;
 use saga_core::memory::{CommitFate, CommitHook, CommitPoint, MemoryConn, MemoryStore, MemoryTransport};
 use saga_core::store::{RecordedOutcome, Records, Sagas};
 use saga_core::{
-    Each, Key, Outcome, Output, Runtime, Saga, Service, Settings, State, StepContext, StepError, Tenant,
+    Key, Outcome, Output, Outputs, Runtime, Saga, Service, Settings, State, StepContext, StepError, Tenant,
     saga_compensation, saga_step,
 };
 
@@ -117,11 +117,7 @@ async fn unsend(ctx: &StepContext, parcel: u32, sent: String, State(depot): Stat
 }
 
 #[saga_step(no_compensation)]
-async fn bill(
-    tx: &mut MemoryConn,
-    parcels: u32,
-    Output(packed): Output<Each<contracts::pack>>,
-) -> Result<(), StepError> {
+async fn bill(tx: &mut MemoryConn, parcels: u32, Outputs(packed): Outputs<contracts::pack>) -> Result<(), StepError> {
     tx.put(format!("bill of {parcels}").as_str(), packed.join(",").into_bytes())?;
     Ok(())
 }
@@ -133,13 +129,16 @@ async fn close(_tx: &mut MemoryConn, _parcels: u32) -> Result<(), StepError> {
 
 fn packing(at_once: usize) -> Saga<MemoryStore, u32> {
     let saga = Saga::named("ship").input::<u32>().step::<plan>();
-    saga.for_each_after::<contracts::pack, plan>(at_once, |_, list| list).step::<bill>().build().unwrap()
+    saga.for_each::<contracts::pack, _>(at_once, |_: &u32, Output(list): Output<plan>| list)
+        .step::<bill>()
+        .build()
+        .unwrap()
 }
 
 /// It begins with a list, and comes to nothing in the end.
 fn sending(at_once: usize) -> Saga<MemoryStore, u32> {
     let saga = Saga::named("send").input::<u32>();
-    let saga = saga.for_each_with::<contracts::send>(at_once, |parcels| (1..=*parcels).collect());
+    let saga = saga.for_each::<contracts::send, _>(at_once, |parcels: &u32| (1..=*parcels).collect());
     saga.step::<close>().build().unwrap()
 }
 
@@ -367,10 +366,10 @@ async fn a_person_goes_past_an_item_that_is_stuck_elsewhere() {
         let Outcome::Stuck { step, reason, .. } = outcome else { panic!("{outcome}") };
         assert_eq!(step, format!("pack#{item}"));
         assert!(reason.contains("`depot` says"), "{reason}");
-        let status = orders.saga("o-1").await.unwrap().unwrap();
+        let status = orders.status("o-1").await.unwrap().unwrap();
         let shown: Vec<&str> = status.steps.iter().map(|step| step.step.as_str()).collect();
         assert!(shown.contains(&step.as_str()), "{shown:?}");
-        let operator = orders.operator("o-1", status.revision).unwrap();
+        let operator = orders.admin().control("o-1").at_revision(status.revision);
         let refused = operator.retry_with(&7_u32, "another parcel").await.unwrap_err().to_string();
         assert!(refused.contains("its input stands in a list"), "{refused}");
         operator.skip_with(&format!("bag {item}"), "packed by hand").await.unwrap();

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
+use saga_core::StepPhase;
 use saga_core::engine::SagaStatus;
-use saga_core::machine::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
 use saga_core::store::HistoryKind;
@@ -114,11 +114,13 @@ fn order() -> Saga<MemoryStore, u32> {
         .input::<u32>()
         .step::<reserve>()
         .parallel(|group| {
-            group
-                .branch(Branch::step::<charge>)
-                .branch(|branch| branch.step::<book>().step_after::<pack, book>(|_, booked| booked))
+            group.branch(Branch::step::<charge>).branch(|branch| {
+                branch.step::<book>().step_from::<pack, _>(|_: &u32, Output(booked): Output<book>| booked)
+            })
         })
-        .step_after::<confirm, (charge, pack)>(|_, (charged, packed)| charged + packed)
+        .step_from::<confirm, _>(|_: &u32, Output(charged): Output<charge>, Output(packed): Output<pack>| {
+            charged + packed
+        })
         .build()
         .unwrap()
 }
@@ -204,7 +206,7 @@ async fn branches_that_get_stuck_beside_each_other_are_both_seen() {
     let running = runtime.start(&saga, "o-1", 7).await.unwrap();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Stuck { .. }));
     let status = loop {
-        let status = runtime.saga("o-1").await.unwrap().unwrap();
+        let status = runtime.status("o-1").await.unwrap().unwrap();
         if stuck(&status).len() == 2 {
             break status;
         }
@@ -212,12 +214,12 @@ async fn branches_that_get_stuck_beside_each_other_are_both_seen() {
     };
     assert_eq!(stuck(&status), ["charge", "book"]);
     shop.0.refuses.lock().unwrap().clear();
-    runtime.operator("o-1", status.revision).unwrap().skip("refunded by hand").await.unwrap();
-    let status = runtime.saga("o-1").await.unwrap().unwrap();
+    runtime.admin().control("o-1").at_revision(status.revision).skip("refunded by hand").await.unwrap();
+    let status = runtime.status("o-1").await.unwrap().unwrap();
     assert_eq!(stuck(&status).len(), 1);
-    runtime.operator("o-1", status.revision).unwrap().skip("unbooked by hand").await.unwrap();
+    runtime.admin().control("o-1").at_revision(status.revision).skip("unbooked by hand").await.unwrap();
     assert!(matches!(running.closed().await.unwrap(), Outcome::Compensated { .. }));
-    let status = runtime.saga("o-1").await.unwrap().unwrap();
+    let status = runtime.status("o-1").await.unwrap().unwrap();
     let entries = status.history.iter().filter(|entry| entry.kind == HistoryKind::Stuck).count();
     assert_eq!(entries, 2);
     assert_eq!(shop.happened().last().map(String::as_str), Some("release"));
@@ -233,7 +235,7 @@ async fn the_status_says_what_each_step_comes_after() {
     let (store, saga, shop) = (MemoryStore::new(), order(), Shop::new(&[], None));
     let runtime = runtime(&store, &saga, &shop).await;
     runtime.start(&saga, "o-1", 7).await.unwrap().outcome().await.unwrap();
-    let status = runtime.saga("o-1").await.unwrap().unwrap();
+    let status = runtime.status("o-1").await.unwrap().unwrap();
     let after: Vec<String> =
         status.steps.iter().map(|step| format!("{} <- {}", step.step, step.after.join(" "))).collect();
     let expected = ["reserve <- ", "charge <- reserve", "book <- reserve", "pack <- book", "confirm <- charge pack"];
@@ -257,7 +259,9 @@ fn what_does_not_hold_together_is_refused() {
     let new = || Saga::named("order").input::<u32>();
     let sibling = new()
         .parallel(|group| {
-            group.branch(Branch::step::<book>).branch(|branch| branch.step_after::<pack, book>(|_, booked| booked))
+            group
+                .branch(Branch::step::<book>)
+                .branch(|branch| branch.step_from::<pack, _>(|_: &u32, Output(booked): Output<book>| booked))
         })
         .build();
     let said = problems(sibling);

@@ -63,9 +63,9 @@ async fn g8_a_reason_that_is_too_long_is_refused() {
     let migration = saga_core::Migration::from(&saga(1)).to(&saga(2)).build().unwrap();
     let long = "r".repeat(4_001);
     let refusals = [
-        runtime.migrate_all(&migration, &long).await.unwrap_err().to_string(),
-        runtime.dead_letters().discard(saga_core::store::DeadLetterId(1), &long).await.unwrap_err().to_string(),
-        runtime.dead_letters().replay(saga_core::store::DeadLetterId(1), &long).await.unwrap_err().to_string(),
+        runtime.admin().migrate_all(&migration, &long).await.unwrap_err().to_string(),
+        runtime.admin().dead_letters().discard(saga_core::store::DeadLetterId(1), &long).await.unwrap_err().to_string(),
+        runtime.admin().dead_letters().replay(saga_core::store::DeadLetterId(1), &long).await.unwrap_err().to_string(),
     ];
     for refusal in refusals {
         assert!(refusal.contains("give a reason of at most 4000 bytes; it is kept with the "), "{refusal}");
@@ -131,7 +131,7 @@ fn nested(chain: Branch<MemoryStore, u32>, level: u32) -> Branch<MemoryStore, u3
     chain.choose(name(10 * level + 1), |choice| {
         choice.when(
             "in",
-            |input| *input > 0,
+            |input: &u32| *input > 0,
             |arm| {
                 arm.parallel(|group| {
                     group

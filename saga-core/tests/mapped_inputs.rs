@@ -13,7 +13,8 @@ use saga_core::store::{
 };
 use saga_core::transport::{Incoming, Message, MessageKind, Subscription, Transport, TransportError};
 use saga_core::{
-    Key, Migration, Outcome, Runtime, Saga, Service, Settings, State, StepError, Tenant, saga_compensation, saga_step,
+    Key, Migration, Outcome, Output, Runtime, Saga, Service, Settings, State, StepError, Tenant, saga_compensation,
+    saga_step,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
@@ -185,7 +186,7 @@ fn order() -> Order {
 async fn an_undo_of_another_process_brings_what_the_mapping_gave() {
     let world = World::start().await;
     let saga = Saga::named("order").input::<Order>();
-    let saga = saga.step_with::<contracts::charge>(|order| Charge { cents: order.cents }).step::<ship>();
+    let saga = saga.step_from::<contracts::charge, _>(|order: &Order| Charge { cents: order.cents }).step::<ship>();
     let saga = saga.build().unwrap();
     world.hand_over(&saga, &saga).await;
     world.spy.check("charge", r#"{"cents":700}"#);
@@ -198,8 +199,14 @@ async fn branches_that_other_processes_decide_are_undone_with_their_inputs() {
     let world = World::start().await;
     let saga = Saga::named("order").input::<Order>().step::<weigh>().parallel(|group| {
         group
-            .branch(|branch| branch.step_after::<contracts::charge, weigh>(|_, kilos| Charge { cents: kilos * 9 }))
-            .branch(|branch| branch.step_with::<contracts::insure>(|order| Charge { cents: order.cents / 7 }))
+            .branch(|branch| {
+                branch.step_from::<contracts::charge, _>(|_: &Order, Output(kilos): Output<weigh>| Charge {
+                    cents: kilos * 9,
+                })
+            })
+            .branch(|branch| {
+                branch.step_from::<contracts::insure, _>(|order: &Order| Charge { cents: order.cents / 7 })
+            })
     });
     let saga = saga.step::<ship>().build().unwrap();
     world.hand_over(&saga, &saga).await;
@@ -213,7 +220,7 @@ async fn what_a_step_was_given_outlives_a_change_of_its_mapping() {
     let world = World::start().await;
     let saga = |fee: u64| {
         let saga = Saga::named("order").input::<Order>();
-        let saga = saga.step_with::<contracts::charge>(move |order| Charge { cents: order.cents + fee });
+        let saga = saga.step_from::<contracts::charge, _>(move |order: &Order| Charge { cents: order.cents + fee });
         saga.step::<ship>().build().unwrap()
     };
     world.hand_over(&saga(0), &saga(5)).await;
@@ -225,7 +232,7 @@ async fn what_a_step_was_given_outlives_a_change_of_its_mapping() {
 async fn a_record_without_its_input_has_it_made_anew() {
     let world = World::start().await;
     let saga = Saga::named("order").input::<Order>();
-    let saga = saga.step_with::<contracts::charge>(|order| Charge { cents: order.cents }).step::<ship>();
+    let saga = saga.step_from::<contracts::charge, _>(|order: &Order| Charge { cents: order.cents }).step::<ship>();
     let saga = saga.build().unwrap();
     let process = world.process(&[&saga]).await;
     process.start(&saga, "like", order()).after(Duration::from_hours(24)).await.unwrap();
@@ -240,7 +247,7 @@ async fn a_record_without_its_input_has_it_made_anew() {
 async fn an_undo_whose_input_cannot_be_made_needs_a_person() {
     let world = World::start().await;
     let saga = Saga::named("order").input::<Order>();
-    let saga = saga.step_with::<contracts::charge>(|order| {
+    let saga = saga.step_from::<contracts::charge, _>(|order: &Order| {
         assert_ne!(order.cents, 700, "the mapping of another day");
         Charge { cents: order.cents }
     });
@@ -253,8 +260,8 @@ async fn an_undo_whose_input_cannot_be_made_needs_a_person() {
     assert_eq!(step, "charge");
     assert!(reason.contains("its input cannot be made"), "{reason}");
     assert_eq!(world.spy.inputs(MessageKind::Undo, "charge"), Vec::<String>::new());
-    let seen = process.saga("o-1").await.unwrap().unwrap().revision;
-    process.operator("o-1", seen).unwrap().skip("the money was sent back by hand").await.unwrap();
+    let seen = process.status("o-1").await.unwrap().unwrap().revision;
+    process.admin().control("o-1").at_revision(seen).skip("the money was sent back by hand").await.unwrap();
     let outcome = process.attach("o-1").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { .. }), "{outcome:?}");
 }
@@ -266,16 +273,16 @@ async fn a_step_that_was_done_without_a_mapping_is_undone_with_what_it_had() {
     let v1 = Saga::named("order")
         .input::<Order>()
         .step::<wrap>()
-        .step_with::<contracts::charge>(|order| Charge { cents: order.cents });
+        .step_from::<contracts::charge, _>(|order: &Order| Charge { cents: order.cents });
     let v1 = v1.step::<ship>().build().unwrap();
     let v2 = Saga::named("order").input::<Order>().version(2);
-    let v2 = v2.step_with::<wrap>(|_| Order { customer: "nobody".to_owned(), cents: 0 });
-    let v2 = v2.step_with::<contracts::charge>(|_| Charge { cents: 0 }).step::<ship>().build().unwrap();
+    let v2 = v2.step_from::<wrap, _>(|_: &Order| Order { customer: "nobody".to_owned(), cents: 0 });
+    let v2 = v2.step_from::<contracts::charge, _>(|_: &Order| Charge { cents: 0 }).step::<ship>().build().unwrap();
     let first = world.process(&[&v1, &v2]).await;
     first.start(&v1, "o-1", order()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     let migration = Migration::from(&v1).to(&v2).build().unwrap();
-    first.migrate(&migration, "o-1", "the new version").await.unwrap();
+    first.admin().control("o-1").migrate(&migration, "the new version").await.unwrap();
     first.shutdown().await;
     let second = world.process(&[&v2]).await;
     world.gate.0.send_replace(true);

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use saga_core::StepPhase;
 use saga_core::engine::{
     CancelOutcome, CompensationCause, PauseOutcome, ResumeOutcome, RuntimeError, SagaAdmin, SagaStatus,
 };
 use saga_core::env::TokioEnvironment;
-use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{SagaFilter, Sagas, Status, Work};
 use saga_core::{Outcome, Runtime, Saga, State, StepError, saga_compensation, saga_step};
@@ -80,7 +80,7 @@ async fn runtime(saga: &Saga<MemoryStore, u32>, outside: &Outside) -> Runtime<Me
 }
 
 async fn seen(runtime: &Runtime<MemoryStore>) -> SagaStatus {
-    runtime.saga("order").await.unwrap().unwrap()
+    runtime.status("order").await.unwrap().unwrap()
 }
 
 async fn until(runtime: &Runtime<MemoryStore>, holds: impl Fn(&SagaStatus) -> bool) {
@@ -96,8 +96,8 @@ async fn g5_what_is_in_flight_ends_and_nothing_new_begins() {
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     outside.arrived.notified().await;
     let desk = runtime.admin().actor("ann");
-    assert_eq!(desk.pause("order", WHY).await.unwrap(), PauseOutcome::Paused);
-    assert_eq!(desk.pause("order", WHY).await.unwrap(), PauseOutcome::Already);
+    assert_eq!(desk.control("order").pause(WHY).await.unwrap(), PauseOutcome::Paused);
+    assert_eq!(desk.control("order").pause(WHY).await.unwrap(), PauseOutcome::Already);
     outside.go_on.notify_one();
     until(&runtime, |status| status.steps[0].phase == StepPhase::Done).await;
     tokio::time::sleep(Duration::from_hours(1)).await;
@@ -110,16 +110,16 @@ async fn g5_what_is_in_flight_ends_and_nothing_new_begins() {
     assert_eq!(paused.since, Some(status.history[0].at));
     assert_eq!(status.history[0].detail, "pause by ann: the address is wrong");
     let filter = SagaFilter { status: Some(Status::Paused), ..SagaFilter::default() };
-    assert_eq!(runtime.list(filter).await.unwrap().len(), 1);
-    assert_eq!(runtime.count().await.unwrap()[&Status::Paused], 1);
+    assert_eq!(runtime.admin().query().list(filter).await.unwrap().len(), 1);
+    assert_eq!(runtime.admin().query().count().await.unwrap()[&Status::Paused], 1);
     assert_eq!(runtime.store().orphaned(9).await.unwrap(), [], "somebody is to resume it (G11)");
 
-    assert_eq!(desk.resume("order", "it was corrected").await.unwrap(), ResumeOutcome::Resumed);
+    assert_eq!(desk.control("order").resume("it was corrected").await.unwrap(), ResumeOutcome::Resumed);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert_eq!(outside.calls(), ["pack", "ship"]);
     let ended = Status::Completed;
-    assert_eq!(desk.resume("order", "again").await.unwrap(), ResumeOutcome::NotPaused(ended));
-    assert_eq!(desk.pause("order", "too late").await.unwrap(), PauseOutcome::Ended(ended));
+    assert_eq!(desk.control("order").resume("again").await.unwrap(), ResumeOutcome::NotPaused(ended));
+    assert_eq!(desk.control("order").pause("too late").await.unwrap(), PauseOutcome::Ended(ended));
     let acts: Vec<_> = seen(&runtime).await.history.into_iter().filter_map(|entry| entry.audit).collect();
     assert_eq!(acts.len(), 2, "what changed nothing leaves no line: {acts:?}");
     runtime.shutdown().await;
@@ -133,7 +133,7 @@ async fn g11_a_further_attempt_waits_for_the_resumption() {
     let runtime = runtime(&saga, &outside).await;
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     until(&runtime, |status| status.steps[0].attempts == 1).await;
-    runtime.pause("order", WHY).await.unwrap();
+    runtime.admin().control("order").pause(WHY).await.unwrap();
     tokio::time::sleep(Duration::from_mins(10)).await;
     let (before, attempts) = (seen(&runtime).await, runtime.statistics().failures);
     tokio::time::sleep(Duration::from_hours(10)).await;
@@ -145,7 +145,7 @@ async fn g11_a_further_attempt_waits_for_the_resumption() {
     // A desk without a runtime leaves it to those that work on the store.
     let desk = SagaAdmin::new(Arc::clone(runtime.store())).saga(&saga);
     let began = tokio::time::Instant::now();
-    assert_eq!(desk.resume("order", "paper is there").await.unwrap(), ResumeOutcome::Resumed);
+    assert_eq!(desk.control("order").resume("paper is there").await.unwrap(), ResumeOutcome::Resumed);
     until(&runtime, |status| status.steps[0].attempts == 2).await;
     assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
@@ -161,9 +161,9 @@ async fn what_begins_later_begins_no_earlier() {
     let began = tokio::time::Instant::now();
     let (minute, hour) = (Duration::from_mins(1), Duration::from_hours(1));
     let running = runtime.start(&saga, "order", 1).after(hour).await.unwrap();
-    runtime.pause("order", WHY).await.unwrap();
+    runtime.admin().control("order").pause(WHY).await.unwrap();
     tokio::time::sleep(minute).await;
-    runtime.resume("order", "it was corrected").await.unwrap();
+    runtime.admin().control("order").resume("it was corrected").await.unwrap();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert!(began.elapsed() >= hour);
     runtime.shutdown().await;
@@ -175,14 +175,14 @@ async fn it_can_be_cancelled_and_is_undone_when_it_is_resumed() {
     let runtime = runtime(&saga, &outside).await;
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     outside.arrived.notified().await;
-    runtime.pause("order", WHY).await.unwrap();
+    runtime.admin().control("order").pause(WHY).await.unwrap();
     outside.go_on.notify_one();
     until(&runtime, |status| status.steps[0].phase == StepPhase::Done).await;
     assert_eq!(runtime.cancel("order", "not wanted").await.unwrap(), CancelOutcome::Begun);
     tokio::time::sleep(Duration::from_hours(1)).await;
     assert_eq!((seen(&runtime).await.summary.status, outside.calls()), (Status::Paused, vec!["pack"]));
     assert_eq!(runtime.cancel("order", "not wanted").await.unwrap(), CancelOutcome::UnderWay);
-    runtime.resume("order", "now").await.unwrap();
+    runtime.admin().control("order").resume("now").await.unwrap();
     let outcome = running.outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome}");
     assert_eq!(outside.calls(), ["pack", "unpack"]);
@@ -197,7 +197,7 @@ async fn what_has_not_happened_needs_no_resumption_to_be_cancelled() {
     let runtime = runtime(&saga, &outside).await;
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     until(&runtime, |status| status.steps[0].attempts == 1).await;
-    runtime.pause("order", WHY).await.unwrap();
+    runtime.admin().control("order").pause(WHY).await.unwrap();
     tokio::time::sleep(Duration::from_mins(1)).await;
     runtime.cancel("order", "not wanted").await.unwrap();
     let outcome = running.outcome().await.unwrap();
@@ -210,26 +210,29 @@ async fn what_has_not_happened_needs_no_resumption_to_be_cancelled() {
 async fn what_cannot_be_done_says_why() {
     let (saga, outside) = (packing(), Outside::default());
     let runtime = runtime(&saga, &outside).await;
-    for answer in [runtime.pause("nobody", WHY).await.err(), runtime.resume("nobody", WHY).await.err()] {
+    for answer in [
+        runtime.admin().control("nobody").pause(WHY).await.err(),
+        runtime.admin().control("nobody").resume(WHY).await.err(),
+    ] {
         assert!(matches!(answer, Some(RuntimeError::NoSaga(_))), "{answer:?}");
     }
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     outside.arrived.notified().await;
-    let refused = runtime.pause("order", " ").await.unwrap_err().to_string();
+    let refused = runtime.admin().control("order").pause(" ").await.unwrap_err().to_string();
     assert_eq!(refused, "the saga `order` was not changed: give a reason; it is kept with the action");
-    let refused = runtime.admin().actor("\n").pause("order", WHY).await.unwrap_err().to_string();
+    let refused = runtime.admin().actor("\n").control("order").pause(WHY).await.unwrap_err().to_string();
     assert!(refused.ends_with("a name that can be read; it is kept with the action"), "{refused}");
     let stranger = SagaAdmin::<MemoryStore>::new(Arc::clone(runtime.store()));
-    assert!(matches!(stranger.pause("order", WHY).await, Err(RuntimeError::UnknownDefinition { .. })));
+    assert!(matches!(stranger.control("order").pause(WHY).await, Err(RuntimeError::UnknownDefinition { .. })));
 
-    // Who names the revision that he saw acts on that one only.
-    let operator = runtime.operator("order", seen(&runtime).await.revision).unwrap().actor("ann");
-    assert!(operator.resume(WHY).await.unwrap_err().to_string().ends_with("the saga is not paused"));
-    operator.pause(WHY).await.unwrap();
+    // An operator who names the revision that was seen acts on that revision only.
+    let operator = runtime.admin().actor("ann").control("order").at_revision(seen(&runtime).await.revision);
+    assert_eq!(operator.resume(WHY).await.unwrap(), ResumeOutcome::NotPaused(Status::Running));
+    assert_eq!(operator.pause(WHY).await.unwrap(), PauseOutcome::Paused);
     assert!(matches!(operator.pause(WHY).await, Err(RuntimeError::Moved { .. })));
-    let operator = runtime.operator("order", seen(&runtime).await.revision).unwrap();
-    assert!(operator.pause(WHY).await.unwrap_err().to_string().ends_with("the saga is paused already"));
-    operator.resume("it was corrected").await.unwrap();
+    let operator = runtime.admin().control("order").at_revision(seen(&runtime).await.revision);
+    assert_eq!(operator.pause(WHY).await.unwrap(), PauseOutcome::Already);
+    assert_eq!(operator.resume("it was corrected").await.unwrap(), ResumeOutcome::Resumed);
     outside.go_on.notify_one();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     runtime.shutdown().await;
@@ -244,9 +247,9 @@ async fn g5_what_begins_later_is_cancelled_whether_or_not_it_was_paused() {
     let minute = Duration::from_mins(1);
     for key in ["resumed", "paused", "overdue"] {
         let running = runtime.start(&saga, key, 1).after(minute).await.unwrap();
-        runtime.pause(key, WHY).await.unwrap();
+        runtime.admin().control(key).pause(WHY).await.unwrap();
         match key {
-            "resumed" => drop(runtime.resume(key, "it was corrected").await.unwrap()),
+            "resumed" => drop(runtime.admin().control(key).resume("it was corrected").await.unwrap()),
             "overdue" => tokio::time::sleep(2 * minute).await,
             _ => {}
         }
@@ -270,12 +273,12 @@ async fn g5_what_is_called_while_the_saga_is_paused_has_begun() {
     let runtime = runtime(&saga, &outside).await;
     let running = runtime.start(&saga, "order", 1).after(Duration::from_secs(1)).await.unwrap();
     outside.arrived.notified().await;
-    runtime.pause("order", WHY).await.unwrap();
+    runtime.admin().control("order").pause(WHY).await.unwrap();
     let refused = runtime.cancel("order", "not wanted").await.unwrap_err().to_string();
     assert!(refused.contains("pivot"), "{refused}");
     outside.go_on.notify_one();
     until(&runtime, |status| status.steps[0].phase == StepPhase::Done).await;
-    runtime.resume("order", "it was corrected").await.unwrap();
+    runtime.admin().control("order").resume("it was corrected").await.unwrap();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     runtime.shutdown().await;
 }

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use saga_core::StepPhase;
 use saga_core::engine::RestartOutcome;
-use saga_core::machine::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
 use saga_core::store::{Advance, Changes, Records as _, Sagas as _, Status};
-use saga_core::{Each, Key, Outcome, Output, Runtime, Saga, State, StepError, Tenant, saga_compensation, saga_step};
+use saga_core::{Key, Outcome, Outputs, Runtime, Saga, State, StepError, Tenant, saga_compensation, saga_step};
 
 const WHY: &str = "the test says so";
 
@@ -39,7 +39,7 @@ async fn call_courier(tx: &mut MemoryConn, _parcels: u32) -> Result<(), StepErro
 async fn bill(
     tx: &mut MemoryConn,
     _parcels: u32,
-    Output(packed): Output<Each<pack>>,
+    Outputs(packed): Outputs<pack>,
     State(refuses): State<Refuses>,
 ) -> Result<(), StepError> {
     if refuses.0.load(Ordering::Relaxed) {
@@ -52,7 +52,7 @@ async fn bill(
 /// Each parcel is packed, the courier comes for more than one of them, and all are billed.
 fn parcels() -> Saga<MemoryStore, u32> {
     let saga = Saga::named("parcels").input::<u32>();
-    let saga = saga.for_each_with::<pack>(2, |parcels: &u32| (1..=*parcels).collect::<Vec<_>>());
+    let saga = saga.for_each::<pack, _>(2, |parcels: &u32| (1..=*parcels).collect::<Vec<_>>());
     let saga = saga
         .choose("courier", |choice| choice.when("comes", |parcels: &u32| *parcels > 1, Branch::step::<call_courier>));
     saga.step::<bill>().build().unwrap()
@@ -78,10 +78,10 @@ async fn g5_a_list_whose_items_were_undone_is_not_taken_over() {
     refuses.0.store(true, Ordering::Relaxed);
     runtime.start(&parcels(), "k", 2).await.unwrap();
     assert!(matches!(ended(&runtime, "k").await, Outcome::Compensated { .. }));
-    let problem = runtime.admin().restart("k", "bill", "k-again", WHY).await.unwrap_err().to_string();
+    let problem = runtime.admin().control("k").restart("bill", "k-again", WHY).await.unwrap_err().to_string();
     assert!(problem.contains("its step `pack` was undone, so that nothing of it can be taken over"), "{problem}");
     refuses.0.store(false, Ordering::Relaxed);
-    assert_eq!(runtime.admin().restart("k", "pack", "k-again", WHY).await.unwrap(), RestartOutcome::Begun);
+    assert_eq!(runtime.admin().control("k").restart("pack", "k-again", WHY).await.unwrap(), RestartOutcome::Begun);
     assert!(matches!(ended(&runtime, "k-again").await, Outcome::Completed { .. }));
     assert_eq!(log(&store).iter().filter(|line| line.starts_with("pack ")).count(), 4);
     runtime.shutdown().await;
@@ -94,16 +94,16 @@ async fn a_choice_that_is_begun_with_is_made_anew() {
     let runtime = start(&store, &refuses).await;
     runtime.start(&parcels(), "k", 2).await.unwrap();
     assert!(matches!(ended(&runtime, "k").await, Outcome::Completed { .. }));
-    runtime.admin().restart("k", "courier", "again", WHY).await.unwrap();
+    runtime.admin().control("k").restart("courier", "again", WHY).await.unwrap();
     assert!(matches!(ended(&runtime, "again").await, Outcome::Completed { .. }));
-    let status = runtime.saga("again").await.unwrap().unwrap();
+    let status = runtime.status("again").await.unwrap().unwrap();
     let courier = status.steps.iter().find(|step| step.step == "courier").unwrap();
     assert_eq!((courier.taken.as_deref(), courier.phase), (Some("comes"), StepPhase::Done));
     assert_eq!(courier.error, None, "nobody else has made it");
     let pack = status.steps.iter().find(|step| step.step == "pack").unwrap();
     assert_eq!(pack.error.as_deref(), Some("taken over from the saga `k`"));
     // So it is taken over in its turn.
-    runtime.admin().restart("again", "bill", "third", WHY).await.unwrap();
+    runtime.admin().control("again").restart("bill", "third", WHY).await.unwrap();
     assert!(matches!(ended(&runtime, "third").await, Outcome::Completed { .. }));
     assert_eq!(
         log(&store).split_off(2),
@@ -142,8 +142,8 @@ async fn ship(_tx: &mut MemoryConn, _parcels: u32, State(refuses): State<Refuses
 async fn skipped(runtime: &Runtime<MemoryStore>, saga: &Saga<MemoryStore, u32>) {
     let running = runtime.start(saga, saga.name(), 1).await.unwrap();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Stuck { .. }));
-    let revision = runtime.saga(saga.name()).await.unwrap().unwrap().revision;
-    runtime.operator(saga.name(), revision).unwrap().skip(WHY).await.unwrap();
+    let revision = runtime.status(saga.name()).await.unwrap().unwrap().revision;
+    runtime.admin().control(saga.name()).at_revision(revision).skip(WHY).await.unwrap();
     assert!(matches!(running.closed().await.unwrap(), Outcome::Compensated { .. }));
 }
 
@@ -160,9 +160,9 @@ async fn g5_what_may_have_been_undone_is_not_taken_over() {
     skipped(&runtime, &unknown).await;
     refuses.0.store(false, Ordering::Relaxed);
     let desk = runtime.admin();
-    assert_eq!(desk.restart("known", "ship", "known-again", WHY).await.unwrap(), RestartOutcome::Begun);
+    assert_eq!(desk.control("known").restart("ship", "known-again", WHY).await.unwrap(), RestartOutcome::Begun);
     assert!(matches!(ended(&runtime, "known-again").await, Outcome::Completed { .. }));
-    let problem = desk.restart("unknown", "ship", "unknown-again", WHY).await.unwrap_err().to_string();
+    let problem = desk.control("unknown").restart("ship", "unknown-again", WHY).await.unwrap_err().to_string();
     assert!(problem.contains("it is unknown whether the undo of its step `charge` happened"), "{problem}");
     runtime.shutdown().await;
 }
@@ -175,14 +175,14 @@ async fn what_came_to_nothing_again_begins_at_the_same_step_once_more() {
     runtime.start(&parcels(), "k", 1).await.unwrap();
     assert!(matches!(ended(&runtime, "k").await, Outcome::Completed { .. }));
     refuses.0.store(true, Ordering::Relaxed);
-    runtime.admin().restart("k", "bill", "second", WHY).await.unwrap();
+    runtime.admin().control("k").restart("bill", "second", WHY).await.unwrap();
     assert!(matches!(ended(&runtime, "second").await, Outcome::Compensated { .. }));
     refuses.0.store(false, Ordering::Relaxed);
-    runtime.admin().restart("second", "bill", "third", WHY).await.unwrap();
+    runtime.admin().control("second").restart("bill", "third", WHY).await.unwrap();
     assert!(matches!(ended(&runtime, "third").await, Outcome::Completed { .. }));
     assert_eq!(log(&store), ["pack 1", "bill box 1", "bill box 1"], "nothing is done again, and nothing undone");
     // What it did itself was undone.
-    runtime.admin().restart("k", "courier", "fourth", WHY).await.unwrap();
+    runtime.admin().control("k").restart("courier", "fourth", WHY).await.unwrap();
     assert!(matches!(ended(&runtime, "fourth").await, Outcome::Completed { .. }));
     runtime.shutdown().await;
 }
@@ -194,13 +194,13 @@ async fn g6_a_restart_that_was_made_is_known_after_the_old_saga_moved() {
     let runtime = start(&store, &refuses).await;
     runtime.start(&parcels(), "k", 1).await.unwrap();
     assert!(matches!(ended(&runtime, "k").await, Outcome::Completed { .. }));
-    assert_eq!(runtime.admin().restart("k", "bill", "second", WHY).await.unwrap(), RestartOutcome::Begun);
+    assert_eq!(runtime.admin().control("k").restart("bill", "second", WHY).await.unwrap(), RestartOutcome::Begun);
     let old = store.saga(&Tenant::default(), &Key::new("k").unwrap()).await.unwrap().unwrap();
     let reopened = Advance { id: old.id, expected: old.version, status: Status::Stuck, state: old.state };
     let changes = Changes { saga: Some(reopened), ..Changes::default() };
     store.record(vec![changes]).await.unwrap()[0].clone().unwrap();
-    assert_eq!(runtime.admin().restart("k", "bill", "second", WHY).await.unwrap(), RestartOutcome::Already);
-    let problem = runtime.admin().restart("k", "bill", "third", WHY).await.unwrap_err().to_string();
+    assert_eq!(runtime.admin().control("k").restart("bill", "second", WHY).await.unwrap(), RestartOutcome::Already);
+    let problem = runtime.admin().control("k").restart("bill", "third", WHY).await.unwrap_err().to_string();
     assert!(problem.contains("it has not ended"), "{problem}");
     runtime.shutdown().await;
 }

@@ -118,7 +118,7 @@ async fn a_saga_completes_or_is_undone() {
     assert_eq!(business(&store, "confirmed"), 7);
     let keys = gateway.0.lock().unwrap().clone();
     assert_eq!(keys, ["a:charge", "b:charge", "b:charge", "b:charge", "d:charge", "d:charge:undo"]);
-    let status = runtime.saga("b").await.unwrap().unwrap();
+    let status = runtime.status("b").await.unwrap().unwrap();
     assert_eq!(status.steps[1].attempts, 3);
     assert_eq!(status.history.len(), 2);
     runtime.shutdown().await;

@@ -8,7 +8,7 @@ use saga_core::engine::{CancelOutcome, CompensationCause, RuntimeBuilder, Runtim
 use saga_core::env::TokioEnvironment;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{HistoryKind, Sagas as _, Work as _};
-use saga_core::{Outcome, Output, Runtime, Saga, Signal, Signaled, StepError, saga_compensation, saga_step};
+use saga_core::{Outcome, Runtime, Saga, Signal, Signaled, StepError, Wait, saga_compensation, saga_step};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
@@ -46,7 +46,7 @@ async fn release(_order: u32, _reserved: Option<u32>) -> Result<(), StepError> {
 }
 
 #[saga_step]
-async fn ship(_order: u32, Output(approval): Output<Signaled<Approval>>) -> Result<String, StepError> {
+async fn ship(_order: u32, Signaled(approval): Signaled<Approval>) -> Result<String, StepError> {
     if approval.by == "nobody" { Err(StepError::reject("nobody approved it")) } else { Ok(approval.by) }
 }
 
@@ -62,7 +62,7 @@ async fn refuse(_order: u32) -> Result<(), StepError> {
 
 fn purchase() -> Saga<MemoryStore, u32> {
     let saga = Saga::named("purchase").input::<u32>().step::<reserve>();
-    saga.wait_for::<Approval>(MINUTE, |_| by("nobody")).step::<ship>().build().unwrap()
+    saga.wait_for::<Approval>(Wait::within(MINUTE).or(|_: &u32| by("nobody"))).step::<ship>().build().unwrap()
 }
 
 fn store() -> MemoryStore {
@@ -75,7 +75,7 @@ async fn runtime(store: &MemoryStore, sagas: &[Saga<MemoryStore, u32>]) -> Runti
 }
 
 async fn until_it_waits(runtime: &Runtime<MemoryStore>, key: &str, step: usize) {
-    while runtime.saga(key).await.unwrap().unwrap().steps[step].due_at.is_none() {
+    while runtime.status(key).await.unwrap().unwrap().steps[step].due_at.is_none() {
         tokio::task::yield_now().await;
     }
 }
@@ -103,7 +103,7 @@ async fn a_saga_goes_on_with_the_first_signal_and_with_no_other() {
         "also when all is over"
     );
     assert_eq!(runtime.signal("order", "b", &by("Ada")).await.unwrap(), SignalOutcome::TooLate);
-    let status = runtime.saga("order").await.unwrap().unwrap();
+    let status = runtime.status("order").await.unwrap().unwrap();
     assert_eq!(status.steps[1].signal.as_deref(), Some("a"));
     let lines = status.history.iter().filter(|line| line.kind == HistoryKind::Signal);
     assert_eq!(lines.count(), 1, "{:?}", status.history);
@@ -135,7 +135,9 @@ async fn g11_a_signal_that_comes_early_is_kept() {
 async fn a_signal_begins_no_saga_before_its_time() {
     let store = store();
     let begins = Saga::named("begins").input::<u32>();
-    let begins = begins.wait_for_with::<Approval>(|order| *order * SECOND, |_| by("nobody")).step::<ship>();
+    let begins = begins
+        .wait_for::<Approval>(Wait::within_from(|order: &u32| *order * SECOND).or(|_: &u32| by("nobody")))
+        .step::<ship>();
     let begins = begins.build().unwrap();
     let runtime = runtime(&store, std::slice::from_ref(&begins)).await;
     let began = Instant::now();
@@ -150,7 +152,8 @@ async fn a_signal_begins_no_saga_before_its_time() {
 #[tokio::test(start_paused = true)]
 async fn without_a_signal_the_limit_decides() {
     let store = store();
-    let strict = Saga::named("strict").input::<u32>().step::<reserve>().wait_or_reject::<Approval>(MINUTE);
+    let strict =
+        Saga::named("strict").input::<u32>().step::<reserve>().wait_for::<Approval>(Wait::within(MINUTE).or_reject());
     let strict = strict.step::<ship>().build().unwrap();
     let runtime = runtime(&store, &[purchase(), strict.clone()]).await;
     let began = Instant::now();
@@ -182,7 +185,7 @@ async fn what_nobody_waits_for_is_refused() {
         "the saga `order` was not changed: a signal has an id of 1 to 200 bytes, the same when it is sent again"
     );
     let stranger = SagaAdmin::<MemoryStore>::new(Arc::clone(runtime.store()));
-    let refused = stranger.signal("order", "a", &by("Ada")).await;
+    let refused = stranger.control("order").signal("a", &by("Ada")).await;
     assert!(matches!(refused, Err(RuntimeError::UnknownDefinition { .. })), "{refused:?}");
     runtime.shutdown().await;
 }
@@ -195,8 +198,8 @@ async fn a_signal_needs_no_runtime() {
     let running = runtime.start(&purchase(), "order", 1).await.unwrap();
     until_it_waits(&runtime, "order", 1).await;
     let desk = SagaAdmin::new(store.clone()).saga(&purchase());
-    assert_eq!(desk.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Delivered);
-    assert_eq!(desk.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Duplicate);
+    assert_eq!(desk.control("order").signal("a", &by("Ada")).await.unwrap(), SignalOutcome::Delivered);
+    assert_eq!(desk.control("order").signal("a", &by("Ada")).await.unwrap(), SignalOutcome::Duplicate);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     runtime.shutdown().await;
     nothing_is_left(&store).await;
@@ -209,13 +212,15 @@ async fn g5_a_wait_ends_when_the_saga_turns_round() {
     let group = Saga::named("group").input::<u32>().step::<reserve>();
     let group = group.parallel(|group| {
         let waits = |branch: saga_core::saga::Branch<MemoryStore, u32>| {
-            branch.wait_without_limit::<Approval>().step_after::<pack, Signaled<Approval>>(|_, approval| approval.by)
+            branch
+                .wait_for::<Approval>(Wait::without_limit())
+                .step_from::<pack, _>(|_: &u32, Signaled(approval): Signaled<Approval>| approval.by)
         };
         group.branch(waits).branch(|branch| branch.sleep("a-while", SECOND).step::<refuse>())
     });
     let group = group.build().unwrap();
     let deadline = Saga::named("deadline").input::<u32>().deadline(MINUTE).step::<reserve>();
-    let deadline = deadline.wait_without_limit::<Approval>().step::<ship>().build().unwrap();
+    let deadline = deadline.wait_for::<Approval>(Wait::without_limit()).step::<ship>().build().unwrap();
     let runtime = runtime(&store, &[group.clone(), deadline.clone(), purchase()]).await;
     let began = Instant::now();
     let failed = runtime.start(&group, "group", 1).await.unwrap();
@@ -247,10 +252,10 @@ async fn branches_wait_beside_each_other() {
         group
             .branch(|branch| {
                 branch
-                    .wait_or_reject::<Approval>(MINUTE)
-                    .step_after::<pack, Signaled<Approval>>(|_, approval| approval.by)
+                    .wait_for::<Approval>(Wait::within(MINUTE).or_reject())
+                    .step_from::<pack, _>(|_: &u32, Signaled(approval): Signaled<Approval>| approval.by)
             })
-            .branch(|branch| branch.wait_or_reject::<Payment>(MINUTE))
+            .branch(|branch| branch.wait_for::<Payment>(Wait::within(MINUTE).or_reject()))
     });
     let saga = saga.step::<ship>().build().unwrap();
     let runtime = runtime(&store, std::slice::from_ref(&saga)).await;
@@ -307,9 +312,9 @@ async fn g8_a_signal_of_another_form_is_refused_and_the_right_one_counts() {
     let running = runtime.start(&purchase(), "order", 1).await.unwrap();
     until_it_waits(&runtime, "order", 1).await;
     let old = OldApproval { who: "Ada".to_owned() };
-    let revision = runtime.saga("order").await.unwrap().unwrap().revision;
+    let revision = runtime.status("order").await.unwrap().unwrap().revision;
     for desk in [runtime.admin(), SagaAdmin::new(store.clone()).saga(&purchase())] {
-        let error = desk.signal("order", "a", &old).await.unwrap_err();
+        let error = desk.control("order").signal("a", &old).await.unwrap_err();
         assert!(matches!(error, RuntimeError::SignalForm { .. }), "{error:?}");
         let said = error.to_string();
         assert!(
@@ -317,7 +322,7 @@ async fn g8_a_signal_of_another_form_is_refused_and_the_right_one_counts() {
             "{said}"
         );
     }
-    assert_eq!(runtime.saga("order").await.unwrap().unwrap().revision, revision, "nothing was changed");
+    assert_eq!(runtime.status("order").await.unwrap().unwrap().revision, revision, "nothing was changed");
     assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Delivered);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert_eq!(
@@ -333,7 +338,7 @@ async fn g8_a_signal_of_another_form_is_refused_and_the_right_one_counts() {
 #[tokio::test(start_paused = true)]
 async fn g5_an_early_signal_leaves_a_saga_that_begins_later_free_to_be_cancelled() {
     let store = store();
-    let saga = Saga::named("purchase").input::<u32>().step::<pay>().pivot().wait_without_limit::<Approval>();
+    let saga = Saga::named("purchase").input::<u32>().step::<pay>().pivot().wait_for::<Approval>(Wait::without_limit());
     let saga = saga.step::<ship>().build().unwrap();
     let runtime = runtime(&store, std::slice::from_ref(&saga)).await;
     let running = runtime.start(&saga, "order", 1).after(10 * MINUTE).await.unwrap();

@@ -4,13 +4,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
+use saga_core::StepPhase;
 use saga_core::engine::CompensationCause;
 use saga_core::env::TokioEnvironment;
-use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
 use saga_core::saga::Branch;
 use saga_core::store::{HistoryKind, Sagas as _, Status, Work as _};
-use saga_core::{Outcome, Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step};
+use saga_core::{Outcome, Output, Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -121,7 +121,7 @@ async fn a_saga_that_is_not_done_in_time_turns_round() {
     let runtime = runtime(&store, &saga, &outside).await;
     let began = Instant::now();
     let running = runtime.start(&saga, "order", 1).await.unwrap();
-    let due = runtime.saga("order").await.unwrap().unwrap();
+    let due = runtime.status("order").await.unwrap().unwrap();
     assert_eq!(due.deadline.unwrap().0 - due.summary.started_at.0, 30_000_000);
     let outcome = running.outcome().await.unwrap();
     assert!(began.elapsed() >= 30 * SECOND && began.elapsed() < 31 * SECOND, "{:?}", began.elapsed());
@@ -130,7 +130,7 @@ async fn a_saga_that_is_not_done_in_time_turns_round() {
     let mut calls = outside.calls();
     calls.dedup();
     assert_eq!(calls, ["charge", "ask", "refund, since it was to be done within 30s"]);
-    let ended = runtime.saga("order").await.unwrap().unwrap();
+    let ended = runtime.status("order").await.unwrap().unwrap();
     assert_eq!(ended.deadline, None);
     assert!(ended.history.iter().any(|entry| entry.kind == HistoryKind::Deadline), "{:?}", ended.history);
     runtime.shutdown().await;
@@ -155,7 +155,7 @@ async fn a_saga_that_is_done_in_time_leaves_no_deadline() {
     }
     nothing_is_left(&store).await;
     tokio::time::sleep(MINUTE).await;
-    assert_eq!(runtime.count().await.unwrap()[&Status::Completed], 4);
+    assert_eq!(runtime.admin().query().count().await.unwrap()[&Status::Completed], 4);
     assert_eq!(outside.calls().len(), 8, "{:?}", outside.calls());
     runtime.shutdown().await;
 }
@@ -189,7 +189,7 @@ async fn from_the_pivot_on_a_deadline_says_nothing() {
     let runtime = runtime(&store, &saga, &outside).await;
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     outside.arrived.notified().await;
-    assert_eq!(runtime.saga("order").await.unwrap().unwrap().deadline, None);
+    assert_eq!(runtime.status("order").await.unwrap().unwrap().deadline, None);
     tokio::time::sleep(MINUTE).await;
     outside.go_on.notify_one();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
@@ -206,7 +206,7 @@ async fn what_is_in_flight_at_the_deadline_is_undone() {
     let runtime = runtime(&store, &saga, &outside).await;
     let running = runtime.start(&saga, "order", 1).within(20 * SECOND).await.unwrap();
     outside.arrived.notified().await;
-    while runtime.saga("order").await.unwrap().unwrap().summary.status == Status::Running {
+    while runtime.status("order").await.unwrap().unwrap().summary.status == Status::Running {
         tokio::time::sleep(SECOND).await;
     }
     outside.go_on.notify_one();
@@ -232,7 +232,7 @@ async fn a_deadline_is_counted_from_the_beginning() {
     assert!(began.elapsed() >= 5 * MINUTE + 30 * SECOND, "{:?}", began.elapsed());
     runtime.start(&asking(), "never", 1).after(5 * MINUTE).await.unwrap();
     runtime.cancel("never", "no longer wanted").await.unwrap();
-    assert_eq!(runtime.count().await.unwrap()[&Status::Compensated], 2);
+    assert_eq!(runtime.admin().query().count().await.unwrap()[&Status::Compensated], 2);
     runtime.shutdown().await;
     nothing_is_left(&store).await;
 }
@@ -243,12 +243,12 @@ async fn g11_a_sleep_and_a_deadline_outlive_their_process() {
     let (outside, store) = (Outside::default(), store());
     let sleeping = || {
         let saga = Saga::named("sleeping").input::<u32>().deadline(9 * MINUTE).step::<charge>();
-        saga.sleep_after::<charge>("cool-off", |_, pause| pause).step::<thank>().build().unwrap()
+        saga.sleep_from("cool-off", |_: &u32, Output(pause): Output<charge>| pause).step::<thank>().build().unwrap()
     };
     let first = runtime(&store, &sleeping(), &outside).await;
     let began = Instant::now();
     first.start(&sleeping(), "order", 1).await.unwrap();
-    while first.saga("order").await.unwrap().unwrap().steps[1].due_at.is_none() {
+    while first.status("order").await.unwrap().unwrap().steps[1].due_at.is_none() {
         tokio::time::sleep(SECOND).await;
     }
     first.shutdown().await;
@@ -277,15 +277,15 @@ async fn a_sleep_ends_at_its_moment_by_the_clock_of_the_store() {
     let now = store.now().await.unwrap();
     let moment = SystemTime::UNIX_EPOCH + Duration::from_micros(now.0.unsigned_abs()) + 3 * MINUTE;
     let early: Result<Saga<MemoryStore, u32>, _> =
-        Saga::named("early").input().sleep_until_after::<charge>("past", |_, _| SystemTime::UNIX_EPOCH).build();
+        Saga::named("early").input().sleep_until("past", |_: &u32, _: Output<charge>| SystemTime::UNIX_EPOCH).build();
     let problem = early.unwrap_err().to_string();
     assert!(problem.contains("`past` needs the output of `charge`, which does not run before it"), "{problem}");
     let saga = Saga::named("sleeping")
         .input::<u32>()
-        .sleep_until("until-then", move |_| moment)
+        .sleep_until("until-then", move |_: &u32| moment)
         .step::<charge>()
-        .sleep_until_after::<charge>("past", |_, _| SystemTime::UNIX_EPOCH)
-        .sleep_with("as-long", |order| *order * SECOND)
+        .sleep_until("past", |_: &u32, _: Output<charge>| SystemTime::UNIX_EPOCH)
+        .sleep_from("as-long", |order: &u32| *order * SECOND)
         .sleep("no-time", Duration::ZERO)
         .step::<thank>()
         .build()
@@ -324,7 +324,7 @@ async fn g5_who_sleeps_is_woken_when_the_saga_turns_round() {
     assert_eq!(outside.calls(), ["charge", "refund, since no"]);
 
     let running = runtime.start(&sequence, "alone", 1).await.unwrap();
-    while runtime.saga("alone").await.unwrap().unwrap().steps[1].due_at.is_none() {
+    while runtime.status("alone").await.unwrap().unwrap().steps[1].due_at.is_none() {
         tokio::time::sleep(SECOND).await;
     }
     runtime.cancel("alone", "no longer wanted").await.unwrap();
@@ -353,7 +353,7 @@ async fn a_failure_counts_also_where_a_branch_woke_meanwhile() {
     let runtime = Runtime::builder(store.clone()).saga(&saga).state(Arc::clone(&woken)).start().await.unwrap();
     let began = Instant::now();
     let running = runtime.start(&saga, "order", 1).await.unwrap();
-    while runtime.saga("order").await.unwrap().unwrap().steps[0].phase != StepPhase::Done {
+    while runtime.status("order").await.unwrap().unwrap().steps[0].phase != StepPhase::Done {
         tokio::time::sleep(SECOND).await;
     }
     woken.notify_one();
@@ -391,7 +391,7 @@ async fn a_restarted_saga_has_the_deadline_of_the_one_before() {
     assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::DeadlinePassed, .. }), "{outcome}");
     for (key, new_key) in [("order", "order-2"), ("order-2", "order-3")] {
         let began = Instant::now();
-        runtime.admin().restart(key, "charge", new_key, "once more").await.unwrap();
+        runtime.admin().control(key).restart("charge", new_key, "once more").await.unwrap();
         let outcome = runtime.attach(new_key).await.unwrap().outcome().await.unwrap();
         assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::DeadlinePassed, .. }), "{outcome}");
         assert!((10 * SECOND..20 * SECOND).contains(&began.elapsed()), "{:?}", began.elapsed());

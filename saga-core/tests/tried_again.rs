@@ -48,8 +48,8 @@ async fn run(outside: &Outside, retries_max: usize) -> (usize, Outcome) {
     let mut outcome = running.outcome().await.unwrap();
     let mut retries = 0;
     while let (Outcome::Stuck { .. }, true) = (&outcome, retries < retries_max) {
-        let status = runtime.saga("order").await.unwrap().unwrap();
-        runtime.operator("order", status.revision).unwrap().retry("the line is back").await.unwrap();
+        let status = runtime.status("order").await.unwrap().unwrap();
+        runtime.admin().control("order").at_revision(status.revision).retry("the line is back").await.unwrap();
         retries += 1;
         outcome = running.outcome().await.unwrap();
     }

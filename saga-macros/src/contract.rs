@@ -73,6 +73,7 @@ fn step(model: &Model, options: &Options, is_sound: bool) -> TokenStream {
     };
     quote! {
         #[automatically_derived]
+        #[diagnostic::do_not_recommend]
         impl #krate::__private::Step for #ident {
             type Input = #input;
             type Output = #output;

@@ -104,6 +104,7 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
     });
     quote! {
         #[automatically_derived]
+        #[diagnostic::do_not_recommend]
         impl #parameters #krate::__private::Step for #this #bounds {
             type Input = #input;
             type Output = #output;

@@ -40,6 +40,7 @@ fn step(model: &Model, options: &Options) -> TokenStream {
     let output = expand::value_type(krate, model);
     let name = validate::name_of_step(model, options);
     quote! {
+        #[diagnostic::do_not_recommend]
         impl #krate::__private::Step for #this {
             type Input = #input;
             type Output = #output;

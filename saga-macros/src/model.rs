@@ -69,7 +69,7 @@ pub(crate) enum Role {
     Connection,
     /// `&StepContext`
     Context,
-    /// `State<T>` or `Output<step>`
+    /// `State<T>`, or what an earlier step returned
     Read,
     /// Anything else by value: the input, and in a compensation the output after it.
     Value,
@@ -77,7 +77,7 @@ pub(crate) enum Role {
     Receiver,
     /// `StepContext` or `&mut StepContext`
     ContextInWrongForm,
-    /// `&State<T>` or `&Output<step>`
+    /// The same by reference
     ReadByReference,
     /// Another `&T`, most likely meant as a value.
     ValueByReference,
@@ -271,8 +271,20 @@ fn kind_of_name(ty: &Type) -> Role {
     let generic = !last.arguments.is_empty();
     match last.ident.to_string().as_str() {
         "StepContext" => Role::ContextInWrongForm,
-        "State" | "Output" if generic => Role::Read,
+        "State" if generic => Role::Read,
+        _ if is_output(ty) => Role::Read,
         _ => Role::Value,
+    }
+}
+
+/// Whether a parameter reads what an earlier step returned: `Output<step>`, `Outputs<step>`, `Signaled<signal>`, or an
+/// `Option` of one of them.
+pub(crate) fn is_output(ty: &Type) -> bool {
+    let Some(last) = last_segment(ty).filter(|last| !last.arguments.is_empty()) else { return false };
+    match last.ident.to_string().as_str() {
+        "Output" | "Outputs" | "Signaled" => true,
+        "Option" => only_argument(ty, "Option").is_some_and(is_output),
+        _ => false,
     }
 }
 

@@ -35,7 +35,7 @@ impl Protocol {
             in_doubt: work.in_doubt && !self.has(Mutant::ForgetsDoubt),
             recovered: is_recovered,
             is_late: work.is_late,
-            can_be_asked: false,
+            has_resolution: false,
         };
         row.in_doubt = row.may_have_happened(&saga.state.0);
         if let Some(event) = row.unwanted(&saga.state.0) {

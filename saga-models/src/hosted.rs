@@ -1,6 +1,8 @@
 //! What a message makes a service do.
 
-use saga_core::machine::{self, Caller, Event, SagaState, answer_again, answer_of, event_of_answer, told, unseen};
+use saga_core::machine::{
+    self, Caller, Event, SagaState, answer_again, answer_of, answered_command, event_of_answer, undo_before_command,
+};
 use saga_core::store::Answer;
 
 use crate::message::{Body, Message, Said};
@@ -58,7 +60,7 @@ impl Protocol {
             return true;
         }
         let before = answer_of(state);
-        if !self.advance(world, at, Event::TakenBack) {
+        if !self.advance(world, at, Event::UndoRequested) {
             return false;
         }
         // Nothing of it took effect before: there is nothing to undo.
@@ -76,7 +78,7 @@ impl Protocol {
             self.send(world, at, Message { from: at, to: message.from, body });
             return true;
         }
-        let (mut state, event) = unseen(self.shape(at), known);
+        let (mut state, event) = undo_before_command(self.shape(at), known);
         state.caller = Some(Box::new(caller(message, None, Some(id))));
         world.services[at].saga = Some(Saga { state: State(state), payload: 0 });
         self.advance(world, at, event)
@@ -87,7 +89,7 @@ impl Protocol {
         let at = message.to;
         let key = StepKey::of_message(asked);
         let Some(state) = world.services.get(at).and_then(|service| service.state()) else { return true };
-        let Some(found) = state.steps.get(key.step).and_then(|step| told(step, asked)) else { return true };
+        let Some(found) = state.steps.get(key.step).and_then(|step| answered_command(step, asked)) else { return true };
         let before: SagaState = state.clone();
         let event = event_of_answer(key.step, found.undo, said.0, &self.reason, "a host");
         let mut after = world.clone();

@@ -112,7 +112,7 @@ impl Protocol {
         let task = world.services[at].tasks.remove(task);
         let step = task.key.step;
         let is_unknown = task.stage == Stage::LateUnknown;
-        self.advance(world, at, if is_unknown { Event::LateUnknown { step } } else { Event::Late { step } })
+        self.advance(world, at, if is_unknown { Event::LateUnknown { step } } else { Event::LateSuccess { step } })
     }
 
     /// What comes after an attempt is written down.

@@ -1,6 +1,6 @@
 //! A saga moves: what the machine decides is written in one commit.
 
-use saga_core::machine::{self, Command, Effect, Event, Sent, answer_of, is_to_be_taken_back};
+use saga_core::machine::{self, Command, Effect, Event, Sent, answer_of, must_undo};
 use saga_core::store::{Answer, RecordedOutcome};
 
 use crate::message::{Body, Message, STRANGER, Said};
@@ -18,8 +18,8 @@ impl Protocol {
         let state = &mut saga.state.0;
         let told = answer_of(state);
         let Ok(mut decision) = machine::apply(shape, state, event) else { return false };
-        if is_to_be_taken_back(state)
-            && let Ok(back) = machine::apply(shape, state, Event::TakenBack)
+        if must_undo(state)
+            && let Ok(back) = machine::apply(shape, state, Event::UndoRequested)
         {
             decision.commands.extend(back.commands);
         }

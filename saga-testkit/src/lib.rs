@@ -44,6 +44,7 @@ mod fixture;
 pub mod golden;
 mod harness;
 pub mod hot_path;
+#[doc(hidden)]
 pub mod intercept;
 mod memory;
 mod model;

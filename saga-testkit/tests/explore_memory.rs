@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use saga_core::engine::{RuntimeBuilder, SagaAdmin};
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
-use saga_core::{Saga, Signal, Signaled, State, StepContext, StepError, SubSaga, saga_compensation, saga_step};
+use saga_core::{Saga, Signal, Signaled, State, StepContext, StepError, SubSaga, Wait, saga_compensation, saga_step};
 use saga_testkit::explore::{Ended, Explore, Explored, Failures, explore};
 use serde::{Deserialize, Serialize};
 
@@ -160,18 +160,22 @@ impl Explore for Shop {
             }
             Self::Each => {
                 let pieces = |amount: &i64| vec![1; usize::try_from(*amount).unwrap()];
-                let saga = saga.for_each_with::<take_out>(2, pieces).for_each_with::<charge>(2, pieces);
+                let saga = saga.for_each::<take_out, _>(2, pieces).for_each::<charge, _>(2, pieces);
                 return saga.step::<confirm>().build().unwrap();
             }
             Self::Waiting => {
                 let saga = saga.deadline(Duration::from_hours(1)).step::<take_out>();
-                let saga = saga.sleep("rest", Duration::from_millis(20)).wait_without_limit::<Word>();
-                return saga.step_after::<charge, Signaled<Word>>(|_, word| word.0).step::<confirm>().build().unwrap();
+                let saga = saga.sleep("rest", Duration::from_millis(20)).wait_for::<Word>(Wait::without_limit());
+                return saga
+                    .step_from::<charge, _>(|_: &i64, Signaled(word): Signaled<Word>| word.0)
+                    .step::<confirm>()
+                    .build()
+                    .unwrap();
             }
             Self::Choosing => {
                 let saga = saga.step::<take_out>().choose("payment", |choice| {
                     choice
-                        .when("by-card", |amount| *amount < 9, Branch::step::<charge>)
+                        .when("by-card", |amount: &i64| *amount < 9, Branch::step::<charge>)
                         .otherwise(Branch::step::<waive>)
                 });
                 return saga.step::<confirm>().build().unwrap();
@@ -205,10 +209,10 @@ impl Explore for Shop {
     async fn meanwhile(&self, desk: &SagaAdmin<Explored<MemoryStore>>, key: &str) -> Result<(), String> {
         let done = match self {
             // The saga has the word of an earlier life, or has turned round.
-            Self::Waiting => desk.signal(key, "letter-1", &Word(3)).await.map(drop),
+            Self::Waiting => desk.control(key).signal("letter-1", &Word(3)).await.map(drop),
             Self::HeldUp => {
-                let paused = desk.pause(key, "somebody looks at it").await;
-                paused.and(desk.resume(key, "all is well").await).map(drop)
+                let paused = desk.control(key).pause("an operator looks at it").await;
+                paused.and(desk.control(key).resume("all is well").await).map(drop)
             }
             _ => return Ok(()),
         };

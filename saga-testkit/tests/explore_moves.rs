@@ -167,7 +167,7 @@ impl Explore for Way {
     }
 
     async fn fresh(&self) -> World {
-        let flaw = (*self == Self::TakesHeldWork).then_some(StoreFlaw::MovesHeldWork);
+        let flaw = (*self == Self::TakesHeldWork).then_some(StoreFlaw::MigratesHeldWork);
         World { store: FaultyStore::on_the_clock(flaw), gateway: Gateway::default() }
     }
 

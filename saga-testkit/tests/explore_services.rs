@@ -81,7 +81,7 @@ impl Explore for Order {
     fn saga(&self) -> Saga<MemoryStore, i64> {
         let parcels = |_: &i64| (1..=PARCELS).collect::<Vec<i64>>();
         let saga = Saga::named("order").input::<i64>().step::<contracts::charge>();
-        let saga = saga.for_each_with::<contracts::send_parcel>(2, parcels).step::<confirm>();
+        let saga = saga.for_each::<contracts::send_parcel, _>(2, parcels).step::<confirm>();
         saga.build().expect("order is a valid saga")
     }
 

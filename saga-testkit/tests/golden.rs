@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
-use saga_core::{Each, Output, Saga, Signal, Signaled, StepContext, StepError, saga_compensation, saga_step};
+use saga_core::{Output, Outputs, Saga, Signal, Signaled, StepContext, StepError, Wait, saga_compensation, saga_step};
 use saga_testkit::golden::{Golden, GoldenError};
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,7 @@ async fn confirm(_conn: &mut MemoryConn, _amount: i64) -> Result<(), StepError> 
 }
 
 #[saga_step(no_compensation)]
-async fn label(receipt: String, Output(_weights): Output<Each<pack>>) -> Result<String, StepError> {
+async fn label(receipt: String, Outputs(_weights): Outputs<pack>) -> Result<String, StepError> {
     Ok(receipt)
 }
 
@@ -75,8 +75,8 @@ fn list() -> Buy {
     Saga::named("list")
         .input()
         .step::<charge>()
-        .for_each_with::<pack>(2, |amount| (0..*amount).collect())
-        .step_after::<label, charge>(|_, receipt| receipt)
+        .for_each::<pack, _>(2, |amount: &i64| (0..*amount).collect())
+        .step_from::<label, _>(|_: &i64, Output(receipt): Output<charge>| receipt)
         .step::<confirm>()
         .build()
         .unwrap()
@@ -93,7 +93,7 @@ mod depot {
 fn list_elsewhere() -> Buy {
     Saga::named("list-elsewhere")
         .input()
-        .for_each_with::<depot::send>(2, |amount| (0..*amount).collect())
+        .for_each::<depot::send, _>(2, |amount: &i64| (0..*amount).collect())
         .step::<take>()
         .step::<confirm>()
         .build()
@@ -108,7 +108,7 @@ impl Signal for Word {
 }
 
 #[saga_step(no_compensation)]
-async fn pass_on(_amount: i64, Output(_word): Output<Signaled<Word>>) -> Result<(), StepError> {
+async fn pass_on(_amount: i64, Signaled(_word): Signaled<Word>) -> Result<(), StepError> {
     Ok(())
 }
 
@@ -118,11 +118,11 @@ fn waits() -> Buy {
         .deadline(Duration::from_hours(1))
         .step::<take>()
         .parallel(|group| {
-            group
-                .branch(|branch| branch.sleep("rest", Duration::from_hours(24)).step::<charge>())
-                .branch(|branch| branch.wait_or_reject::<Word>(Duration::from_hours(48)).step::<pass_on>())
+            group.branch(|branch| branch.sleep("rest", Duration::from_hours(24)).step::<charge>()).branch(|branch| {
+                branch.wait_for::<Word>(Wait::within(Duration::from_hours(48)).or_reject()).step::<pass_on>()
+            })
         })
-        .sleep_until("the-end", |_| SystemTime::UNIX_EPOCH + Duration::from_hours(1))
+        .sleep_until("the-end", |_: &i64| SystemTime::UNIX_EPOCH + Duration::from_hours(1))
         .step::<confirm>()
         .build()
         .unwrap()
@@ -192,8 +192,8 @@ async fn a_mapping_that_gives_something_else_is_found() {
     let changed = Saga::named("list")
         .input()
         .step::<charge>()
-        .for_each_with::<pack>(2, |amount: &i64| (0..*amount).collect())
-        .step_after::<label, charge>(|_, receipt| format!("{receipt}!"))
+        .for_each::<pack, _>(2, |amount: &i64| (0..*amount).collect())
+        .step_from::<label, _>(|_: &i64, Output(receipt): Output<charge>| format!("{receipt}!"))
         .step::<confirm>();
     let said = refusal(&changed.build().unwrap(), "list-v1.json").await.to_string();
     assert!(said.contains("`label` is given another input than before: its mapping has changed"), "{said}");

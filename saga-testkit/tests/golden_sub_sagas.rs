@@ -67,12 +67,16 @@ type Order = Saga<MemoryStore, i64>;
 
 fn ship() -> Order {
     let ship = Saga::named("ship").input().step::<pack>().sleep("rest", Duration::from_hours(24));
-    ship.step_after::<label, pack>(|pieces, weight| pieces + i64::from(weight)).build().unwrap()
+    ship.step_from::<label, _>(|pieces: &i64, Output(weight): Output<pack>| pieces + i64::from(weight)).build().unwrap()
 }
 
 fn order_with(ship: &Order) -> Order {
     let order = Saga::named("order").input().step::<number>();
-    order.sub_saga_after::<Shipping, number>(ship, |_, number| number + 1).step::<charge>().build().unwrap()
+    order
+        .sub_saga_from::<Shipping, _>(ship, |_: &i64, Output(number): Output<number>| number + 1)
+        .step::<charge>()
+        .build()
+        .unwrap()
 }
 
 fn golden(order: &Order) -> Golden<MemoryStore, i64> {
@@ -104,7 +108,9 @@ async fn a_file_without_sub_sagas_can_still_be_read() {
     let order = order_with(&ship());
     golden(&order).verify(file("order-of-before-v1.json")).await.unwrap_or_else(|error| panic!("{error}"));
     let changed = Saga::named("order").input().step::<number>();
-    let changed = changed.sub_saga_after::<Shipping, number>(&ship(), |_, number| number + 2).step::<charge>();
+    let changed = changed
+        .sub_saga_from::<Shipping, _>(&ship(), |_: &i64, Output(number): Output<number>| number + 2)
+        .step::<charge>();
     let error =
         golden(&changed.build().unwrap()).verify(file("order-of-before-v1.json")).await.unwrap_err().to_string();
     assert!(error.contains("`shipping` is given another input than before"), "{error}");
@@ -123,7 +129,7 @@ async fn unpack_text(_conn: &mut MemoryConn, _pieces: i64, _packed: String) -> R
 #[tokio::test]
 async fn an_output_of_a_sub_saga_that_cannot_be_read_any_more_is_found() {
     let ship = Saga::named("ship").input().step::<pack_text>().sleep("rest", Duration::from_hours(24));
-    let ship = ship.step_after::<label, pack_text>(|pieces, _| *pieces).build().unwrap();
+    let ship = ship.step_from::<label, _>(|pieces: &i64, _: Output<pack_text>| *pieces).build().unwrap();
     let GoldenError::Damaged(damages) = refusal(&order_with(&ship)).await else { panic!("it is damaged") };
     let said = said(&damages);
     assert!(
@@ -141,11 +147,13 @@ async fn an_output_of_a_sub_saga_that_cannot_be_read_any_more_is_found() {
 #[tokio::test]
 async fn a_mapping_in_front_of_a_sub_saga_or_inside_that_changed_is_found() {
     let order = Saga::named("order").input().step::<number>();
-    let order = order.sub_saga_after::<Shipping, number>(&ship(), |_, number| number + 2).step::<charge>();
+    let order = order
+        .sub_saga_from::<Shipping, _>(&ship(), |_: &i64, Output(number): Output<number>| number + 2)
+        .step::<charge>();
     let error = refusal(&order.build().unwrap()).await.to_string();
     assert!(error.contains("`shipping` is given another input than before: its mapping has changed"), "{error}");
     let ship = Saga::named("ship").input().step::<pack>().sleep("rest", Duration::from_hours(24));
-    let ship = ship.step_after::<label, pack>(|pieces, _| *pieces).build().unwrap();
+    let ship = ship.step_from::<label, _>(|pieces: &i64, _: Output<pack>| *pieces).build().unwrap();
     let error = refusal(&order_with(&ship)).await.to_string();
     assert!(
         error.contains("`label` of `shipping` is given another input than before: its mapping has changed"),

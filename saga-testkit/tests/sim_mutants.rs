@@ -55,7 +55,7 @@ fn a_command_that_is_sent_again_under_another_id_is_found() {
 
 #[test]
 fn a_reply_to_what_nobody_asked_is_found() {
-    is_found(Mutant::AnswersNothing, Guarantee::G4);
+    is_found(Mutant::MisaddressesReplies, Guarantee::G4);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_group_that_is_joined_when_its_first_branch_is_done_is_found() {
 
 #[test]
 fn a_branch_that_is_not_undone_is_found() {
-    is_found_in_groups(Mutant::ForgetsABranch, "was never undone");
+    is_found_in_groups(Mutant::ForgetsBranches, "was never undone");
 }
 
 #[test]
@@ -126,19 +126,25 @@ fn an_undo_without_a_tombstone_is_found() {
 /// Found in the step that is done once more, and in the output that those behind it are given.
 #[test]
 fn a_saga_that_takes_nothing_over_is_found() {
-    is_found_in(Mutant::TakesNothingOver, Guarantee::G2, "was taken over, and done again", |seed| !has_services(seed));
+    is_found_in(Mutant::RestartsFromScratch, Guarantee::G2, "was taken over, and done again", |seed| {
+        !has_services(seed)
+    });
 }
 
 #[test]
 fn waiting_that_counts_as_begun_is_found() {
-    is_found_in_load(Mutant::TakesWaitingForBegun, Guarantee::G8, "called once and declined");
+    is_found_in_load(Mutant::MarksWaitingAsBegun, Guarantee::G8, "called once and declined");
 }
 
 /// Each half of it alone does no harm: who claims leaves alone for a while what others left, and a process renews by their
 /// epochs what lies in its queues. `S-MEM-5` and `S-WORK-13` find each.
 #[test]
 fn a_member_that_comes_back_without_its_rows_is_found() {
-    is_found_in_load(Mutant::LeavesOwnRows, Guarantee::G8, "was called again by the process that had the answer");
+    is_found_in_load(
+        Mutant::ReleasesRowsOnRejoin,
+        Guarantee::G8,
+        "was called again by the process that had the answer",
+    );
 }
 
 #[test]

@@ -71,6 +71,6 @@ impl<S: Shop> Fixture<S> {
     /// # Panics
     /// When there is none.
     pub async fn status(&self, runtime: &Runtime<S>, key: &str) -> SagaStatus {
-        runtime.saga(key).await.expect("it can be asked for").expect("there is such a saga")
+        runtime.status(key).await.expect("it can be asked for").expect("there is such a saga")
     }
 }

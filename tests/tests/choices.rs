@@ -4,10 +4,10 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
+use saga_core::StepPhase;
 use saga_core::engine::SagaStatus;
-use saga_core::machine::StepPhase;
 use saga_core::saga::Branch;
-use saga_core::{IfTaken, Outcome, Output, Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step};
+use saga_core::{Outcome, Output, Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step};
 use saga_tests::Books;
 use serde::{Deserialize, Serialize};
 
@@ -57,9 +57,10 @@ async fn call_courier(_ctx: &StepContext, order: Order, State(courier): State<Co
 async fn bill<S: Books>(
     tx: &mut S::Conn,
     order: Order,
-    Output(packed): Output<IfTaken<pack>>,
-    Output(ride): Output<IfTaken<call_courier>>,
+    packed: Option<Output<pack>>,
+    ride: Option<Output<call_courier>>,
 ) -> Result<(Option<u32>, Option<u32>), StepError> {
+    let (packed, ride) = (packed.map(|Output(packed)| packed), ride.map(|Output(ride)| ride));
     S::add(tx, "bills", 1).await?;
     if order.is_paid { Ok((packed, ride)) } else { Err(StepError::reject("nobody pays")) }
 }
@@ -82,17 +83,17 @@ fn ship<S: Books>(asked: &Arc<AtomicU32>) -> Saga<S, Order> {
         first.fetch_add(1, Ordering::SeqCst);
         order.pieces > 0
     };
-    let is_large = move |_: &Order, taken: Option<u32>| {
+    let is_large = move |_: &Order, taken: Option<Output<take_out>>| {
         counted.fetch_add(1, Ordering::SeqCst);
-        taken.is_some_and(|taken| taken > 2)
+        taken.is_some_and(|Output(taken)| taken > 2)
     };
     Saga::named("ship")
         .input::<Order>()
         .when("is-any", is_any, Branch::step::<take_out>)
         .choose("shipping", |choice| {
-            choice.when_after::<IfTaken<take_out>>("by-parcel", is_large, Branch::step::<pack>).when(
+            choice.when("by-parcel", is_large, Branch::step::<pack>).when(
                 "by-courier",
-                |order| order.pieces == 2,
+                |order: &Order| order.pieces == 2,
                 Branch::step::<call_courier>,
             )
         })
@@ -109,7 +110,7 @@ async fn run<S: Books>(order: Order) -> (Outcome, [i64; 3], SagaStatus) {
     let courier = Courier(Arc::new(Mutex::new((true, 0))));
     let runtime = Runtime::builder(store.clone()).saga(&saga).state(courier).start().await.unwrap();
     let outcome = runtime.start(&saga, "o-1", order).await.unwrap().outcome().await.unwrap();
-    let status = runtime.saga("o-1").await.unwrap().unwrap();
+    let status = runtime.status("o-1").await.unwrap().unwrap();
     runtime.shutdown().await;
     let books = [store.counter("taken").await, store.counter("packed").await, store.counter("bills").await];
     (outcome, books, status)

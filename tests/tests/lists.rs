@@ -1,9 +1,7 @@
 //! A step that is done for each item of a list, on every store.
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
-use saga_core::{
-    Each, Key, Outcome, Output, Runtime, Saga, StepContext, StepError, Tenant, saga_compensation, saga_step,
-};
+use saga_core::{Key, Outcome, Outputs, Runtime, Saga, StepContext, StepError, Tenant, saga_compensation, saga_step};
 use saga_sqlite::SqliteStore;
 use saga_tests::Books;
 use serde::{Deserialize, Serialize};
@@ -52,8 +50,8 @@ async fn unlabel(_ctx: &StepContext, parcel: Parcel, label: String) -> Result<()
 async fn bill<S: Books>(
     tx: &mut S::Conn,
     order: Order,
-    Output(packed): Output<Each<pack>>,
-    Output(labels): Output<Each<label>>,
+    Outputs(packed): Outputs<pack>,
+    Outputs(labels): Outputs<label>,
 ) -> Result<(), StepError> {
     assert_eq!(packed, (1..=order.parcels).map(|number| number * 10).collect::<Vec<_>>());
     assert_eq!(labels.len(), packed.len());
@@ -70,8 +68,8 @@ async fn run<S: Books>(parcels_of: u32, refused: Option<u32>) -> (Outcome, i64, 
     let (store, _kept) = S::fresh().await;
     let saga: Saga<S, Order> = Saga::named("ship")
         .input::<Order>()
-        .for_each_with::<pack>(16, parcels)
-        .for_each_with::<label>(16, parcels)
+        .for_each::<pack, _>(16, parcels)
+        .for_each::<label, _>(16, parcels)
         .step::<bill>()
         .build()
         .unwrap();

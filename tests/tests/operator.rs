@@ -2,10 +2,10 @@
 //! its reason.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says what it expects by failing")]
 
+use saga_core::StepPhase;
 use saga_core::engine::{RuntimeError, SagaControl};
-use saga_core::machine::StepPhase;
 use saga_core::store::{HistoryKind, Status};
-use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
+use saga_core::{Outcome, Output, Runtime, Saga, StepError, saga_step};
 use saga_tests::{Act, Fixture, Order, Shop, book, eventually, on_both_stores};
 
 /// A saga whose `ship` may have happened, and cannot be undone without knowing.
@@ -25,7 +25,7 @@ async fn stuck_at_refund<S: Shop>(fixture: &Fixture<S>, runtime: &Runtime<S>, ke
 
 async fn operator<S: Shop>(fixture: &Fixture<S>, runtime: &Runtime<S>, key: &str) -> SagaControl<S> {
     let revision = fixture.status(runtime, key).await.revision;
-    runtime.operator(key, revision).unwrap()
+    runtime.admin().control(key).at_revision(revision)
 }
 
 async fn outcome<S: Shop>(runtime: &Runtime<S>, key: &str) -> Outcome {
@@ -130,7 +130,8 @@ async fn pay<S: Shop>(conn: &mut S::Conn, order: Order) -> Result<(), StepError>
 async fn an_output_is_given_for_a_skipped_step<S: Shop>() {
     let fixture = Fixture::<S>::new().await;
     let saga = Saga::<S, ()>::named("payment").input::<Order>().step::<book>();
-    let saga = saga.step_after::<pay, book>(|order, booked| Order { amount: booked, ..order.clone() });
+    let saga = saga
+        .step_from::<pay, _>(|order: &Order, Output(booked): Output<book>| Order { amount: booked, ..order.clone() });
     let saga = saga.build().unwrap();
     let runtime = fixture.builder().saga(&saga).start().await.unwrap();
     fixture.world.plan("k:book", [Act::EndTransaction]);
@@ -169,7 +170,7 @@ async fn a_stuck_saga_is_ended_as_it_is<S: Shop>() {
     runtime.shutdown().await;
     let runtime = fixture.runtime().await;
     assert!(matches!(outcome(&runtime, "done").await, Outcome::Completed { forced: Some(_), .. }));
-    assert!(runtime.query().orphaned(9).await.unwrap().is_empty());
+    assert!(runtime.admin().query().orphaned(9).await.unwrap().is_empty());
 }
 
 /// The same action twice acts once, and one on what was seen before the saga moved changes nothing.
@@ -203,7 +204,8 @@ async fn of_many_operators_one_acts<S: Shop>() {
     stuck_at_ship(&fixture, &runtime, "k").await;
     fixture.world.repair("k:ship");
     let revision = fixture.status(&runtime, "k").await.revision;
-    let act = |runtime: Runtime<S>| async move { runtime.operator("k", revision)?.retry("at once").await };
+    let act =
+        |runtime: Runtime<S>| async move { runtime.admin().control("k").at_revision(revision).retry("at once").await };
     let acts: Vec<_> = (0..8).map(|_| tokio::spawn(act(runtime.clone()))).collect();
     let mut acted = 0;
     for act in acts {
@@ -228,7 +230,7 @@ async fn what_is_refused_says_why<S: Shop>() {
     let stuck = operator(&fixture, &runtime, "k").await;
     let refused = stuck.retry("  ").await.unwrap_err().to_string();
     assert!(refused.contains("give a reason; it is kept with the action"), "{refused}");
-    let nobody = runtime.operator("nobody", 1).unwrap().retry("who").await.unwrap_err();
+    let nobody = runtime.admin().control("nobody").at_revision(1).retry("who").await.unwrap_err();
     assert!(matches!(nobody, RuntimeError::NoSaga(_)), "{nobody}");
     assert!(audit(&fixture, &runtime, "k").await.is_empty());
 }

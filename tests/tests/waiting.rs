@@ -6,10 +6,9 @@ use std::time::Duration;
 use saga_core::engine::{
     CancelOutcome, CompensationCause, PauseOutcome, RestartOutcome, ResumeOutcome, SagaAdmin, SagaStatus, SignalOutcome,
 };
-use saga_core::machine::StepPhase;
-use saga_core::saga::{Branch, SagaBuilder};
+use saga_core::saga::SagaBuilder;
 use saga_core::store::Status;
-use saga_core::{Outcome, Output, Runtime, Saga, Signal, Signaled, StepError, saga_compensation, saga_step};
+use saga_core::{Outcome, Runtime, Saga, Signal, Signaled, StepError, StepPhase, Wait, saga_compensation, saga_step};
 use saga_tests::Books;
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +52,7 @@ async fn bill<S: Books>(tx: &mut S::Conn, pieces: u32) -> Result<(), StepError> 
 async fn place<S: Books>(
     tx: &mut S::Conn,
     _pieces: u32,
-    Output(approval): Output<Signaled<Approval>>,
+    Signaled(approval): Signaled<Approval>,
 ) -> Result<(), StepError> {
     match approval {
         Approval::By(name) => S::add(tx, &name, 1).await.map(drop),
@@ -67,7 +66,7 @@ fn named<S: Books>() -> SagaBuilder<S, u32> {
 
 /// Waits for an answer as long as that takes.
 fn asking<S: Books>() -> SagaBuilder<S, u32> {
-    named().step::<take_out>().wait_without_limit::<Approval>().step::<place>()
+    named().step::<take_out>().wait_for::<Approval>(Wait::without_limit()).step::<place>()
 }
 
 async fn start<S: Books>(store: &S, saga: &Saga<S, u32>) -> Runtime<S> {
@@ -75,7 +74,7 @@ async fn start<S: Books>(store: &S, saga: &Saga<S, u32>) -> Runtime<S> {
 }
 
 async fn status<S: Books>(runtime: &Runtime<S>, key: &str) -> SagaStatus {
-    runtime.saga(key).await.unwrap().unwrap()
+    runtime.status(key).await.unwrap().unwrap()
 }
 
 fn phase(status: &SagaStatus, name: &str) -> StepPhase {
@@ -137,16 +136,16 @@ async fn a_signal_counts_once_whoever_sends_it<S: Books>() {
     let saga = asking::<S>().build().unwrap();
     let runtime = start(&store, &saga).await;
     let page = SagaAdmin::new(store.clone()).saga(&saga);
-    assert!(page.signal("o-1", "form-1", &by("ada")).await.unwrap_err().to_string().contains("o-1"));
+    assert!(page.control("o-1").signal("form-1", &by("ada")).await.unwrap_err().to_string().contains("o-1"));
 
     let later = runtime.start(&saga, "o-1", 3).after(SHORT).await.unwrap();
-    assert_eq!(page.signal("o-1", "form-1", &by("ada")).await.unwrap(), SignalOutcome::Buffered);
-    assert_eq!(page.signal("o-1", "form-1", &by("ada")).await.unwrap(), SignalOutcome::Duplicate);
-    assert_eq!(page.signal("o-1", "form-2", &by("bob")).await.unwrap(), SignalOutcome::TooLate);
+    assert_eq!(page.control("o-1").signal("form-1", &by("ada")).await.unwrap(), SignalOutcome::Buffered);
+    assert_eq!(page.control("o-1").signal("form-1", &by("ada")).await.unwrap(), SignalOutcome::Duplicate);
+    assert_eq!(page.control("o-1").signal("form-2", &by("bob")).await.unwrap(), SignalOutcome::TooLate);
     let outcome = later.outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     assert_eq!([store.counter("ada").await, store.counter("bob").await], [1, 0]);
-    assert_eq!(page.signal("o-1", "form-1", &by("ada")).await.unwrap(), SignalOutcome::Duplicate);
+    assert_eq!(page.control("o-1").signal("form-1", &by("ada")).await.unwrap(), SignalOutcome::Duplicate);
     nothing_is_left(&runtime).await;
     runtime.shutdown().await;
 }
@@ -161,7 +160,9 @@ async fn of_many_signals_at_once_one_counts<S: Books>() {
     let sent: Vec<_> = (0..8)
         .map(|number: u32| {
             let page = SagaAdmin::new(store.clone()).saga(&saga);
-            tokio::spawn(async move { page.signal("o-1", number.to_string(), &by(&format!("p{number}"))).await })
+            tokio::spawn(
+                async move { page.control("o-1").signal(number.to_string(), &by(&format!("p{number}"))).await },
+            )
         })
         .collect();
     let mut delivered = Vec::new();
@@ -182,7 +183,8 @@ async fn of_many_signals_at_once_one_counts<S: Books>() {
 /// What stands for a message that did not come is decided once, where the limit has passed.
 async fn without_a_signal_the_limit_decides<S: Books>() {
     let (store, _kept) = S::fresh().await;
-    let wait = named::<S>().step::<take_out>().wait_for::<Approval>(SHORT, |_| Approval::NoAnswer);
+    let wait =
+        named::<S>().step::<take_out>().wait_for::<Approval>(Wait::within(SHORT).or(|_: &u32| Approval::NoAnswer));
     let saga = wait.step::<place>().build().unwrap();
     let runtime = start(&store, &saga).await;
     let outcome = runtime.start(&saga, "o-1", 3).await.unwrap().outcome().await.unwrap();
@@ -200,12 +202,12 @@ async fn a_paused_saga_receives_its_signal<S: Books>() {
     let runtime = start(&store, &saga).await;
     let running = runtime.start(&saga, "o-1", 3).await.unwrap();
     until_it_waits(&runtime, "approval").await;
-    assert_eq!(runtime.pause("o-1", "an audit").await.unwrap(), PauseOutcome::Paused);
+    assert_eq!(runtime.admin().control("o-1").pause("an audit").await.unwrap(), PauseOutcome::Paused);
     assert_eq!(runtime.signal("o-1", "form-1", &by("ada")).await.unwrap(), SignalOutcome::Delivered);
     assert_eq!(runtime.signal("o-1", "form-1", &by("ada")).await.unwrap(), SignalOutcome::Duplicate);
     assert_eq!(store.counter("ada").await, 0);
     assert_eq!(status(&runtime, "o-1").await.summary.status, Status::Paused);
-    assert_eq!(runtime.resume("o-1", "all is well").await.unwrap(), ResumeOutcome::Resumed);
+    assert_eq!(runtime.admin().control("o-1").resume("all is well").await.unwrap(), ResumeOutcome::Resumed);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert_eq!(store.counter("ada").await, 1);
     nothing_is_left(&runtime).await;
@@ -219,13 +221,13 @@ async fn the_deadline_of_a_paused_saga_passes<S: Books>() {
     let runtime = start(&store, &saga).await;
     let running = runtime.start(&saga, "o-1", 3).await.unwrap();
     until_it_waits(&runtime, "approval").await;
-    runtime.pause("o-1", "an audit").await.unwrap();
+    runtime.admin().control("o-1").pause("an audit").await.unwrap();
     while status(&runtime, "o-1").await.deadline.is_some() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(status(&runtime, "o-1").await.summary.status, Status::Paused);
     assert_eq!(store.counter("taken").await, 3, "nothing of it is undone while it is paused");
-    runtime.resume("o-1", "all is well").await.unwrap();
+    runtime.admin().control("o-1").resume("all is well").await.unwrap();
     let outcome = running.outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::DeadlinePassed, .. }), "{outcome}");
     assert_eq!(store.counter("taken").await, 0);
@@ -237,7 +239,9 @@ async fn the_deadline_of_a_paused_saga_passes<S: Books>() {
 async fn g5_a_cancelled_saga_waits_for_nothing<S: Books>() {
     let (store, _kept) = S::fresh().await;
     let group = named::<S>().deadline(FOREVER).step::<take_out>().parallel(|group| {
-        group.branch(|branch| branch.sleep("rest", FOREVER)).branch(Branch::wait_without_limit::<Approval>)
+        group
+            .branch(|branch| branch.sleep("rest", FOREVER))
+            .branch(|branch| branch.wait_for::<Approval>(Wait::without_limit()))
     });
     let saga = group.step::<place>().build().unwrap();
     let runtime = start(&store, &saga).await;
@@ -266,7 +270,10 @@ async fn a_restarted_saga_waits_as_a_new_one_does<S: Books>() {
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
 
     let desk = runtime.admin().actor("ann");
-    assert_eq!(desk.restart("o-1", "approval", "o-2", "it was another's").await.unwrap(), RestartOutcome::Begun);
+    assert_eq!(
+        desk.control("o-1").restart("approval", "o-2", "it was another's").await.unwrap(),
+        RestartOutcome::Begun
+    );
     let again = status(&runtime, "o-2").await;
     assert!(again.deadline.is_some());
     assert_eq!(phase(&again, "approval"), StepPhase::Started);
@@ -275,7 +282,7 @@ async fn a_restarted_saga_waits_as_a_new_one_does<S: Books>() {
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     assert_eq!([store.counter("taken").await, store.counter("ada").await, store.counter("bob").await], [3, 1, 1]);
 
-    assert_eq!(desk.restart("o-1", "place", "o-3", "once more").await.unwrap(), RestartOutcome::Begun);
+    assert_eq!(desk.control("o-1").restart("place", "o-3", "once more").await.unwrap(), RestartOutcome::Begun);
     assert!(matches!(runtime.attach("o-3").await.unwrap().outcome().await.unwrap(), Outcome::Completed { .. }));
     assert_eq!(store.counter("ada").await, 2, "the signal that the first one went on with was taken over");
     assert_eq!(runtime.signal("o-3", "form-9", &by("eve")).await.unwrap(), SignalOutcome::TooLate);

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use saga_core::engine::{SagaAdmin, SignalOutcome};
-use saga_core::{Runtime, Saga};
+use saga_core::{Runtime, Saga, Wait};
 use saga_sqlite::SqliteStore;
 
 use crate::steps::{Approval, Order, confirm_order, reserve_stock, send_receipt};
@@ -34,8 +34,8 @@ fn create_order() -> Result<Saga<SqliteStore, Order>, saga_core::saga::SagaError
         .step::<reserve_stock>()
         .when(
             "is-large",
-            |order| order.cents > FREE_CENTS_MAX,
-            |branch| branch.wait_for::<Approval>(TO_DECIDE, |_order| Approval::NoAnswer),
+            |order: &Order| order.cents > FREE_CENTS_MAX,
+            |branch| branch.wait_for::<Approval>(Wait::within(TO_DECIDE).or(|_order: &Order| Approval::NoAnswer)),
         )
         .step::<confirm_order>()
         .pivot()
@@ -83,7 +83,7 @@ async fn main() -> anyhow::Result<()> {
     answer("declined", "form-4", Approval::Declined { by: "Bob".to_owned() }).await?;
     // What takes part in no work needs the store and the definition only.
     let page = SagaAdmin::new(runtime.store().clone()).saga(&create_order);
-    let receipt = page.signal("by-a-page", "form-5", &by("Cleo")).await?;
+    let receipt = page.control("by-a-page").signal("form-5", &by("Cleo")).await?;
     println!("by-a-page: form-5 {}\n", said(receipt));
 
     for running in running {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use rusqlite::Connection;
-use saga_core::{IfTaken, Output, Signal, Signaled, StepError, saga_compensation, saga_step};
+use saga_core::{Signal, Signaled, StepError, saga_compensation, saga_step};
 use serde::{Deserialize, Serialize};
 
 /// What somebody wants.
@@ -55,12 +55,12 @@ pub(crate) async fn release_stock(tx: &mut Connection, _order: Order, pieces: u3
 pub(crate) async fn confirm_order(
     tx: &mut Connection,
     order: Order,
-    Output(approval): Output<IfTaken<Signaled<Approval>>>,
+    approval: Option<Signaled<Approval>>,
 ) -> Result<(), StepError> {
     let by = match approval {
         None => "nobody was asked".to_owned(),
-        Some(Approval::Granted { by }) => by,
-        Some(other) => return Err(StepError::reject(other.to_string())),
+        Some(Signaled(Approval::Granted { by })) => by,
+        Some(Signaled(other)) => return Err(StepError::reject(other.to_string())),
     };
     tx.execute("INSERT INTO orders VALUES (?1, ?2, ?3)", (order.key, order.pieces, by))?;
     Ok(())

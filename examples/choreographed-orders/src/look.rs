@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Subcommand;
-use saga_core::engine::{SagaQuery, TimelineStatus};
+use saga_core::engine::{SagaAdmin, SagaQuery, TimelineStatus};
 use saga_core::store::{Status, Store};
 
 use crate::report::line;
@@ -33,7 +33,7 @@ impl Look {
     /// # Cancel safety
     /// It only reads.
     pub(crate) async fn at<S: Store>(&self, store: S) -> anyhow::Result<bool> {
-        let inspector = SagaQuery::new(store);
+        let inspector = SagaAdmin::new(store).query();
         match self {
             Self::List => list(&inspector).await.map(|()| true),
             Self::Show { key } => show(&inspector, key).await,

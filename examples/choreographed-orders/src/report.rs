@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use saga_core::Event;
+use saga_core::engine::Happened;
 use saga_core::engine::TimelineStatus;
-use saga_core::machine::Happened;
 
 use crate::awkward::Case;
 use crate::books::Entry;

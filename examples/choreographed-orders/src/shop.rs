@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use saga_core::engine::TimelineStatus;
-use saga_core::machine::{Became, Happened};
+use saga_core::engine::{Became, Happened};
 use saga_core::store::{DeadLetterFilter, Status};
 use saga_core::transport::Transport;
 use saga_core::{Runtime, Service};
@@ -61,7 +61,7 @@ impl<S: Books> Shop<S> {
     /// # Cancel safety
     /// It only reads.
     pub(crate) async fn settled(&self, key: &str) -> anyhow::Result<TimelineStatus> {
-        let inspector = self.runtimes[2].query();
+        let inspector = self.runtimes[2].admin().query();
         let waiting = async {
             loop {
                 if let Some(timeline) = inspector.timeline(key).await?
@@ -88,7 +88,7 @@ impl<S: Books> Shop<S> {
     /// It only reads.
     pub(crate) async fn knows(&self, service: usize, step: &str) -> anyhow::Result<()> {
         let waiting = async {
-            while self.runtimes[service].saga(step).await?.is_none_or(|saga| !saga.summary.status.is_ended()) {
+            while self.runtimes[service].status(step).await?.is_none_or(|saga| !saga.summary.status.is_ended()) {
                 tokio::time::sleep(PAUSE).await;
             }
             anyhow::Ok(())
@@ -121,7 +121,7 @@ impl<S: Books> Shop<S> {
     pub(crate) async fn dead_letters(&self) -> anyhow::Result<usize> {
         let mut all = 0;
         for runtime in &self.runtimes {
-            all += runtime.dead_letters().list(DeadLetterFilter::default()).await?.len();
+            all += runtime.admin().dead_letters().list(DeadLetterFilter::default()).await?.len();
         }
         Ok(all)
     }
@@ -149,7 +149,7 @@ fn is_settled(timeline: &TimelineStatus) -> bool {
     match timeline.status {
         Status::Completed => STEPS.iter().all(|step| last(step) == Some(Became::Done)),
         Status::Compensated => STEPS.iter().all(|step| {
-            matches!(last(step), Some(Became::Undone | Became::Barred | Became::Rejected | Became::Failed))
+            matches!(last(step), Some(Became::Undone | Became::Tombstoned | Became::Rejected | Became::Failed))
         }),
         _ => false,
     }

@@ -11,7 +11,7 @@ mod show;
 mod steps;
 
 use rusqlite::Connection;
-use saga_core::{Runtime, Saga};
+use saga_core::{Output, Runtime, Saga};
 use saga_sqlite::SqliteStore;
 
 use crate::{
@@ -42,15 +42,15 @@ fn create_order() -> Result<Saga<SqliteStore, Order>, saga_core::saga::SagaError
     Saga::named("create-order")
         .input::<Order>()
         .parallel(|group| {
-            group
-                .branch(|branch| branch.step::<reserve_stock>())
-                .branch(|branch| branch.step_with::<check_credit>(|order| (order.customer.clone(), order.cents)))
+            group.branch(|branch| branch.step::<reserve_stock>()).branch(|branch| {
+                branch.step_from::<check_credit, _>(|order: &Order| (order.customer.clone(), order.cents))
+            })
         })
-        .for_each_after::<pack_piece, reserve_stock>(PACKED_AT_ONCE, |order, pieces| {
+        .for_each::<pack_piece, _>(PACKED_AT_ONCE, |order: &Order, Output(pieces): Output<reserve_stock>| {
             (1..=pieces).map(|number| Piece { order: order.key.clone(), number }).collect()
         })
-        .when("is-dear", |order| order.cents > UNINSURED_CENTS_MAX, |branch| branch.step::<insure_parcel>())
-        .sub_saga_with::<Delivery>(&deliver()?, |order| order.key.clone())
+        .when("is-dear", |order: &Order| order.cents > UNINSURED_CENTS_MAX, |branch| branch.step::<insure_parcel>())
+        .sub_saga_from::<Delivery, _>(&deliver()?, |order: &Order| order.key.clone())
         .step::<confirm_order>()
         .build()
 }
@@ -83,7 +83,7 @@ async fn main() -> anyhow::Result<()> {
     ] {
         let order = Order { key: key.to_owned(), customer: customer.to_owned(), pieces, cents };
         runtime.start(&create_order, key, order).await?.outcome().await?;
-        if let Some(status) = runtime.saga(key).await? {
+        if let Some(status) = runtime.status(key).await? {
             println!("{}", Shown(&status));
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::Connection;
-use saga_core::{Each, IfTaken, Output, State, StepContext, StepError, SubSaga, saga_compensation, saga_step};
+use saga_core::{Output, Outputs, State, StepContext, StepError, SubSaga, saga_compensation, saga_step};
 use serde::{Deserialize, Serialize};
 
 /// What somebody wants.
@@ -155,11 +155,12 @@ pub(crate) async fn confirm_order(
     order: Order,
     Output(pieces): Output<reserve_stock>,
     Output(hold): Output<check_credit>,
-    Output(boxes): Output<Each<pack_piece>>,
-    Output(policy): Output<IfTaken<insure_parcel>>,
+    Outputs(boxes): Outputs<pack_piece>,
+    policy: Option<Output<insure_parcel>>,
     Output(label): Output<Delivery>,
 ) -> Result<(), StepError> {
     let boxes = boxes.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+    let policy = policy.map(|Output(policy)| policy);
     tx.execute("INSERT INTO orders VALUES (?1, ?2, ?3, ?4, ?5, ?6)", (order.key, pieces, hold, boxes, policy, label))?;
     Ok(())
 }

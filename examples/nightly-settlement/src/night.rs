@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::Context as _;
-use saga_core::engine::SagaQuery;
+use saga_core::engine::SagaAdmin;
 use saga_sqlite::{SqliteOptions, SqliteStore};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
@@ -85,8 +85,8 @@ fn collected(line: &str) -> Option<(u32, u32)> {
 /// What everybody can see of the night while no process has it.
 async fn show(books: &Books) -> anyhow::Result<()> {
     let store = SqliteStore::open_with(SqliteOptions::new(books.file()).read_only()).await?;
-    let inspector = SagaQuery::new(store).saga(&settlement()?);
-    let night = inspector.describe(NIGHT).await?.context("there is no such night")?;
+    let inspector = SagaAdmin::new(store).saga(&settlement()?).query();
+    let night = inspector.status(NIGHT).await?.context("there is no such night")?;
     for step in night.steps {
         let reported = match &step.progress {
             Some(progress) => format!(", reported {} payments", progress.read::<Progress>()?.collected),

@@ -50,7 +50,7 @@ async fn first(file: &Path) -> anyhow::Result<()> {
         runtime.start(&version_1, key, Order { key: key.to_owned(), pieces }).await?;
     }
     // The steps before the card have a record when it is tried.
-    while runtime.query().describe("order-3").await?.is_none_or(|order| order.steps[1].retrying_since.is_none()) {
+    while runtime.admin().query().status("order-3").await?.is_none_or(|order| order.steps[1].retrying_since.is_none()) {
         tokio::task::yield_now().await;
     }
     runtime.shutdown().await;
@@ -70,12 +70,12 @@ async fn second(file: &Path) -> anyhow::Result<()> {
 async fn third(file: &Path) -> anyhow::Result<()> {
     let (version_1, version_2, bank) = (version_1()?, version_2()?, Bank::default());
     let (store, runtime) = deploy(file, &bank, &[&version_2]).await?;
-    for waiting in runtime.query().unregistered().await? {
+    for waiting in runtime.admin().query().unregistered().await? {
         println!("{waiting}");
     }
     let migration = to_second(&version_1, &version_2)?;
-    runtime.migrate(&migration, "order-2", "its carrier is booked by hand otherwise").await?;
-    println!("{}", runtime.migrate_all(&migration, "orders have carriers").await?);
+    runtime.admin().control("order-2").migrate(&migration, "its carrier is booked by hand otherwise").await?;
+    println!("{}", runtime.admin().migrate_all(&migration, "orders have carriers").await?);
     runtime.shutdown().await;
     store.close().await;
 
@@ -85,8 +85,8 @@ async fn third(file: &Path) -> anyhow::Result<()> {
     for key in ["order-1", "order-2", "order-3", "order-4"] {
         runtime.attach(key).await?.outcome().await?;
     }
-    for order in runtime.list(SagaFilter::default()).await? {
-        let Some(status) = runtime.saga(order.key.as_str()).await? else { continue };
+    for order in runtime.admin().query().list(SagaFilter::default()).await? {
+        let Some(status) = runtime.status(order.key.as_str()).await? else { continue };
         let steps: Vec<String> =
             status.steps.iter().map(|step| format!("{} {}", step.step, step.phase.as_str())).collect();
         println!("{} is {} on version {}: {}", order.key, order.status, order.version, steps.join(", "));

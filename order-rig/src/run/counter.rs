@@ -3,7 +3,7 @@ use std::{collections::HashSet, process::ExitCode, sync::Arc, time::Duration};
 use anyhow::Context;
 use saga_core::{
     Runtime, Saga,
-    engine::SagaQuery,
+    engine::SagaAdmin,
     store::{SagaFilter, Status, Store},
 };
 
@@ -123,7 +123,7 @@ async fn unfinished(store: &(impl Store + Clone)) -> anyhow::Result<Vec<String>>
     let mut keys = Vec::new();
     for status in [Status::Running, Status::Compensating] {
         let filter = SagaFilter { status: Some(status), limit: usize::MAX, ..SagaFilter::default() };
-        let sagas = SagaQuery::new(store.clone()).list(filter).await?;
+        let sagas = SagaAdmin::new(store.clone()).query().list(filter).await?;
         keys.extend(sagas.into_iter().map(|saga| saga.key.as_str().to_owned()));
     }
     Ok(keys)

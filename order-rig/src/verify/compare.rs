@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use saga_core::{machine::StepPhase, store::Status};
+use saga_core::{StepPhase, store::Status};
 
 use super::{Audit, Books, OrderSaga};
 

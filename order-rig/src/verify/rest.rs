@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use saga_cli::OpenStore as _;
 use saga_core::{
-    engine::{DeadLetterAdmin, OutboxAdmin, SagaQuery},
+    engine::{DeadLetterAdmin, OutboxAdmin, SagaAdmin, SagaQuery},
     store::{DeadLetterFilter, SagaFilter, Status, Store},
 };
 use saga_postgres::PostgresStore;
@@ -86,10 +86,10 @@ pub(super) async fn unrest(stores: &[Looked], within: Duration) -> anyhow::Resul
 
 impl Unrest {
     async fn look<S: Store + Clone>(&mut self, store: &S) -> anyhow::Result<()> {
-        self.look_at_sagas(&SagaQuery::new(store.clone())).await?;
+        self.look_at_sagas(&SagaAdmin::new(store.clone()).query()).await?;
         self.look_at_work(store).await?;
-        self.look_at_outbox(&OutboxAdmin::new(store.clone())).await?;
-        self.look_at_letters(&DeadLetterAdmin::new(store.clone())).await
+        self.look_at_outbox(&SagaAdmin::new(store.clone()).outbox()).await?;
+        self.look_at_letters(&SagaAdmin::new(store.clone()).dead_letters()).await
     }
 
     async fn look_at_sagas(&mut self, inspector: &SagaQuery<impl Store>) -> anyhow::Result<()> {

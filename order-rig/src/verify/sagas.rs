@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use saga_core::{
-    engine::SagaQuery,
-    machine::StepPhase,
+    StepPhase,
+    engine::{SagaAdmin, SagaQuery},
     store::{SagaFilter, SagaRow, Status, Store},
 };
 use tokio::task::JoinSet;
@@ -41,7 +41,8 @@ pub(super) struct SagaStep {
 impl OrderSaga {
     /// All sagas of orders.
     pub async fn all<S: Store<Conn: ShopConn> + Clone>(store: &S) -> anyhow::Result<Vec<Self>> {
-        let inspector = SagaQuery::new(store.clone()).saga(&create_order()?).saga(&create_order_across_services()?);
+        let inspector =
+            SagaAdmin::new(store.clone()).saga(&create_order()?).saga(&create_order_across_services()?).query();
         let inspector = Arc::new(inspector);
         let mut filter = SagaFilter { limit: PAGE, ..SagaFilter::default() };
         let (mut sagas, mut asked) = (Vec::new(), JoinSet::new());
@@ -69,7 +70,7 @@ impl OrderSaga {
     async fn of<S: Store>(inspector: &SagaQuery<S>, row: SagaRow) -> anyhow::Result<Option<Self>> {
         let key = row.key.to_string();
         let order = serde_json::from_slice(&row.input).with_context(|| format!("the input of {key} is no order"))?;
-        let Some(status) = inspector.describe(&key).await? else { return Ok(None) };
+        let Some(status) = inspector.status(&key).await? else { return Ok(None) };
         let step = |step: saga_core::engine::StepStatus| SagaStep {
             phase: step.phase,
             is_recorded: step.recorded_at.is_some(),

@@ -3,7 +3,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
-use saga_core::engine::DeadLetterAdmin;
+use saga_core::engine::SagaAdmin;
 use saga_core::store::{DeadLetterFilter, DeadLetterId, DeadLetterState};
 use serde_json::json;
 
@@ -76,11 +76,11 @@ pub(crate) async fn dead_letters(
         DeadLettersCommand::List(args) => list(admin, args, out).await?,
         DeadLettersCommand::Show(args) => show(admin, args, out).await?,
         DeadLettersCommand::Replay(args) => {
-            DeadLetterAdmin::new(admin.writable().await?).replay(DeadLetterId(args.id), &args.reason).await?;
+            SagaAdmin::new(admin.writable().await?).dead_letters().replay(DeadLetterId(args.id), &args.reason).await?;
             print(out, format_args!("{} is handed in again\n", args.id))?;
         }
         DeadLettersCommand::Discard(args) => {
-            DeadLetterAdmin::new(admin.writable().await?).discard(DeadLetterId(args.id), &args.reason).await?;
+            SagaAdmin::new(admin.writable().await?).dead_letters().discard(DeadLetterId(args.id), &args.reason).await?;
             print(out, format_args!("{} is discarded\n", args.id))?;
         }
     }
@@ -88,12 +88,12 @@ pub(crate) async fn dead_letters(
 }
 
 async fn list(admin: &Admin<impl OpenStore>, args: &DeadLetterListArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    let desk = DeadLetterAdmin::new(admin.location.open_read_only().await?);
+    let dead_letters = SagaAdmin::new(admin.location.open_read_only().await?).dead_letters();
     let mut filter =
         DeadLetterFilter { state: DeadLetterState::parse(&args.state), limit: PAGE, ..DeadLetterFilter::default() };
     let mut shown = Vec::new();
     loop {
-        let letters = desk.list(filter.clone()).await?;
+        let letters = dead_letters.list(filter.clone()).await?;
         for letter in &letters {
             if args.json {
                 shown.push(as_json(letter));
@@ -113,8 +113,8 @@ async fn list(admin: &Admin<impl OpenStore>, args: &DeadLetterListArgs, out: &mu
 }
 
 async fn show(admin: &Admin<impl OpenStore>, args: &DeadLetterArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    let desk = DeadLetterAdmin::new(admin.location.open_read_only().await?);
-    let Some(letter) = desk.show(DeadLetterId(args.id)).await? else {
+    let dead_letters = SagaAdmin::new(admin.location.open_read_only().await?).dead_letters();
+    let Some(letter) = dead_letters.show(DeadLetterId(args.id)).await? else {
         bail!("there is no dead letter {} in {}", args.id, admin.location.name());
     };
     if args.json {

@@ -20,10 +20,10 @@ pub(crate) async fn show(
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     let query = admin.query().await?;
-    let Some(saga) = query.describe(&args.key).await? else { return admin.no_saga(&args.key) };
+    let Some(saga) = query.status(&args.key).await? else { return admin.no_saga(&args.key) };
     print(out, Shown(&saga))?;
     for child in saga.steps.iter().filter_map(|step| step.child.as_ref()) {
-        if let Some(child) = query.describe(child.key.as_str()).await? {
+        if let Some(child) = query.status(child.key.as_str()).await? {
             print(out, format_args!("\n{}", Shown(&child)))?;
         }
     }

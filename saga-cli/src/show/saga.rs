@@ -1,7 +1,7 @@
 use std::fmt;
 
+use saga_core::StepPhase;
 use saga_core::engine::{ChildStatus, HistoryEvent, ItemCounts, SagaStatus, SagaSummary, StepProgress, StepStatus};
-use saga_core::machine::StepPhase;
 
 use super::time::{after, utc};
 
@@ -106,7 +106,7 @@ fn said(step: &StepStatus) -> String {
     }
     let error = step.stuck.clone().or_else(|| step.error.clone()).unwrap_or_default();
     let waits = match step.due_at {
-        Some(at) if step.waits => format!("{error} (waits until {} UTC)", utc(at)),
+        Some(at) if step.wait.is_some() => format!("{error} (waits until {} UTC)", utc(at)),
         Some(at) if step.attempts == 0 => format!("{error} (begins at {} UTC)", utc(at)),
         Some(at) => format!("{error} (tried again at {} UTC)", utc(at)),
         None => error,
@@ -163,7 +163,7 @@ mod tests {
     async fn shown(saga: Saga<MemoryStore, u32>) -> String {
         let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
         runtime.start(&saga, "TH-1", 1).await.expect("it is new").outcome().await.expect("it ends");
-        let status = runtime.saga("TH-1").await.expect("it is read").expect("there is one");
+        let status = runtime.status("TH-1").await.expect("it is read").expect("there is one");
         runtime.shutdown().await;
         Shown(&status).to_string()
     }
@@ -184,8 +184,8 @@ mod tests {
         let saga = saga.build().expect("it holds together");
         let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
         runtime.start(&saga, "TH-1", 1).await.expect("it is new").outcome().await.expect("it ends");
-        let outer = runtime.saga("TH-1").await.expect("it is read").expect("there is one");
-        let inner = runtime.saga("TH-1>reserving").await.expect("it is read").expect("there is one");
+        let outer = runtime.status("TH-1").await.expect("it is read").expect("there is one");
+        let inner = runtime.status("TH-1>reserving").await.expect("it is read").expect("there is one");
         runtime.shutdown().await;
         let (outer, inner) = (Shown(&outer).to_string(), Shown(&inner).to_string());
         assert!(outer.contains("the saga TH-1>reserving: completed") && !outer.contains("a step of"), "{outer}");
@@ -210,7 +210,7 @@ mod tests {
     async fn a_choice_says_which_arm_was_taken() {
         for (least, taken, phase) in [(1, "yes was taken", "done"), (2, "no arm was taken", "passed by")] {
             let named = Saga::named("create-order").input::<u32>();
-            let chosen = named.when("is-large", move |order| *order >= least, Branch::step::<check_credit>);
+            let chosen = named.when("is-large", move |order: &u32| *order >= least, Branch::step::<check_credit>);
             let said = shown(chosen.step::<confirm_order>().build().expect("it is valid")).await;
             let line = |name: &str| said.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
             assert!(line("is-large").ends_with(taken), "{said}");
@@ -231,7 +231,7 @@ mod tests {
             let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
             runtime.start(&saga, "TH-1", rows).await.expect("it is new");
             let said = loop {
-                let status = runtime.saga("TH-1").await.expect("it is read").expect("there is one");
+                let status = runtime.status("TH-1").await.expect("it is read").expect("there is one");
                 if status.steps[0].retrying_since.is_some() {
                     break Shown(&status).to_string();
                 }
@@ -252,7 +252,7 @@ mod tests {
         let saga: Saga<MemoryStore, u32> = saga.build().expect("it is valid");
         let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
         runtime.start(&saga, "TH-1", 1).await.expect("it is new");
-        let status = runtime.saga("TH-1").await.expect("it is read").expect("there is one");
+        let status = runtime.status("TH-1").await.expect("it is read").expect("there is one");
         runtime.shutdown().await;
         let said = Shown(&status).to_string();
         assert!(said.contains("\ncompensates at ") && said.contains(" UTC unless it has passed its pivot\n"), "{said}");
@@ -262,7 +262,8 @@ mod tests {
 
     #[tokio::test]
     async fn items_are_counted_and_the_one_that_failed_is_named() {
-        let listed = Saga::named("create-order").input::<u32>().for_each_with::<pack_parcel>(1, |_| vec![1, 2, 3, 4]);
+        let listed =
+            Saga::named("create-order").input::<u32>().for_each::<pack_parcel, _>(1, |_: &u32| vec![1, 2, 3, 4]);
         let said = shown(listed.step::<confirm_order>().build().expect("it is valid")).await;
         let line = |name: &str| said.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
         assert!(said.contains("compensated, because `pack-parcel#3` failed: too heavy"), "{said}");

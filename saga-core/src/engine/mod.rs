@@ -33,16 +33,17 @@ mod store_calls;
 
 pub use self::admin::{
     AuditEntry, AuditRecord, BatchAction, BatchFilter, BatchPlan, BatchResult, BatchSummary, CancelOutcome,
-    ChildStatus, DeadLetterAdmin, HistoryEvent, ItemCounts, OutboxAdmin, PauseOutcome, PausedBy, PlannedAction,
-    ReplacedInput, RestartOutcome, ResumeOutcome, SagaAdmin, SagaControl, SagaQuery, SagaStatus, SagaSummary,
-    SignalOutcome, StepProgress, StepStatus, TimelineStatus, Unregistered,
+    ChildStatus, DeadLetterAdmin, HistoryEvent, ItemCounts, MigrationReport, OutboxAdmin, PauseOutcome, PausedBy,
+    PlannedAction, ReplacedInput, RestartOutcome, ResumeOutcome, SagaAdmin, SagaControl, SagaQuery, SagaStatus,
+    SagaSummary, SignalOutcome, StepProgress, StepStatus, TimelineStatus, Unregistered, WaitKind,
 };
 pub use self::context::{BuildError, RuntimeError, Settings, StartError};
 pub use self::health::{ComponentHealth, Health};
 pub use self::lifecycle::Panicked;
 pub use self::outcome::{CompensationCause, Outcome};
 pub use self::runtime::{
-    MigrationReport, PublishError, PublishEvent, PublishEventInTx, Runtime, RuntimeBuilder, SagaHandle, StartSaga,
-    StartSagaInTx, UncommittedPublish, UncommittedStart,
+    PublishError, PublishEvent, PublishEventInTx, Runtime, RuntimeBuilder, SagaHandle, StartSaga, StartSagaInTx,
+    UncommittedPublish, UncommittedStart,
 };
 pub use self::statistics::Statistics;
+pub use crate::machine::{Became, Happened, Mark, TimelineEntry};

@@ -1,14 +1,16 @@
 //! External keys: the idempotency keys that external steps give to other systems.
 
-use super::{Key, Namespace, StepId, Tenant};
+use super::key::Key;
+use super::step_id::StepId;
+use super::tenant::{Namespace, Tenant};
 
 /// The key that other services see: `key:step`, or `namespace/tenant/key:step` where a namespace is set or the tenant
 /// is not the default one. The default tenant is left out there, unless the key has a `/` and would look like one of
 /// another tenant.
 pub(crate) fn external_key(namespace: Option<&Namespace>, tenant: &Tenant, key: &Key, step: &StepId) -> String {
     let is_clear = match namespace {
-        None => !key.0.starts_with('/'),
-        Some(_) => !key.0.contains('/'),
+        None => !key.as_str().starts_with('/'),
+        Some(_) => !key.as_str().contains('/'),
     };
     match namespace {
         None if tenant.is_default() && is_clear => format!("{key}:{step}"),

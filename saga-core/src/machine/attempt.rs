@@ -1,10 +1,10 @@
+//! An attempt that ended, and what may come next.
+
 use std::time::Duration;
 
 use super::event::Event;
-use super::resolve::{Resolving, after_late_rejection, after_not_done, after_refusal, ask_again};
 use super::shape::{Effect, Side};
-use super::state::{Failure, FailureKind};
-use crate::step::{Rejection, RetryPolicy, limited};
+use crate::step::{Rejection, RetryPolicy};
 
 /// For how long a step that can only go forward is retried before the saga is stuck: 24 hours.
 pub const RETRY_AGE_MAX: Duration = Duration::from_hours(24);
@@ -20,7 +20,7 @@ pub enum Ending {
     Erred {
         /// In words.
         message: String,
-        /// Whether the outside world certainly saw nothing of it.
+        /// Whether the call certainly did not reach the other side.
         not_sent: bool,
     },
     /// With an output that cannot be stored.
@@ -28,7 +28,7 @@ pub enum Ending {
         /// In words.
         message: String,
     },
-    /// Before the function was called: stored data does not decode, or something it needs is missing.
+    /// Before the function was called: stored data does not decode, or a value that it needs is missing.
     Undecodable {
         /// In words.
         message: String,
@@ -38,40 +38,53 @@ pub enum Ending {
         /// In words.
         message: String,
     },
-    /// It is not made: as many were as the policy allows, and their processes ended with them.
+    /// It is not made: the policy's attempts are used up, and the process of each ended with it.
     Vanished,
-    /// The other side was asked, and says that the step did not happen so far.
+    /// The resolution says that the step did not happen so far.
     NotDone,
-    /// The other side was asked, and says that it refused the call for good.
+    /// The resolution says that the other side refused the call for good.
     Refused(Rejection),
 }
 
 /// An attempt that ended, and all that matters for what comes next.
 #[derive(Debug, Clone)]
 pub struct Attempt<'a> {
-    /// The step's index.
+    /// The index of the step.
     pub step: usize,
     /// Whether the step was undone.
     pub undo: bool,
-    /// Where its effect lies.
+    /// Where it takes effect.
     pub effect: Effect,
-    /// Where the step stands to the pivot.
+    /// Whether the step comes before or after the pivot.
     pub side: Side,
-    /// The policy of what was called.
+    /// The policy of the function that was called.
     pub policy: &'a RetryPolicy,
     /// How many attempts were made, with this one.
     pub attempts: u32,
-    /// Whether an earlier attempt ended without a definite answer; of an undo, whether one may have been made that was not
-    /// given the output.
+    /// Whether an earlier attempt ended without a definite answer; of an undo, whether an earlier attempt may have been made
+    /// that was not given the output.
     pub in_doubt: bool,
     /// Of an undo: whether it is given what the step returned.
     pub informed: bool,
-    /// How the other side is asked what became of the step, where it can be.
+    /// How an unknown outcome is resolved, where the step has a resolution.
     pub resolving: Option<Resolving<'a>>,
     /// For how long attempts have failed.
     pub retrying_for: Duration,
     /// Sixty-four random bits.
     pub random: u64,
+}
+
+/// How an unknown outcome is resolved: the resolution asks the other side what became of the step.
+#[derive(Debug, Clone, Copy)]
+pub struct Resolving<'a> {
+    /// The policy of the resolution: how many attempts it may take beyond those of the step, and how long lies in between.
+    pub policy: &'a RetryPolicy,
+    /// How long after a call it can still take effect.
+    pub settle_time: Duration,
+    /// Whether the saga compensates, so that its steps are not called any more.
+    pub is_compensating: bool,
+    /// Whether a call may still be in flight that a worker made just before its process ended.
+    pub is_fresh: bool,
 }
 
 /// What comes after an attempt.
@@ -81,150 +94,69 @@ pub enum Next {
     Settled(Event),
     /// It is tried again.
     Again {
-        /// After so long.
+        /// How long until then.
         delay: Duration,
         /// Whether it may have taken effect by now.
         in_doubt: bool,
         /// How many attempts count as made.
         attempts: u32,
-        /// What the attempt said.
+        /// The error of the attempt.
         message: String,
     },
 }
 
-/// What comes after this attempt.
-pub fn after_attempt(attempt: &Attempt<'_>, ending: Ending) -> Next {
-    if attempt.undo { after_undo(attempt, ending) } else { after_do(attempt, ending) }
+/// How often a step is attempted in all, before its outcome counts as unknown.
+pub fn attempts_max(policy: &RetryPolicy, resolving: Option<&RetryPolicy>) -> u32 {
+    policy.attempts.saturating_add(resolving.map_or(0, |resolving| resolving.attempts))
 }
 
-fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
-    let step = attempt.step;
-    let unknown = |message| Event::Unknown { step, failure: failure(step, FailureKind::Unknown, message) };
-    let is_maybe = attempt.in_doubt && attempt.effect.is_outside();
-    Next::Settled(match ending {
-        Ending::Done => Event::Done { step },
-        // An earlier attempt may have taken effect, so this answer does not say that the step did not.
-        Ending::Rejected(reason) if is_maybe => {
-            if let Some(resolving) = attempt.resolving {
-                return after_late_rejection(attempt, resolving, reason);
-            }
-            unknown(format!("{reason} (but an earlier attempt ended without an answer)"))
+impl<'a> Attempt<'a> {
+    /// The first attempt of a step without a resolution: nothing is in doubt.
+    pub fn first(step: usize, effect: Effect, side: Side, policy: &'a RetryPolicy, random: u64) -> Self {
+        Self {
+            step,
+            undo: false,
+            effect,
+            side,
+            policy,
+            attempts: 1,
+            in_doubt: false,
+            informed: false,
+            resolving: None,
+            retrying_for: Duration::ZERO,
+            random,
         }
-        Ending::Rejected(reason) => {
-            Event::Rejected { step, failure: Failure { step, kind: FailureKind::Rejected, reason } }
-        }
-        Ending::Erred { message, not_sent } => {
-            let maybe = is_maybe || (attempt.effect.is_outside() && !not_sent);
-            if let (true, Some(resolving)) = (maybe, attempt.resolving) {
-                return ask_again(attempt, resolving, message);
-            }
-            match try_again(attempt, maybe, &message) {
-                Some(again) => return again,
-                None if !has_time(attempt) && only_forward(attempt, maybe) => {
-                    Event::Blocked { step, reason: out_of_time(attempt, message), in_doubt: maybe }
-                }
-                None if only_forward(attempt, maybe) => {
-                    let reason = format!("still failing after {}: {message}", hours(attempt));
-                    Event::Blocked { step, reason, in_doubt: maybe }
-                }
-                None if maybe => unknown(out_of_time(attempt, message)),
-                None => {
-                    let message = out_of_time(attempt, message);
-                    Event::Failed { step, failure: failure(step, FailureKind::Failed, message) }
-                }
-            }
-        }
-        Ending::Vanished => return after_vanished(attempt, is_maybe || attempt.effect.is_outside()),
-        Ending::NotDone => match attempt.resolving {
-            Some(resolving) => return after_not_done(attempt, resolving),
-            None => unknown("the other side says that it did not happen".to_owned()),
-        },
-        Ending::Refused(reason) => return after_refusal(attempt, reason),
-        // The effect is there, and calling again would bring the same output.
-        Ending::Unstorable { message } if attempt.effect.is_outside() => unknown(message),
-        Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
-            Event::Blocked { step, reason: message, in_doubt: is_maybe }
-        }
-    })
-}
-
-/// What can only go forward is tried on where attempts failed otherwise as well, since its age will end that. One that
-/// never did anything but end its process has no age.
-fn after_vanished(attempt: &Attempt<'_>, maybe: bool) -> Next {
-    let (step, message) = (attempt.step, vanished(attempt));
-    let is_only_forward = only_forward(attempt, maybe);
-    if is_only_forward && !attempt.retrying_for.is_zero() && attempt.retrying_for < RETRY_AGE_MAX && has_time(attempt) {
-        return again(attempt, maybe, message);
-    }
-    Next::Settled(match maybe {
-        _ if is_only_forward => Event::Blocked { step, reason: message, in_doubt: maybe },
-        true => Event::Unknown { step, failure: failure(step, FailureKind::Unknown, message) },
-        false => Event::Failed { step, failure: failure(step, FailureKind::Failed, message) },
-    })
-}
-
-fn vanished(attempt: &Attempt<'_>) -> String {
-    format!("its process ended during each of its {} attempts", attempt.attempts)
-}
-
-fn after_undo(attempt: &Attempt<'_>, ending: Ending) -> Next {
-    let step = attempt.step;
-    Next::Settled(match ending {
-        Ending::Done => Event::Undone { step, informed: attempt.informed && !attempt.in_doubt },
-        Ending::Erred { message, not_sent } if attempt.attempts < attempt.policy.attempts && has_time(attempt) => {
-            let was_blind = attempt.effect.is_outside() && !attempt.informed && !not_sent;
-            return again(attempt, attempt.in_doubt || was_blind, message);
-        }
-        Ending::Erred { message, .. } => {
-            let message = out_of_time(attempt, message);
-            Event::UndoBlocked { step, reason: format!("out of attempts ({}): {message}", attempt.attempts) }
-        }
-        Ending::Rejected(reason) | Ending::Refused(reason) => Event::UndoBlocked { step, reason: reason.to_string() },
-        Ending::NotDone => Event::UndoBlocked { step, reason: "nobody asks what became of a compensation".to_owned() },
-        Ending::Vanished => Event::UndoBlocked { step, reason: vanished(attempt) },
-        Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
-            Event::UndoBlocked { step, reason: message }
-        }
-    })
-}
-
-/// Before the pivot the policy's attempts are the limit. What can only go forward is tried until a set age: every step
-/// after the pivot, and a pivot that may have happened. A limit for all attempts together holds on either side.
-fn try_again(attempt: &Attempt<'_>, maybe: bool, message: &str) -> Option<Next> {
-    let may = if only_forward(attempt, maybe) {
-        attempt.retrying_for < RETRY_AGE_MAX
-    } else {
-        attempt.attempts < attempt.policy.attempts
-    };
-    (may && has_time(attempt)).then(|| again(attempt, maybe, message.to_owned()))
-}
-
-/// Whether the next attempt begins before the step's limit for all of them.
-fn has_time(attempt: &Attempt<'_>) -> bool {
-    let delay = attempt.policy.delay(attempt.attempts, attempt.random);
-    attempt.policy.has_time_after(attempt.retrying_for.saturating_add(delay))
-}
-
-fn out_of_time(attempt: &Attempt<'_>, message: String) -> String {
-    match attempt.policy.give_up_after {
-        Some(limit) if !has_time(attempt) => format!("{message} (given up: all attempts together have {limit:?})"),
-        _ => message,
     }
 }
 
-pub(super) fn only_forward(attempt: &Attempt<'_>, maybe: bool) -> bool {
-    attempt.side == Side::After || (attempt.side == Side::Pivot && maybe)
-}
+impl Attempt<'_> {
+    /// Whether this is the last attempt, and the answer of the resolution is certain only when the settle time has passed
+    /// once more: a process ended, and it is not known when.
+    pub fn must_settle(&self) -> bool {
+        self.resolving.is_some_and(|resolving| {
+            resolving.is_fresh && self.attempts >= attempts_max(self.policy, Some(resolving.policy))
+        })
+    }
 
-fn again(attempt: &Attempt<'_>, maybe: bool, message: String) -> Next {
-    let delay = attempt.policy.delay(attempt.attempts, attempt.random);
-    Next::Again { delay, in_doubt: maybe, attempts: attempt.attempts, message: limited(message) }
-}
+    /// Whether the step is called in this attempt, where the resolution says that it did not happen so far.
+    pub fn may_call(&self) -> bool {
+        let is_compensating = self.resolving.is_some_and(|resolving| resolving.is_compensating);
+        !is_compensating && (self.attempts <= self.policy.attempts || self.is_young(true))
+    }
 
-pub(super) fn failure(step: usize, kind: FailureKind, message: String) -> Failure {
-    Failure { step, kind, reason: Rejection::new(message) }
-}
+    /// Whether the step can only go forward: every step after the pivot, and a pivot that may have taken effect.
+    pub(super) fn is_only_forward(&self, in_doubt: bool) -> bool {
+        self.side == Side::After || (self.side == Side::Pivot && in_doubt)
+    }
 
-fn hours(attempt: &Attempt<'_>) -> String {
-    format!("{} h", attempt.retrying_for.as_secs() / 3600)
+    /// Whether a step that can only go forward is still retried.
+    pub(super) fn is_young(&self, in_doubt: bool) -> bool {
+        self.is_only_forward(in_doubt) && self.retrying_for < RETRY_AGE_MAX
+    }
+
+    /// Whether the next attempt begins before the step's limit for all of them.
+    pub(super) fn has_time(&self) -> bool {
+        let delay = self.policy.delay(self.attempts, self.random);
+        self.policy.has_time_after(self.retrying_for.saturating_add(delay))
+    }
 }

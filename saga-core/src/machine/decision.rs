@@ -1,3 +1,5 @@
+//! What follows from an event.
+
 use super::timer::Timer;
 use crate::store::RecordedOutcome;
 
@@ -14,27 +16,27 @@ pub struct Decision {
     pub listed: Option<(usize, u32)>,
     /// The step whose signal is to be recorded, and the position of that record.
     pub signalled: Option<(usize, u32)>,
-    /// Rows that nobody waits for any more.
+    /// Rows that the saga does not wait for any more.
     pub withdrawn: Vec<Timer>,
     /// The step record to revise.
     pub revision: Option<Revision>,
-    /// The steps that cannot go on without a person from now on, or whose undos cannot.
+    /// The steps that got stuck with this event, or whose undos did.
     pub blocked: Vec<usize>,
-    /// The saga turned out to need a person just now.
+    /// Whether the saga became stuck with this event, or shows another reason for it.
     pub became_stuck: bool,
 }
 
-/// What is to be done.
+/// A command of a saga. A step is named by its index in the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
     /// Do a step.
     Do {
-        /// The step.
+        /// Its index.
         step: usize,
     },
     /// Undo a step.
     Undo {
-        /// The step.
+        /// Its index.
         step: usize,
         /// Which undo of it, from 1.
         round: u32,
@@ -46,9 +48,9 @@ pub enum Command {
 /// A step record to insert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// The step.
+    /// The index of the step.
     pub step: usize,
-    /// Which undo of it; nothing for the step itself.
+    /// Which undo of it, from 1; nothing for the step itself.
     pub undo_round: Option<u32>,
     /// What became of it.
     pub outcome: RecordedOutcome,
@@ -59,12 +61,19 @@ pub struct Record {
 /// A step record to revise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Revision {
-    /// The step.
+    /// The index of the step.
     pub step: usize,
-    /// What the record says now.
+    /// The outcome that is recorded now. With another one the revision is a conflict.
     pub expected: RecordedOutcome,
-    /// What it will say.
+    /// The outcome that the record gets.
     pub outcome: RecordedOutcome,
+}
+
+impl Record {
+    /// That the step itself had this outcome.
+    pub(super) const fn of_step(step: usize, outcome: RecordedOutcome, position: u32) -> Self {
+        Self { step, undo_round: None, outcome, position }
+    }
 }
 
 impl Decision {

@@ -1,110 +1,112 @@
-use super::state::Failure;
+//! What can happen to a saga.
+
+use super::failure::Failure;
 use crate::step::Rejection;
 
-/// Something that happened to a saga.
+/// Something that happened to a saga. A step is named by its index in the state.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A step took effect.
     Done {
-        /// The step.
+        /// Its index.
         step: usize,
     },
     /// A step failed definitely, and took no effect.
     Rejected {
-        /// The step.
+        /// Its index.
         step: usize,
-        /// Why.
+        /// The business failure.
         failure: Failure,
     },
     /// A step is out of attempts, and took no effect.
     Failed {
-        /// The step.
+        /// Its index.
         step: usize,
-        /// Why.
+        /// The failure of the last attempt.
         failure: Failure,
     },
     /// A step is out of attempts, or gives contradictory answers, and may have taken effect.
     Unknown {
-        /// The step.
+        /// Its index.
         step: usize,
-        /// Why.
+        /// The failure of the last attempt.
         failure: Failure,
     },
     /// A command was given back before it began, and never begins.
     Cancelled {
-        /// The step.
+        /// Its index.
         step: usize,
     },
-    /// A step cannot go on without a person.
+    /// A step cannot go on without an operator.
     Blocked {
-        /// The step.
+        /// Its index.
         step: usize,
-        /// Why.
+        /// What the operator reads.
         reason: String,
         /// Whether it may have taken effect by now.
         in_doubt: bool,
     },
-    /// The list that a step is to be done for is there.
+    /// The list of a step that runs once per item is known.
     Listed {
-        /// The step.
+        /// Its index.
         step: usize,
         /// How many items the list has.
         items: usize,
     },
     /// A choice was made.
     Chosen {
-        /// The choice.
+        /// The index of the choice.
         step: usize,
-        /// Which of its arms runs, if any does.
+        /// The arm that runs, if any does.
         arm: Option<usize>,
     },
     /// A step was undone.
     Undone {
-        /// The step.
+        /// Its index.
         step: usize,
         /// Whether every call of this undo was given what the step returned. If not, a success that was reported in the
         /// meantime is still to be undone.
         informed: bool,
     },
-    /// An undo cannot go on without a person.
+    /// An undo cannot go on without an operator.
     UndoBlocked {
-        /// The step.
+        /// Its index.
         step: usize,
-        /// Why.
+        /// What the operator reads.
         reason: String,
     },
-    /// An older owner reports a success after the step was decided without it.
-    Late {
-        /// The step.
+    /// A worker that lost its lease reports a success after the step was decided without it.
+    LateSuccess {
+        /// Its index.
         step: usize,
     },
-    /// An older owner reports that its call ended without a definite answer, after the step was decided as if that call had
-    /// not been made, or undone before the call had ended.
+    /// A worker that lost its lease reports that its call ended without a definite answer: after the step was decided as if
+    /// that call had not been made, or was undone before the call had ended.
     LateUnknown {
-        /// The step.
+        /// Its index.
         step: usize,
     },
-    /// Whoever asked for the saga, which is a hosted step, takes it back.
-    TakenBack,
-    /// The saga is called off before its pivot: it turns round although no step of it failed.
-    CalledOff {
+    /// The saga is a hosted step, and the service that asked for it asks to undo it.
+    UndoRequested,
+    /// The saga is cancelled before its pivot: it compensates although no step of it failed.
+    CancelRequested {
         /// Why.
         reason: Rejection,
-        /// Whether a command of it may have been claimed. If not, all of them are taken back with this event.
+        /// Whether a command of it may have been claimed. If not, all of them are withdrawn with this event.
         has_begun: bool,
     },
-    /// A saga that has done nothing yet begins behind what another one of its definition did.
-    TakenOver {
-        /// The steps that the other one did.
+    /// A saga that has done nothing yet begins after the steps that another saga of its definition did.
+    Restarted {
+        /// The steps that the other saga did.
         steps: Vec<usize>,
-        /// Those in arms that it did not take.
-        passed_by: Vec<usize>,
+        /// The steps in arms that it did not take.
+        not_taken: Vec<usize>,
     },
-    /// A person pauses the saga: nothing new of it begins.
+    /// An operator pauses the saga: nothing new of it begins.
     Paused {
-        /// Who.
+        /// The operator, where known.
         by: Option<String>,
-        /// Why.
+        /// What the operator wrote.
         reason: String,
     },
     /// A command fell due while the saga is paused.
@@ -112,13 +114,13 @@ pub enum Event {
         /// Its work row.
         work: i64,
     },
-    /// A person lets a paused saga go on.
+    /// An operator resumes a paused saga.
     Resumed,
-    /// A message from outside arrives for a step that waits for it.
+    /// A signal arrives for a step that waits for it.
     Signalled {
-        /// The step.
+        /// Its index.
         step: usize,
-        /// What tells it from others, and is the same when it comes again.
+        /// The id of the signal: the same when it is sent again.
         id: u128,
     },
     /// The saga's deadline passed, and the row that waited for that is gone.
@@ -130,41 +132,41 @@ pub enum Event {
 /// What an operator can do with a stuck saga.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Try what is stuck again, with fresh attempts.
+    /// Tries what is stuck again, with fresh attempts.
     Retry,
-    /// Go past what is stuck. A step that is skipped counts as done without an effect; an undo that is skipped leaves the effect as it is.
+    /// Skips what is stuck. A skipped step counts as done without an effect; a skipped undo leaves the effect as it is.
     Skip,
-    /// Go past a choice that is stuck, as if it had been made so. For a step that is no choice it is [`Action::Skip`].
+    /// Makes a choice that is stuck. For a step that is no choice it is [`Action::Skip`].
     Choose {
-        /// Which of its arms runs, if any does.
+        /// The arm that runs, if any does.
         arm: Option<usize>,
     },
-    /// End the saga as it is.
+    /// Ends the saga as it is.
     Force {
         /// As completed, or as compensated.
         completed: bool,
-        /// Why.
+        /// What the operator wrote.
         reason: String,
     },
 }
 
-/// Why an operator's action, calling a saga off, pausing or resuming it, or a signal was refused. A deadline that passes too
-/// late is refused as well.
+/// Why an event was refused: an operator's action, cancelling, pausing or resuming a saga, a signal, or a deadline that
+/// passed too late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// The saga does not need a person.
+    /// The saga is not stuck.
     #[error("the saga is not stuck")]
     NotStuck,
-    /// The saga has turned round before.
+    /// The saga compensates already.
     #[error("the saga compensates already")]
-    TurnedRound,
-    /// The saga has come to its end.
+    Compensating,
+    /// The saga has ended already.
     #[error("the saga has ended already")]
     Ended,
     /// The saga only goes forward.
     #[error("its pivot `{pivot}` is under way or done, and from there the saga only goes forward")]
     PastPivot {
-        /// The pivot.
+        /// The name of the pivot.
         pivot: &'static str,
     },
     /// The saga is paused already.
@@ -175,13 +177,13 @@ pub enum Refused {
     NotPaused,
     /// The signal was received before.
     #[error("the signal was received before")]
-    Received,
-    /// What a signal would decide is decided.
+    Duplicate,
+    /// The wait ended before the signal arrived.
     #[error("it is decided already")]
     Decided,
-    /// The saga has no deadline, or it says nothing any more.
-    #[error("its deadline says nothing any more")]
-    InTime,
+    /// The saga has no deadline, or has met it.
+    #[error("the saga has no deadline, or has met it")]
+    NoDeadline,
     /// Another saga asked for it.
     #[error("it is a step of another service's saga, and ends with that: cancel that saga")]
     Hosted,

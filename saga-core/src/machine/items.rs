@@ -1,16 +1,16 @@
-//! The items of a step that is done for each of a list: which they are, and how their states are stored.
+//! The items of a step that runs once per item of a list, and how their states are stored.
 //!
-//! The state of a saga is written each time one of its steps is recorded. A thousand items are a thousand times two or
-//! three bytes there: equal phases in a row are counted, and of positions the difference to the one before is kept.
+//! The state of a saga is written each time one of its steps is recorded. An item takes two or three bytes of it: equal
+//! phases in a row are counted, and a position is stored as its difference to the position before it.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 use super::remote::Sent;
-use super::state::{SagaState, StepPhase, StepState};
+use super::step_state::{StepPhase, StepState};
 
-/// The most items that a stored state is believed to have.
+/// The most items of one list that a stored state may have.
 pub(crate) const ITEMS_MAX: usize = 100_000;
 
 const LETTERS: [(StepPhase, char); 11] = [
@@ -30,37 +30,41 @@ const LETTERS: [(StepPhase, char); 11] = [
 /// The items of one step. They are steps of the saga's state, in the order of the list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Items {
-    /// The step that is done for each of them.
+    /// The step that runs for each of them.
     #[serde(rename = "s")]
     pub step: usize,
-    /// Where the first of them stands among the steps of the state.
+    /// The index of the first among the steps of the state.
     #[serde(skip)]
     pub first: usize,
-    /// How many they are.
+    /// How many there are.
     #[serde(rename = "n")]
     pub count: usize,
-    /// Where another service is asked for them: the id of the message that asks for the first. Those of the others follow
-    /// it, so that the state need not keep a thousand of them.
+    /// Of a remote step: the id of the message that asks for the first item. The ids of the other messages follow it, so
+    /// that the state need not keep a thousand of them.
     #[serde(rename = "m", default, skip_serializing_if = "Option::is_none")]
     asked: Option<u128>,
-    /// Their phases, equal ones in a row with how many they are.
+    /// Their phases: equal phases in a row are one letter and their number.
     #[serde(rename = "p", default, skip_serializing_if = "String::is_empty")]
     phases: String,
-    /// The positions of those that have one, each less the one before.
+    /// The positions of the items that have one, each as the difference to the one before.
     #[serde(rename = "o", default, skip_serializing_if = "Vec::is_empty")]
     positions: Vec<i64>,
-    /// Those that need more to be said of them.
+    /// The items whose states are more than a phase and a position, by their numbers.
     #[serde(rename = "x", default, skip_serializing_if = "Vec::is_empty")]
     further: Vec<(usize, StepState)>,
 }
 
 impl Items {
-    /// Where they stand among the steps of the state.
+    pub(super) fn new(step: usize, first: usize, count: usize) -> Self {
+        Self { step, first, count, ..Self::default() }
+    }
+
+    /// Their indices among the steps of the state.
     pub fn range(&self) -> Range<usize> {
         self.first..self.first + self.count
     }
 
-    fn pack(&mut self, steps: &[StepState]) {
+    pub(super) fn pack(&mut self, steps: &[StepState]) {
         let mut run: Option<(StepPhase, usize)> = None;
         let mut before = 0;
         for (number, step) in steps.iter().enumerate() {
@@ -92,7 +96,7 @@ impl Items {
         }
     }
 
-    fn unpack(&mut self) -> Result<Vec<StepState>, String> {
+    pub(super) fn unpack(&mut self) -> Result<Vec<StepState>, String> {
         let phases = self.read_phases()?;
         let plain = |(number, phase)| self.plain(number, phase, 0);
         let mut steps: Vec<StepState> = phases.into_iter().enumerate().map(plain).collect();
@@ -115,13 +119,19 @@ impl Items {
         Ok(steps)
     }
 
-    /// What there is to say of nearly every item of that phase.
+    /// The state that nearly every item of that phase has.
     fn plain(&self, number: usize, phase: StepPhase, position: u32) -> StepState {
         let is_begun = matches!(phase, StepPhase::Undoing | StepPhase::Undone | StepPhase::UndoSkipped);
         let position = if has_position(phase) { position } else { 0 };
         let message = self.message_of(number).filter(|_| phase != StepPhase::Ready);
-        let sent = message.map(|message| Sent { message, work: 0, given: 0 });
+        let sent = message.map(Sent::without_row);
         StepState { phase, position, undo_round: u32::from(is_begun), sent, ..StepState::new() }
+    }
+
+    /// The id of the message that asks for the item at that index of the state; `fresh` where none was asked for so far.
+    pub(super) fn message_of_step(&mut self, step: usize, fresh: u128) -> u128 {
+        let number = (step - self.first) as u128;
+        self.asked.get_or_insert(fresh.wrapping_sub(number)).wrapping_add(number)
     }
 
     fn message_of(&self, number: usize) -> Option<u128> {
@@ -156,95 +166,4 @@ impl Items {
 
 fn has_position(phase: StepPhase) -> bool {
     !matches!(phase, StepPhase::Ready | StepPhase::Started)
-}
-
-impl SagaState {
-    /// The step of the definition that this is, or an item of.
-    pub fn base(&self, step: usize) -> usize {
-        self.items.iter().find(|items| items.range().contains(&step)).map_or(step, |items| items.step)
-    }
-
-    /// Which item of a list this step is, counted from 1.
-    pub fn item_number(&self, step: usize) -> Option<u32> {
-        let items = self.items.iter().find(|items| items.range().contains(&step))?;
-        u32::try_from(step - items.first + 1).ok()
-    }
-
-    /// Where the items of that step stand, once its list is there.
-    pub fn items_of(&self, step: usize) -> Option<Range<usize>> {
-        self.items.iter().find(|items| items.step == step).map(Items::range)
-    }
-
-    /// Where that step of the definition stands, or the item of that number.
-    pub fn index_of(&self, step: usize, item: Option<u32>) -> Option<usize> {
-        let Some(number) = item else { return Some(step) };
-        let index = usize::try_from(number).ok()?.checked_sub(1)?;
-        self.items_of(step)?.nth(index)
-    }
-
-    /// The service that has the step, or the item, is asked for it by a message of the id `fresh`, or by the one that asked
-    /// for it before: one step key is asked for by one message, also when a person has it tried again. The row `work` waits
-    /// for the reply, and `given` is the checksum of what a mapping gave the step.
-    pub(crate) fn note_sent(&mut self, step: usize, fresh: u128, work: i64, given: u64) {
-        let known = self.steps[step].sent.map(|sent| sent.message);
-        let items = self.items.iter_mut().find(|items| items.range().contains(&step));
-        let of_item = items.and_then(|items| {
-            let number = step - items.first;
-            items.asked.get_or_insert(fresh.wrapping_sub(number as u128));
-            items.message_of(number)
-        });
-        self.steps[step].sent = Some(Sent { message: known.or(of_item).unwrap_or(fresh), work, given });
-    }
-
-    /// The state, of which only the numbers of items stay behind: by them what is left can still be named.
-    pub(crate) fn take(&mut self) -> Self {
-        let left = Self { items: self.items.clone(), ..Self::new(0) };
-        std::mem::replace(self, left)
-    }
-
-    pub(super) fn unfold(&mut self, step: usize, count: usize) {
-        let first = self.steps.len();
-        self.items.push(Items { step, first, count, ..Items::default() });
-        self.steps.resize(first + count, StepState::new());
-    }
-
-    /// The state as it is stored.
-    pub(super) fn packed(&self) -> Self {
-        let defined = self.items.first().map_or(self.steps.len(), |items| items.first);
-        let mut items = self.items.clone();
-        for items in &mut items {
-            items.pack(&self.steps[items.range()]);
-        }
-        Self {
-            phase: self.phase,
-            steps: self.steps[..defined].to_vec(),
-            items,
-            position: self.position,
-            messages: self.messages,
-            failure: self.failure.clone(),
-            reports: self.reports.clone(),
-            stuck: self.stuck.clone(),
-            also_stuck: self.also_stuck.clone(),
-            caller: self.caller.clone(),
-            deadline: self.deadline,
-            within: self.within,
-            forced: self.forced.clone(),
-            paused: self.paused.clone(),
-        }
-    }
-
-    pub(super) fn unpack(&mut self) -> Result<(), String> {
-        let defined = self.steps.len();
-        for number in 0..self.items.len() {
-            let step = self.items[number].step;
-            let is_twice = self.items[..number].iter().any(|items| items.step == step);
-            if is_twice || step >= defined {
-                return Err("it has items of a step that has none".to_owned());
-            }
-            self.items[number].first = self.steps.len();
-            let steps = self.items[number].unpack()?;
-            self.steps.extend(steps);
-        }
-        Ok(())
-    }
 }

@@ -1,55 +1,73 @@
 //! Every decision of the runtime, as pure functions: a state and an event give a new state and commands.
 //!
-//! Nothing here awaits, reads a clock, draws a random number or does I/O. [`apply`] moves a saga; [`after_attempt`]
-//! decides whether an attempt that ended badly is tried again; [`ClaimedRow`] whether a command that is claimed is
-//! still wanted; [`event_of_answer`] what follows from the reply of another service.
+//! Nothing here awaits, reads a clock, draws a random number or does I/O. [`apply`] moves a saga; [`after_attempt`] decides
+//! whether a failed attempt is retried; [`ClaimedRow`] says whether the saga still wants a command that was claimed;
+//! [`event_of_answer`] says what follows from the reply of another service.
+//!
+//! The module is public only with the feature `unstable-machine`, which is for tests of the runtime itself: it may change in
+//! any release.
 
-mod answers;
+mod advance;
+mod after_attempt;
+mod apply;
+mod arms;
 mod attempt;
-mod call_off;
-mod children;
-mod choose;
+mod cancel;
+mod choice;
 mod choreography;
-mod claimed;
+mod claim;
 mod compensate;
 mod deadline;
 mod decision;
-mod difference;
+mod definition_diff;
 mod event;
+mod failure;
+mod for_each;
+mod forward;
+mod host_reply;
+mod host_undo;
+mod item_lookup;
 mod items;
+mod late;
 mod migrate;
-mod migrate_arms;
 mod operator;
 mod pause;
 mod remote;
 mod report;
 mod resolve;
+mod restart;
+mod settle;
 mod shape;
 mod signal;
 mod state;
-mod take_over;
+mod state_codec;
+mod step_outcome;
+mod step_state;
+mod sub_saga;
 mod timeline;
 mod timer;
-mod transition;
+mod undo_order;
 
-pub use self::answers::{AnsweredCommand, answer_again, answer_of, event_of_answer, is_to_be_taken_back, told, unseen};
-pub use self::attempt::{Attempt, Ending, Next, RETRY_AGE_MAX, after_attempt};
-pub use self::children::tombstone;
+pub use self::after_attempt::after_attempt;
+pub use self::apply::apply;
+pub use self::attempt::{Attempt, Ending, Next, RETRY_AGE_MAX, Resolving, attempts_max};
 pub use self::choreography::{AtDeadline, at_deadline, failed_by_now};
-pub use self::claimed::ClaimedRow;
-pub use self::deadline::{Deadline, set_deadline};
+pub use self::claim::ClaimedRow;
+pub use self::deadline::set_deadline;
 pub use self::decision::{Command, Decision, Record, Revision};
-pub use self::difference::differences;
+pub use self::definition_diff::differences;
 pub use self::event::{Action, Event, Refused};
+pub use self::failure::{Failure, FailureKind, Stuck};
+pub use self::forward::start;
+pub use self::host_reply::{AnsweredCommand, answer_again, answer_of, answered_command, event_of_answer, must_undo};
+pub use self::host_undo::undo_before_command;
 pub(crate) use self::items::ITEMS_MAX;
 pub use self::items::Items;
 pub use self::migrate::{Migrated, Route, migrate};
-pub use self::pause::Pause;
 pub use self::remote::{Caller, Sent};
-pub use self::report::KeptReport;
-pub use self::resolve::{Resolving, attempts_max};
 pub use self::shape::{ArmOf, Effect, Shape, Side, StepShape, UndoShape};
-pub use self::state::{Failure, FailureKind, Phase, SagaState, StepPhase, StepState, Stuck};
+pub use self::state::{KeptReport, Pause, Phase, SagaState};
+pub use self::step_state::{StepPhase, StepState};
+pub use self::sub_saga::tombstone;
 pub use self::timeline::{Became, Fact, Happened, Mark, Timeline, TimelineEntry, reported};
-pub use self::timer::Timer;
-pub use self::transition::{apply, start};
+pub use self::timer::{Deadline, Timer};

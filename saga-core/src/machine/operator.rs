@@ -1,11 +1,15 @@
-use super::choose::pass_by;
-use super::compensate::{go_on_undoing, undone};
+//! What an operator does with a stuck saga.
+
+use super::advance::advance;
+use super::arms::leave_out_other_arms;
+use super::compensate::undone;
 use super::decision::{Command, Decision};
 use super::event::{Action, Refused};
+use super::failure::Stuck;
+use super::settle::{end_waits, settle, show_next_stuck, skip};
 use super::shape::{Effect, Shape};
-use super::state::{Phase, SagaState, StepPhase, Stuck};
-use super::timer::end_idle;
-use super::transition::{go_on, next_stuck, settle};
+use super::state::{Phase, SagaState};
+use super::step_state::StepPhase;
 use crate::store::RecordedOutcome;
 
 pub(super) fn act(
@@ -17,27 +21,27 @@ pub(super) fn act(
     let stuck = state.stuck.take().ok_or(Refused::NotStuck)?;
     let step = stuck.step;
     if let Action::Force { completed, reason } = action {
-        leave_as_it_is(shape, state, stuck, completed, decision);
-        end_idle(shape, state, decision);
+        stop(shape, state, stuck, completed, decision);
+        end_waits(shape, state, decision);
         state.phase = if completed { Phase::Completed } else { Phase::Compensated };
         state.forced = Some(reason);
         return Ok(());
     }
-    next_stuck(state, decision);
+    show_next_stuck(state, decision);
     let is_retried_step = action == Action::Retry && !stuck.undo;
     if is_retried_step && state.phase == Phase::Compensating && is_remote(shape, state, step) {
-        // What its host could not handle lies there as a dead letter, which may be replayed at any time.
+        // A message that its host could not handle is a dead letter there, and may be replayed at any time.
         state.steps[step].in_doubt = true;
     }
     match action {
         Action::Retry if stuck.undo => {
             let undone = &mut state.steps[step];
-            // What was tried until now may not have known of a success that was reported since, or will be.
+            // The calls until now may not have known of a success that was reported since, or will be.
             undone.undo_uninformed |= undone.in_doubt || undone.late;
             decision.commands.push(Command::Undo { step, round: undone.undo_round, known: !undone.in_doubt });
         }
-        // What certainly had no effect does not begin again once the saga compensates. What may have had one is asked
-        // again, since the answer says whether there is anything to undo.
+        // A step that certainly had no effect does not begin again once the saga compensates. A step that may have had one is
+        // called again, since the answer says whether there is anything to undo.
         Action::Retry if state.phase == Phase::Compensating && !state.steps[step].in_doubt => {
             settle(state, step, StepPhase::Cancelled, RecordedOutcome::Cancelled, decision);
         }
@@ -47,19 +51,12 @@ pub(super) fn act(
         }
         Action::Choose { arm } if shape.is_choice(step) => {
             settle(state, step, StepPhase::Done, RecordedOutcome::Done, decision);
-            pass_by(shape, state, step, arm);
+            leave_out_other_arms(shape, state, step, arm);
         }
-        Action::Skip | Action::Choose { .. } | Action::Force { .. } => {
-            settle(state, step, StepPhase::Skipped, RecordedOutcome::Skipped, decision);
-            pass_by(shape, state, step, None);
-        }
+        Action::Skip | Action::Choose { .. } | Action::Force { .. } => skip(shape, state, step, decision),
     }
-    // The other branches had waited for the person as well.
-    match state.phase {
-        Phase::Running => go_on(shape, state, decision),
-        Phase::Compensating => go_on_undoing(shape, state, decision),
-        Phase::Completed | Phase::Compensated => {}
-    }
+    // The other branches had waited for the operator as well.
+    advance(shape, state, decision);
     Ok(())
 }
 
@@ -67,21 +64,20 @@ fn is_remote(shape: &Shape, state: &SagaState, step: usize) -> bool {
     matches!(shape.effect(state, step), Effect::Remote { .. })
 }
 
-/// Nothing of a saga that was ended by force is under way, and what had taken effect is not undone any more. Only a
-/// success that is reported later still is.
-fn leave_as_it_is(shape: &Shape, state: &mut SagaState, stuck: Stuck, completed: bool, decision: &mut Decision) {
-    // With no direction, nothing follows from going past what is stuck.
+/// Ends what is under way in a saga that is ended by force. What had taken effect is not undone any more; only a success
+/// that is reported later still is.
+fn stop(shape: &Shape, state: &mut SagaState, stuck: Stuck, completed: bool, decision: &mut Decision) {
+    // A saga that has ended gives out nothing when what is stuck is skipped.
     state.phase = Phase::Completed;
     for stuck in std::iter::once(stuck).chain(std::mem::take(&mut state.also_stuck)) {
         if stuck.undo {
             undone(shape, state, stuck.step, RecordedOutcome::Skipped, decision);
         } else {
-            settle(state, stuck.step, StepPhase::Skipped, RecordedOutcome::Skipped, decision);
-            pass_by(shape, state, stuck.step, None);
+            skip(shape, state, stuck.step, decision);
         }
     }
-    let stands = |phase| matches!(phase, StepPhase::Done | StepPhase::Unknown);
-    for step in state.steps.iter_mut().filter(|step| !completed && stands(step.phase)) {
+    let has_effect = |phase| matches!(phase, StepPhase::Done | StepPhase::Unknown);
+    for step in state.steps.iter_mut().filter(|step| !completed && has_effect(step.phase)) {
         step.phase = StepPhase::UndoSkipped;
     }
 }

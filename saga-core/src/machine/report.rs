@@ -1,39 +1,24 @@
-//! What steps reported whose commands are gone while a person decides, or until they are given out again.
-
-use serde::{Deserialize, Serialize};
+//! The progress reports of commands that have no work row, since they are stuck or not given out again yet.
 
 use super::decision::Command;
-use super::state::{SagaState, StepPhase};
-
-/// What a step, or an undo, reported last of how far it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptReport {
-    /// The index of the step.
-    #[serde(rename = "s")]
-    pub step: usize,
-    /// Which undo of it; 0 is the step itself.
-    #[serde(rename = "u", default, skip_serializing_if = "is_step")]
-    pub round: u32,
-    /// The report as JSON.
-    #[serde(rename = "r")]
-    pub report: String,
-}
+use super::state::{KeptReport, SagaState};
+use super::step_state::StepPhase;
 
 impl SagaState {
-    /// What that command reported last, where it is kept here.
+    /// The last report of that command, where it is kept here.
     pub fn report_of(&self, command: Command) -> Option<&str> {
         let at = place_of(command);
         self.reports.iter().find(|kept| (kept.step, kept.round) == at).map(|kept| &*kept.report)
     }
 
-    /// Keeps what that command reported last.
+    /// Keeps the last report of that command.
     pub fn keep_report(&mut self, command: Command, report: String) {
         let (step, round) = place_of(command);
         self.reports.retain(|kept| (kept.step, kept.round) != (step, round));
         self.reports.push(KeptReport { step, round, report });
     }
 
-    /// Drops what was reported by what has ended.
+    /// Drops the reports of commands that have ended.
     pub fn drop_reports(&mut self) {
         let steps = &self.steps;
         self.reports.retain(|kept| {
@@ -50,12 +35,6 @@ fn place_of(command: Command) -> (usize, u32) {
         Command::Do { step } => (step, 0),
         Command::Undo { step, round, .. } => (step, round),
     }
-}
-
-// Serde hands the field by reference.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-fn is_step(round: &u32) -> bool {
-    *round == 0
 }
 
 #[cfg(test)]

@@ -1,3 +1,5 @@
+//! What the machine knows of a saga definition.
+
 use serde::Serialize;
 
 use super::state::SagaState;
@@ -16,23 +18,23 @@ pub struct Shape {
 pub struct StepShape {
     /// The step's name.
     pub name: &'static str,
-    /// Where its effect lies.
+    /// Where it takes effect.
     pub effect: Effect,
     /// How it is undone.
     pub undo: UndoShape,
-    /// The steps that must be done before it begins, where that is not just the one before it.
+    /// The steps that must be done before it begins, where that is not only the step before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Vec<usize>>,
-    /// Set where it is done for each item of a list: for at most so many at once.
+    /// Set where it runs once per item of a list: at most so many items run concurrently.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub each: Option<usize>,
-    /// The arms of a choice, by their names: at most one of them runs. Empty for everything that is no choice.
+    /// The names of a choice's arms, of which at most one runs. Empty for a step that is no choice.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<&'static str>,
-    /// The arm that it stands in, of several around it the innermost.
+    /// The innermost arm that it is in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub within: Option<ArmOf>,
-    /// The name of the saga that it is, where it is one.
+    /// The name of the saga that it starts, where it is a sub-saga.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child: Option<String>,
 }
@@ -40,34 +42,34 @@ pub struct StepShape {
 /// An arm of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ArmOf {
-    /// The choice, which is a step.
+    /// The index of the choice.
     pub choice: usize,
-    /// Which of its arms.
+    /// The index among its arms.
     pub arm: usize,
 }
 
-/// Where the effect of a step lies.
+/// Where a step takes effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
     /// In the transaction that records it: it happened if and only if there is a record.
     Transactional,
-    /// Outside: it may have happened without an answer.
+    /// Outside: it may have taken effect without an answer.
     External,
-    /// In another service, which may have done it before its answer is here.
+    /// In another service, which may have done it before its answer arrives.
     Remote {
         /// The service that hosts the step.
         service: &'static str,
     },
-    /// Nowhere: the engine itself unfolds a list and joins what its items gave, decides a choice, sleeps, or looks after a
-    /// saga of its own.
+    /// Nowhere: the engine itself fans out a list and joins the outputs of its items, makes a choice, sleeps, or runs a
+    /// sub-saga.
     Own,
-    /// Nowhere: the engine waits for a message from outside.
+    /// Nowhere: the engine waits for a signal.
     Signal,
 }
 
 impl Effect {
-    /// Whether it may have happened without an answer.
+    /// Whether the step may take effect without an answer.
     pub const fn is_outside(self) -> bool {
         matches!(self, Self::External | Self::Remote { .. })
     }
@@ -77,9 +79,9 @@ impl Effect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UndoShape {
-    /// It says that nothing needs to be undone.
+    /// It declares that nothing needs to be undone.
     NotNeeded,
-    /// There is none, and nobody said that none is needed: only the pivot and what stands behind it may be so.
+    /// It has no compensation and does not declare that it needs none: only the pivot and the steps after it may be so.
     Missing,
     /// Its compensation needs the step's output, so it cannot run for an unknown outcome.
     NeedsOutput,
@@ -87,7 +89,7 @@ pub enum UndoShape {
     TakesUnknown,
 }
 
-/// Where a step stands to the pivot.
+/// Whether a step comes before or after the pivot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// The saga can still be undone.
@@ -109,14 +111,14 @@ impl StepShape {
         !self.arms.is_empty()
     }
 
-    /// Whether it is there for the time that it takes, and nothing else.
+    /// Whether it only sleeps.
     pub fn is_sleep(&self) -> bool {
         self.effect == Effect::Own && self.each.is_none() && self.child.is_none() && !self.is_choice()
     }
 }
 
 impl Shape {
-    /// Where the step stands to the pivot. Without a pivot every step stands before it.
+    /// Whether the step comes before or after the pivot. Without a pivot every step comes before it.
     pub fn side(&self, step: usize) -> Side {
         match self.pivot {
             Some(pivot) if step == pivot => Side::Pivot,
@@ -125,12 +127,12 @@ impl Shape {
         }
     }
 
-    /// What is said of the step, or of the step that it is an item of.
+    /// The shape of the step, or of the step that it is an item of.
     pub fn of(&self, state: &SagaState, step: usize) -> &StepShape {
         &self.steps[state.base(step)]
     }
 
-    /// Where the effect of the step or the item lies. A step that is done for each of a list has none itself.
+    /// Where the step or the item takes effect. A step that runs once per item has no effect itself.
     pub fn effect(&self, state: &SagaState, step: usize) -> Effect {
         match self.steps.get(step) {
             Some(StepShape { each: None, effect, .. }) => *effect,
@@ -139,7 +141,7 @@ impl Shape {
         }
     }
 
-    /// How the step or the item is undone. A step that is done for each of a list is undone item by item.
+    /// How the step or the item is undone. A step that runs once per item is undone item by item.
     pub fn undo(&self, state: &SagaState, step: usize) -> UndoShape {
         match self.steps.get(step) {
             Some(StepShape { each: None, undo, .. }) => *undo,
@@ -148,7 +150,7 @@ impl Shape {
         }
     }
 
-    /// For how many items of its list the step is done at once, if it is done for each of one.
+    /// How many items of its list run concurrently, where it runs once per item.
     pub fn each(&self, step: usize) -> Option<usize> {
         self.steps.get(step)?.each
     }
@@ -158,22 +160,34 @@ impl Shape {
         self.steps.get(step).is_some_and(StepShape::is_choice)
     }
 
-    /// Whether the step is a saga of its own.
+    /// Whether the step is one of the engine's own that only waits: for a time, or for a signal.
+    pub fn is_wait(&self, step: usize) -> bool {
+        let is_own = |effect| matches!(effect, Effect::Own | Effect::Signal);
+        let is_more = |step: &StepShape| step.each.is_some() || step.is_choice() || step.child.is_some();
+        self.steps.get(step).is_some_and(|step| is_own(step.effect) && !is_more(step))
+    }
+
+    /// Whether the step waits for a signal.
+    pub fn awaits_signal(&self, step: usize) -> bool {
+        self.steps.get(step).is_some_and(|step| step.effect == Effect::Signal)
+    }
+
+    /// Whether the step is a sub-saga.
     pub fn is_child(&self, step: usize) -> bool {
         self.steps.get(step).is_some_and(|step| step.child.is_some())
     }
 
-    /// Whether some of its steps may be passed by.
+    /// Whether it has steps that a saga may not take.
     pub fn has_choices(&self) -> bool {
         self.steps.iter().any(StepShape::is_choice)
     }
 
-    /// The arms that the step stands in, the innermost first.
+    /// The arms that the step is in, the innermost first.
     pub fn arms_around(&self, step: usize) -> impl Iterator<Item = ArmOf> {
         std::iter::successors(self.steps[step].within, |arm| self.steps[arm.choice].within)
     }
 
-    /// Whether each step comes after the one before it, so that never two are under way.
+    /// Whether each step comes after the one before it, so that no two are under way at once.
     pub fn is_sequence(&self) -> bool {
         self.steps.iter().all(|step| step.after.is_none() && step.each.is_none())
     }
@@ -194,7 +208,7 @@ impl Shape {
         (0..self.steps.len()).filter(|&step| is_last[step]).collect()
     }
 
-    /// Which steps are certainly done before this one begins.
+    /// By index, whether that step is certainly done before this one begins.
     pub fn ancestors(&self, step: usize) -> Vec<bool> {
         let mut found = vec![false; self.steps.len()];
         let mut open: Vec<usize> = self.predecessors(step).collect();
@@ -211,7 +225,7 @@ impl Shape {
         self.ancestors(later)[earlier]
     }
 
-    /// Whether the two may be under way at once: they stand in two branches of a group.
+    /// Whether the two may be under way at once: they are in two branches of a group.
     pub fn are_concurrent(&self, one: usize, other: usize) -> bool {
         one != other && !self.is_behind(one, other) && !self.is_behind(other, one)
     }

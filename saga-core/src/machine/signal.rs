@@ -1,20 +1,13 @@
-//! Messages from outside that a step waits for.
+//! Signals that a step waits for.
 
 use super::decision::Decision;
 use super::event::Refused;
-use super::shape::{Effect, Shape};
-use super::state::{Phase, SagaState, StepPhase};
+use super::shape::Shape;
+use super::state::{Phase, SagaState};
+use super::step_state::StepPhase;
 
-impl Shape {
-    /// Whether the step waits for a message from outside.
-    pub fn awaits_signal(&self, step: usize) -> bool {
-        self.steps.get(step).is_some_and(|step| step.effect == Effect::Signal)
-    }
-}
-
-/// A signal arrives for a step that waits for it, or whose turn has not come yet: then it is kept. The first one decides,
-/// unless the limit of the wait, or the end of the saga's way forward, was first. The step itself is done when its command
-/// is claimed the next time.
+/// A signal arrives for a step that waits for it, or that has not begun: then it is kept. The first signal decides, unless
+/// the wait ran out, or the saga stopped going forward, before it. The step itself is done when its command is claimed next.
 pub(super) fn receive(
     shape: &Shape,
     state: &mut SagaState,
@@ -24,7 +17,7 @@ pub(super) fn receive(
 ) -> Result<(), Refused> {
     let known = &state.steps[step];
     if known.signal == Some(id) {
-        return Err(Refused::Received);
+        return Err(Refused::Duplicate);
     }
     let is_open = matches!(known.phase, StepPhase::Ready | StepPhase::Started);
     if known.signal.is_some() || !is_open || state.phase != Phase::Running || !shape.awaits_signal(step) {

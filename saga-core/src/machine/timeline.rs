@@ -1,15 +1,16 @@
-//! The joined status of a saga that is wired by events: what its services report of their steps, and which events were
-//! seen, put together. Reports come in any order and more than once; what they are put together to is the same.
+//! The timeline of a choreographed saga: the reports of its services about their steps, and the events that mark it. They
+//! arrive in any order and more than once; the timeline is the same.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::answers::answer_of;
-use super::state::{SagaState, StepPhase};
+use super::host_reply::answer_of;
+use super::state::SagaState;
+use super::step_state::StepPhase;
 use crate::store::{Answer, Status, Timestamp};
 
-/// How much is kept of one saga. What comes beyond it is left out, and that is said.
+/// How many reports and events are kept of one saga. Further ones are left out, and the timeline says so.
 const ENTRIES_MAX: usize = 1_000;
 
 /// What became of a step, as its service reports it.
@@ -23,10 +24,11 @@ pub enum Became {
     Rejected,
     /// Out of attempts: no effect.
     Failed,
-    /// It needs a person there.
+    /// It is stuck there.
     Stuck,
     /// It had not begun, and never does.
-    Barred,
+    #[serde(rename = "barred")]
+    Tombstoned,
     /// It was undone.
     Undone,
 }
@@ -34,7 +36,7 @@ pub enum Became {
 /// What a service reports of one of its steps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact {
-    /// Counts what happened to the step: of two facts the higher one is the later.
+    /// Grows with each change of the step: of two facts the one with the higher revision is the later.
     #[serde(rename = "n")]
     pub revision: u64,
     /// What became of it.
@@ -51,19 +53,19 @@ pub struct Fact {
 pub enum Mark {
     /// It has begun.
     Begun,
-    /// It has ended, with what was wanted.
+    /// It has ended as completed.
     Completed,
-    /// It has ended, and what was done of it is undone.
+    /// It has ended as compensated.
     Compensated,
 }
 
-/// All that is known of a saga that is wired by events. It is stored, so its field names are only ever added to.
+/// All that is known of a choreographed saga. It is stored, so its field names are only ever added to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// By service and step, and by the revision: what became of it, and when.
+    /// By `service/step` and revision: what became of the step, and when.
     #[serde(rename = "s", default)]
     steps: BTreeMap<String, BTreeMap<u64, SeenFact>>,
-    /// The events that mark it, by name: when they were committed first.
+    /// The events that mark the saga, by name, and when each was committed first.
     #[serde(rename = "e", default)]
     events: BTreeMap<String, SeenEvent>,
     /// Whether something was left out.
@@ -101,29 +103,29 @@ pub struct TimelineEntry {
     pub what: Happened,
 }
 
-/// What a line of a timeline is about.
+/// What happened, in a line of a timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Happened {
-    /// An event said something of the whole saga.
+    /// An event marked the whole saga.
     Event {
         /// The event's name.
         name: String,
-        /// What it said.
+        /// How it marked the saga.
         mark: Mark,
     },
-    /// Something became of a step.
+    /// A step has an outcome.
     Step {
         /// The service that does it, and the step, as `payments/charge-card`.
         step: String,
-        /// What.
+        /// Its outcome.
         became: Became,
-        /// Why, where there is a reason.
+        /// The reason, where there is one.
         reason: Option<String>,
     },
 }
 
-/// What there is to report of a step that has moved. `before` is what there was to tell of it before.
+/// What a service reports of a step that has moved. `before` is its answer before it moved.
 pub fn reported(before: Option<Answer>, state: &SagaState) -> Option<(Became, Option<String>)> {
     let answer = answer_of(state).filter(|answer| Some(*answer) != before)?;
     let phase = state.steps.first()?.phase;
@@ -133,11 +135,11 @@ pub fn reported(before: Option<Answer>, state: &SagaState) -> Option<(Became, Op
         Answer::Stuck => (Became::Stuck, state.stuck.as_ref().map(|stuck| stuck.reason.clone())),
         Answer::Rejected => (Became::Rejected, why()),
         Answer::Undone if matches!(phase, StepPhase::Undone | StepPhase::UndoSkipped) => (Became::Undone, None),
-        // It had come to nothing before it was taken back, which was reported then.
+        // It had failed before its undo was requested, which was reported then.
         Answer::Undone if matches!(before, Some(Answer::Rejected | Answer::Failed)) => return None,
         Answer::Undone if phase == StepPhase::Rejected => (Became::Rejected, why()),
         Answer::Undone if phase == StepPhase::Failed => (Became::Failed, why()),
-        Answer::Undone | Answer::Cancelled => (Became::Barred, None),
+        Answer::Undone | Answer::Cancelled => (Became::Tombstoned, None),
         _ => (Became::Failed, why()),
     })
 }
@@ -157,7 +159,7 @@ impl Timeline {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Takes in what a service reports of a step.
+    /// Adds the report of a service about a step.
     pub fn note_fact(&mut self, service: &str, step: &str, fact: Fact, at: Timestamp) {
         let name = format!("{service}/{step}");
         let is_known = self.steps.get(&name).is_some_and(|facts| facts.contains_key(&fact.revision));
@@ -168,23 +170,23 @@ impl Timeline {
         let Fact { revision, became, reason } = fact;
         let seen = SeenFact { became, at, reason };
         let facts = self.steps.entry(name).or_default();
-        // The same fact may be committed and told twice; which of them counts must not hang on the order.
+        // The same fact may be committed and reported twice. Which of them counts must not depend on the order.
         let kept = facts.get(&revision).map_or_else(|| seen.clone(), |known| known.min(&seen).clone());
         facts.insert(revision, kept);
     }
 
-    /// Takes in an event that marks the saga.
+    /// Adds an event that marks the saga.
     pub fn note_event(&mut self, name: &str, mark: Mark, at: Timestamp) {
         if !self.events.contains_key(name) && self.len() >= ENTRIES_MAX {
             self.is_cut = true;
             return;
         }
         let seen = self.events.entry(name.to_owned()).or_insert(SeenEvent { mark, at });
-        // What is put together must not hang on the order.
+        // The timeline must not depend on the order.
         (seen.mark, seen.at) = (seen.mark.max(mark), seen.at.min(at));
     }
 
-    /// Where the saga stands, as far as is known.
+    /// The status of the saga, as far as is known.
     pub fn status(&self) -> Status {
         let last = |facts: &BTreeMap<u64, SeenFact>| facts.values().next_back().map(|fact| fact.became);
         let stands = |became| self.steps.values().filter_map(last).any(|last| last == became);
@@ -192,7 +194,7 @@ impl Timeline {
             Some((Mark::Compensated, _)) => Status::Compensated,
             Some(_) => Status::Completed,
             None if stands(Became::Stuck) => Status::Stuck,
-            None if [Became::Rejected, Became::Failed, Became::Barred, Became::Undone].into_iter().any(stands) => {
+            None if [Became::Rejected, Became::Failed, Became::Tombstoned, Became::Undone].into_iter().any(stands) => {
                 Status::Compensating
             }
             None => Status::Running,
@@ -215,7 +217,7 @@ impl Timeline {
         for (step, facts) in &self.steps {
             let mut latest = Timestamp::default();
             for fact in facts.values() {
-                // What became of one step has an order of its own, which clocks do not overrule.
+                // The facts of one step are ordered by revision, whatever the clocks say.
                 latest = latest.max(fact.at);
                 let (step, reason) = (step.clone(), fact.reason.clone());
                 entries.push(TimelineEntry { at: latest, what: Happened::Step { step, became: fact.became, reason } });
@@ -243,7 +245,7 @@ impl Became {
             Self::Rejected => "rejected",
             Self::Failed => "failed",
             Self::Stuck => "stuck",
-            Self::Barred => "barred",
+            Self::Tombstoned => "barred",
             Self::Undone => "undone",
         }
     }

@@ -2,8 +2,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::parts::Parts;
-use super::{Branch, Choice, Group, Mapping, Saga, StepOutputs, SubSaga};
-use crate::step::{Each, Handler, InputOf, Payload};
+use super::{Branch, Choice, Group, Mapping, Saga, SagaFn, SubSaga};
+use crate::step::{Handler, InputOf, Payload};
 use crate::store::Store;
 
 /// The arm of a choice that has only one.
@@ -32,53 +32,33 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
         self
     }
 
-    /// Adds a step whose input is made of the saga's. What the closure gives is stored with the command and never
-    /// computed again.
+    /// Adds a step whose input a closure of the definition makes, of the saga's input and of what earlier steps returned: see
+    /// [`SagaFn`]. The closure is called once; what it returns is stored with the command.
+    ///
+    /// A step in a branch of a group reads steps of its branch and steps in front of the group.
     #[must_use]
-    pub fn step_with<T: Handler<S>>(mut self, input: impl Fn(&I) -> T::Input + Send + Sync + 'static) -> Self {
-        self.parts.add::<T>(Some(Mapping::of_input::<I, T>(input)), &[]);
+    pub fn step_from<T: Handler<S>, M>(mut self, input: impl SagaFn<I, T::Input, M>) -> Self {
+        let needed = input.needed();
+        self.parts.add::<T>(Some(Mapping::to_input::<I, T, M>(input)), &needed);
         self
     }
 
-    /// Adds a step whose input is made of the saga's and of the output of an earlier step, or of a tuple of them. A
-    /// step in a branch of a group sees those of its branch and those in front of the group.
-    #[must_use]
-    pub fn step_after<T: Handler<S>, E: StepOutputs>(
-        mut self,
-        input: impl Fn(&I, E::Outputs) -> T::Input + Send + Sync + 'static,
-    ) -> Self {
-        self.parts.add::<T>(Some(Mapping::of_outputs::<I, T, E>(input)), &E::needed());
-        self
-    }
-
-    /// Adds a step that is done for each item of a list, which is made of the saga's input. See
-    /// [`for_each_after`](Self::for_each_after).
-    #[must_use]
-    pub fn for_each_with<T: Handler<S>>(
-        mut self,
-        at_once: usize,
-        list: impl Fn(&I) -> Vec<T::Input> + Send + Sync + 'static,
-    ) -> Self {
-        self.parts.add_each::<T>(at_once, Mapping::of_input::<I, Each<T>>(list), &[]);
-        self
-    }
-
-    /// Adds a step that is done for each item of a list, which is made of the saga's input and of the output of an
-    /// earlier step, or of a tuple of them. The list is stored when it is made, and never made again. Not more than
-    /// `at_once` items are under way at once.
+    /// Adds a step that runs once for each item of a list, at most `max_concurrent` of them at a time (1 to 64). A closure of
+    /// the definition makes the list: see [`SagaFn`]. It is called once, and the list is stored.
     ///
     /// Each item is a step of its own: with its own attempts, its own record, and a key of its own, `key:step#n`, where
-    /// the first item has the number 1. What stands behind begins when every item is done, and takes what they gave, in
-    /// the order of the list, as the output of [`Each<T>`](Each). An empty list gives an empty list.
+    /// the first item has the number 1. The next step begins when every item is done, and takes what they gave, in
+    /// the order of the list, as [`Outputs<T>`](crate::Outputs). An empty list gives an empty list.
     ///
-    /// When an item fails, no other begins. Those that took effect are undone in the reverse order of their completion,
-    /// not more than `at_once` at once.
+    /// When an item fails, no other begins. Those that took effect are undone in the reverse order of their completion, at
+    /// most `max_concurrent` at a time.
     ///
     /// The step may be a contract, which another service hosts. Then each item is a command to that service, with the
-    /// item's key, and is undone by a message of its own; the list stays here, and `at_once` is how many wait for an answer.
+    /// item's key, and is undone by a message of its own; the list stays here, and at most
+    /// `max_concurrent` items wait for a reply.
     ///
     /// ```
-    /// # use saga_core::{Each, Output, Saga, StepError, memory::MemoryStore, saga_step};
+    /// # use saga_core::{Output, Outputs, Saga, StepError, memory::MemoryStore, saga_step};
     /// #[saga_step(no_compensation)]
     /// async fn plan_parcels(order: u32) -> Result<Vec<String>, StepError> {
     ///     Ok((1..=order).map(|number| format!("parcel {number}")).collect())
@@ -90,25 +70,22 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
     /// }
     ///
     /// #[saga_step(no_compensation)]
-    /// async fn book_truck(_order: u32, Output(grams): Output<Each<pack_parcel>>) -> Result<u32, StepError> {
+    /// async fn book_truck(_order: u32, Outputs(grams): Outputs<pack_parcel>) -> Result<u32, StepError> {
     ///     Ok(grams.iter().sum())
     /// }
     ///
     /// let saga: Saga<MemoryStore, u32> = Saga::named("ship-order")
     ///     .input::<u32>()
     ///     .step::<plan_parcels>()
-    ///     .for_each_after::<pack_parcel, plan_parcels>(8, |_, parcels| parcels)
+    ///     .for_each::<pack_parcel, _>(8, |_: &u32, Output(parcels): Output<plan_parcels>| parcels)
     ///     .step::<book_truck>()
     ///     .build()?;
     /// # Ok::<(), saga_core::saga::SagaError>(())
     /// ```
     #[must_use]
-    pub fn for_each_after<T: Handler<S>, E: StepOutputs>(
-        mut self,
-        at_once: usize,
-        list: impl Fn(&I, E::Outputs) -> Vec<T::Input> + Send + Sync + 'static,
-    ) -> Self {
-        self.parts.add_each::<T>(at_once, Mapping::of_outputs::<I, Each<T>, E>(list), &E::needed());
+    pub fn for_each<T: Handler<S>, M>(mut self, max_concurrent: usize, list: impl SagaFn<I, Vec<T::Input>, M>) -> Self {
+        let needed = list.needed();
+        self.parts.add_each::<T>(max_concurrent, Mapping::to_list::<I, T, M>(list), &needed);
         self
     }
 
@@ -119,7 +96,7 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
     /// [`Branch`](super::Branch) is a chain of one or more steps, and may hold groups itself.
     ///
     /// ```
-    /// # use saga_core::{Saga, StepError, memory::MemoryStore, saga_step};
+    /// # use saga_core::{Output, Saga, StepError, memory::MemoryStore, saga_step};
     /// # #[saga_step(no_compensation)]
     /// # async fn charge_card(order: u32) -> Result<u32, StepError> { Ok(order) }
     /// # #[saga_step(no_compensation)]
@@ -134,7 +111,9 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
     ///         group
     ///             .branch(|branch| branch.step::<charge_card>())
     ///             .branch(|branch| {
-    ///                 branch.step::<book_shipment>().step_after::<print_label, book_shipment>(|_, parcel| parcel)
+    ///                 branch
+    ///                     .step::<book_shipment>()
+    ///                     .step_from::<print_label, _>(|_: &u32, Output(parcel): Output<book_shipment>| parcel)
     ///             })
     ///     })
     ///     .step::<confirm_order>()
@@ -154,11 +133,11 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
     /// it is decided once, whatever crashes, and the conditions are not asked again. One that panics makes the saga stuck,
     /// and a person may have it tried again, or decide (`skip_with(&"express")`).
     ///
-    /// What stands in an arm is read inside that arm as anywhere. Behind the choice it may not be there, so it is read as
-    /// [`IfTaken<step>`](crate::IfTaken), which gives an `Option`.
+    /// Inside its arm the output of a step is read as anywhere. Behind the choice the step may not have run, so there it is
+    /// read as `Option<Output<step>>`.
     ///
     /// ```
-    /// # use saga_core::{IfTaken, Output, Saga, StepError, memory::MemoryStore, saga_step};
+    /// # use saga_core::{Output, Saga, StepError, memory::MemoryStore, saga_step};
     /// #[derive(serde::Serialize, serde::Deserialize)]
     /// struct Order {
     ///     pieces: u32,
@@ -177,8 +156,8 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
     /// # async fn pack_parcel(_order: Order) -> Result<(), StepError> { Ok(()) }
     ///
     /// #[saga_step(no_compensation)]
-    /// async fn write_invoice(_order: Order, Output(ride): Output<IfTaken<call_courier>>) -> Result<String, StepError> {
-    ///     Ok(ride.map_or("delivery: free".to_owned(), |when| format!("courier: {when}")))
+    /// async fn write_invoice(_order: Order, courier: Option<Output<call_courier>>) -> Result<String, StepError> {
+    ///     Ok(courier.map_or("delivery: free".to_owned(), |Output(when)| format!("courier: {when}")))
     /// }
     ///
     /// let saga: Saga<MemoryStore, Order> = Saga::named("ship-order")
@@ -186,10 +165,10 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
     ///     .step::<reserve_stock>()
     ///     .choose("shipping", |choice| {
     ///         choice
-    ///             .when("express", |order| order.is_express, |branch| branch.step::<call_courier>())
-    ///             .when_after::<reserve_stock>(
+    ///             .when("express", |order: &Order| order.is_express, |branch| branch.step::<call_courier>())
+    ///             .when(
     ///                 "in-parts",
-    ///                 |order, reserved| reserved < order.pieces,
+    ///                 |order: &Order, Output(reserved): Output<reserve_stock>| reserved < order.pieces,
     ///                 |branch| branch.step::<split_parcels>(),
     ///             )
     ///             .otherwise(|branch| branch.step::<pack_parcel>())
@@ -204,7 +183,8 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
         self
     }
 
-    /// Adds steps that run only if that holds of the saga's input: a [choice](Self::choose) with one arm, `yes`.
+    /// Adds steps that run only if a condition holds: a [choice](Self::choose) with one arm, `yes`. A closure of the
+    /// definition is the condition: see [`SagaFn`].
     ///
     /// ```
     /// # use saga_core::{Saga, StepError, memory::MemoryStore, saga_step};
@@ -214,42 +194,30 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
     /// # async fn charge_card(_total: u64) -> Result<(), StepError> { Ok(()) }
     /// let saga: Saga<MemoryStore, u64> = Saga::named("pay")
     ///     .input::<u64>()
-    ///     .when("is-large", |total| *total > 100_000, |branch| branch.step::<check_limit>())
+    ///     .when("is-large", |total: &u64| *total > 100_000, |branch| branch.step::<check_limit>())
     ///     .step::<charge_card>()
     ///     .build()?;
     /// # Ok::<(), saga_core::saga::SagaError>(())
     /// ```
     #[must_use]
-    pub fn when(
+    pub fn when<M>(
         self,
         name: &'static str,
-        holds: impl Fn(&I) -> bool + Send + Sync + 'static,
+        holds: impl SagaFn<I, bool, M>,
         steps: impl FnOnce(Branch<S, I>) -> Branch<S, I>,
     ) -> Self {
         self.choose(name, |choice| choice.when(ONLY_ARM, holds, steps))
     }
 
-    /// Adds steps that run only if that holds of the saga's input and of the output of an earlier step, or of a tuple of
-    /// them: a [choice](Self::choose) with one arm, `yes`.
-    #[must_use]
-    pub fn when_after<E: StepOutputs>(
-        self,
-        name: &'static str,
-        holds: impl Fn(&I, E::Outputs) -> bool + Send + Sync + 'static,
-        steps: impl FnOnce(Branch<S, I>) -> Branch<S, I>,
-    ) -> Self {
-        self.choose(name, |choice| choice.when_after::<E>(ONLY_ARM, holds, steps))
-    }
-
-    /// Adds a saga as a step, with the input of this one. See [`sub_saga_with`](Self::sub_saga_with).
+    /// Adds a saga as a step, with the input of this one. See [`sub_saga_from`](Self::sub_saga_from).
     #[must_use]
     pub fn sub_saga<T: SubSaga<Input: InputOf<I>>>(mut self, saga: &Saga<S, T::Input>) -> Self {
         self.parts.add_child::<T>(saga.definition(), None, &[]);
         self
     }
 
-    /// Adds a saga as a step, with an input that is made of this one's. It is a saga like any other, under the key
-    /// `key>step`, on the same store: it has steps, records and a history of its own, and operators act on it by its key.
+    /// Adds a saga as a step, with an input that a closure of the definition makes: see [`SagaFn`]. It is a saga like any
+    /// other, under the key `key>step`, on the same store: it has steps, records and a history of its own, and operators act on it by its key.
     ///
     /// The step is done when its saga has completed, and then gives what the [`Result`](SubSaga::Result) step gave. If that
     /// saga compensates, the step is rejected, with its reason. When this saga compensates, so does the other: it turns round
@@ -284,30 +252,19 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
     ///     Saga::named("ship").input::<u32>().step::<pack_parcel>().step::<book_truck>().build()?;
     /// let order: Saga<MemoryStore, u32> = Saga::named("order")
     ///     .input::<u32>()
-    ///     .sub_saga_with::<Shipping>(&ship, |order| order + 1)
+    ///     .sub_saga_from::<Shipping, _>(&ship, |order: &u32| order + 1)
     ///     .step::<write_invoice>()
     ///     .build()?;
     /// # Ok::<(), saga_core::saga::SagaError>(())
     /// ```
     #[must_use]
-    pub fn sub_saga_with<T: SubSaga>(
+    pub fn sub_saga_from<T: SubSaga, M>(
         mut self,
         saga: &Saga<S, T::Input>,
-        input: impl Fn(&I) -> T::Input + Send + Sync + 'static,
+        input: impl SagaFn<I, T::Input, M>,
     ) -> Self {
-        self.parts.add_child::<T>(saga.definition(), Some(Mapping::of_input::<I, T>(input)), &[]);
-        self
-    }
-
-    /// Adds a saga as a step, with an input that is made of this one's and of the output of an earlier step, or of a tuple
-    /// of them. See [`sub_saga_with`](Self::sub_saga_with).
-    #[must_use]
-    pub fn sub_saga_after<T: SubSaga, E: StepOutputs>(
-        mut self,
-        saga: &Saga<S, T::Input>,
-        input: impl Fn(&I, E::Outputs) -> T::Input + Send + Sync + 'static,
-    ) -> Self {
-        self.parts.add_child::<T>(saga.definition(), Some(Mapping::of_outputs::<I, T, E>(input)), &E::needed());
+        let needed = input.needed();
+        self.parts.add_child::<T>(saga.definition(), Some(Mapping::to_input::<I, T, M>(input)), &needed);
         self
     }
 

@@ -3,10 +3,10 @@ use std::marker::PhantomData;
 
 use super::group::Nested;
 use super::parts::Parts;
-use super::{Arm, Branch, Predicate, SagaProblem, StepBuilder, StepDefinition, StepOutputs};
+use super::{Arm, Branch, Predicate, SagaFn, SagaProblem, StepBuilder, StepDefinition};
 use crate::key::check_step_name;
 use crate::machine::{ArmOf, Effect, StepShape, UndoShape};
-use crate::step::{NeededOutput, Payload, Step};
+use crate::step::{NeededOutput, Payload};
 use crate::store::Store;
 
 /// The arm that runs where no other holds.
@@ -16,8 +16,8 @@ pub(super) const LAST_ARM: &str = "otherwise";
 pub struct Choice<S: Store, I> {
     parts: Parts<S>,
     name: &'static str,
-    /// The choice itself, which is a step.
-    step: usize,
+    /// The index of the choice itself, which is a step.
+    index: usize,
     arms: Vec<Arm>,
     /// What the next step behind it comes after: the last steps of the arms.
     ends: Vec<usize>,
@@ -34,12 +34,12 @@ impl<S: Store, I> Choice<S, I> {
             let problem = error.to_string().replacen("the step name", "its name", 1);
             SagaProblem::Choice { choice: name, problem }
         }));
-        let step = parts.steps.len();
+        let index = parts.steps.len();
         let shape = StepShape::new(name, Effect::Own, UndoShape::NotNeeded);
         parts.push(StepDefinition::choice(name), shape);
         parts.depth += 1;
         let (within, width) = (parts.within, parts.width);
-        Self { parts, name, step, arms: Vec::new(), ends: Vec::new(), within, width, input: PhantomData }
+        Self { parts, name, index, arms: Vec::new(), ends: Vec::new(), within, width, input: PhantomData }
     }
 
     pub(super) fn end(mut self) -> Parts<S> {
@@ -49,12 +49,12 @@ impl<S: Store, I> Choice<S, I> {
         let mut tips = std::mem::take(&mut self.ends);
         if self.arms.iter().all(|arm| arm.holds.is_some()) || tips.is_empty() {
             // Where no arm runs, what stands behind comes after the choice itself.
-            tips.insert(0, self.step);
+            tips.insert(0, self.index);
         }
         tips.dedup();
-        let Self { mut parts, step, arms, within, width, .. } = self;
-        parts.shapes[step].arms = arms.iter().map(|arm| arm.name).collect();
-        parts.steps[step].set_arms(arms);
+        let Self { mut parts, index, arms, within, width, .. } = self;
+        parts.shapes[index].arms = arms.iter().map(|arm| arm.name).collect();
+        parts.steps[index].set_arms(arms);
         (parts.tips, parts.within, parts.width) = (tips, within, width);
         parts.depth -= 1;
         parts
@@ -69,11 +69,11 @@ impl<S: Store, I> Choice<S, I> {
     ) -> Self {
         self.check_arm(name, holds.is_some());
         for &needed in needed {
-            self.parts.check_needed(self.name, needed, self.step);
-            self.parts.steps[self.step].mapped.push(needed.step);
+            self.parts.check_needed(self.name, needed, self.index);
+            self.parts.steps[self.index].mapped.push(needed.step);
         }
-        self.parts.within = Some(ArmOf { choice: self.step, arm: self.arms.len() });
-        self.parts.tips = vec![self.step];
+        self.parts.within = Some(ArmOf { choice: self.index, arm: self.arms.len() });
+        self.parts.tips = vec![self.index];
         self.parts.width = 1;
         self.parts = steps(StepBuilder::new(self.parts, Nested)).parts;
         self.width = self.width.max(self.parts.width);
@@ -104,71 +104,23 @@ impl<S: Store, I> Choice<S, I> {
 }
 
 impl<S: Store, I: Payload> Choice<S, I> {
-    /// Adds an arm, which runs if that holds of the saga's input and of no arm before it. An arm without steps is one that
-    /// does nothing.
+    /// Adds an arm, which runs if its condition holds and that of no arm before it does. An arm without steps does nothing.
+    /// The condition is made of the saga's input and of what earlier steps returned: see [`SagaFn`].
     #[must_use]
-    pub fn when(
+    pub fn when<M>(
         self,
         arm: &'static str,
-        holds: impl Fn(&I) -> bool + Send + Sync + 'static,
+        holds: impl SagaFn<I, bool, M>,
         steps: impl FnOnce(Branch<S, I>) -> Branch<S, I>,
     ) -> Self {
-        self.arm(arm, Some(Predicate::of_input(holds)), &[], steps)
-    }
-
-    /// Adds an arm, which runs if that holds of the saga's input and of the output of an earlier step, or of a tuple of
-    /// them, and of no arm before it.
-    #[must_use]
-    pub fn when_after<E: StepOutputs>(
-        self,
-        arm: &'static str,
-        holds: impl Fn(&I, E::Outputs) -> bool + Send + Sync + 'static,
-        steps: impl FnOnce(Branch<S, I>) -> Branch<S, I>,
-    ) -> Self {
-        self.arm(arm, Some(Predicate::of_outputs::<I, E>(holds)), &E::needed(), steps)
+        let needed = holds.needed();
+        self.arm(arm, Some(Predicate::of(holds)), &needed, steps)
     }
 
     /// Adds the arm that runs where no other does. Its name is `otherwise`.
     #[must_use]
     pub fn otherwise(self, steps: impl FnOnce(Branch<S, I>) -> Branch<S, I>) -> Self {
         self.arm(LAST_ARM, None, &[], steps)
-    }
-}
-
-/// What a step can be added to.
-#[diagnostic::on_unimplemented(
-    message = "a step of a choice stands in one of its arms",
-    label = "this is the choice, and no arm of it",
-    note = "write `.when(\"name\", |input| .., |branch| branch.step::<name>())`: the first arm that holds runs, and no other"
-)]
-#[doc(hidden)]
-pub trait TakesSteps {}
-
-/// Here only so that the mistake has a message.
-#[doc(hidden)]
-impl<S: Store, I: Payload> Choice<S, I> {
-    #[must_use]
-    pub fn step<T: Step>(self) -> Self
-    where
-        Self: TakesSteps,
-    {
-        self
-    }
-
-    #[must_use]
-    pub fn step_with<T: Step>(self, _input: impl Fn(&I) -> T::Input) -> Self
-    where
-        Self: TakesSteps,
-    {
-        self
-    }
-
-    #[must_use]
-    pub fn step_after<T: Step, E: StepOutputs>(self, _input: impl Fn(&I, E::Outputs) -> T::Input) -> Self
-    where
-        Self: TakesSteps,
-    {
-        self
     }
 }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::emitted_events::EmittedEvents;
 use super::{Arm, Mapping, StepResolve, StepRun, StepUndo, SubSaga};
-use crate::choreography::EmittedEvents;
 use crate::key::StepId;
 use crate::machine::{self, SagaState, Shape, StepShape, UndoShape};
-use crate::step::{Each, Handler, NeededOutput, Needs, Outputs, Step, StepOptions};
+use crate::step::{Handler, NeededOutput, Needs, Step, StepOptions, StepOutputs, decode_list};
 use crate::store::{DefinitionId, NewDefinition, Store};
 
 /// A saga definition with its types taken off.
@@ -63,6 +63,29 @@ impl<S: Store> StepDefinition<S> {
         match &self.run {
             StepRun::Child(child, _) => Some(child),
             _ => None,
+        }
+    }
+
+    /// The same step with other functions, maybe on another store. It has no resolution.
+    pub(super) fn with_functions<T: Store>(
+        &self,
+        run: StepRun<T>,
+        undo: Option<(StepUndo<T>, StepOptions)>,
+    ) -> StepDefinition<T> {
+        StepDefinition {
+            name: self.name,
+            doing: self.doing.clone(),
+            options: self.options,
+            run,
+            undo,
+            resolve: None,
+            input: self.input.clone(),
+            mapped: self.mapped.clone(),
+            needs: self.needs.clone(),
+            undo_takes: self.undo_takes.clone(),
+            check_output: self.check_output,
+            check_input: self.check_input,
+            check_list: self.check_list,
         }
     }
 
@@ -150,7 +173,7 @@ impl<S: Store> StepDefinition<S> {
     }
 
     /// The arm of a choice that runs: the first that holds.
-    pub(crate) fn choose(&self, input: &[u8], outputs: &Outputs) -> Result<Option<usize>, String> {
+    pub(crate) fn choose(&self, input: &[u8], outputs: &StepOutputs) -> Result<Option<usize>, String> {
         let StepRun::Choice(arms) = &self.run else { return Err("it is no choice".to_owned()) };
         for (number, arm) in arms.iter().enumerate() {
             if arm.holds(input, outputs)? {
@@ -162,7 +185,7 @@ impl<S: Store> StepDefinition<S> {
 
     /// The same step, done for each item of a list.
     pub(crate) fn for_each<T: Step>(self) -> Self {
-        let check = |bytes: &[u8]| Each::<T>::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string());
+        let check = |bytes: &[u8]| decode_list(T::OUTPUT, bytes).map(drop).map_err(|error| error.to_string());
         Self { check_list: Some(check), ..self }
     }
 
@@ -198,6 +221,21 @@ impl<S: Store> Definition<S> {
             told: None,
             deadline: None,
             max_concurrent: None,
+            fresh: OnceLock::new(),
+        }
+    }
+
+    /// The same definition with other functions, maybe on another store. It emits no events.
+    pub(super) fn with_steps<T: Store>(&self, shape: Shape, steps: Vec<StepDefinition<T>>) -> Definition<T> {
+        Definition {
+            id: self.id.clone(),
+            digest: self.digest,
+            shape,
+            steps,
+            width: self.width,
+            told: None,
+            deadline: self.deadline,
+            max_concurrent: self.max_concurrent,
             fresh: OnceLock::new(),
         }
     }

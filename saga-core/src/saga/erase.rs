@@ -2,17 +2,11 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
-
-use super::{Arm, Definition, Idle, StepOutputs};
-use crate::choreography::EventInput;
+use super::{Arm, Definition, Idle};
 use crate::env::BoxFuture;
 use crate::machine::Effect;
-use crate::step::{
-    Args, Batch, Contexts, Handler, Outputs, Payload, Resolved, Run, Step, StepError, StepOptions, Undo, codec,
-};
+use crate::step::{Args, Batch, Contexts, Handler, Resolved, Run, Step, StepError, StepOptions, Undo};
 use crate::store::Store;
-use crate::unwind::caught;
 
 /// Why a step gave no bytes.
 pub(crate) enum Unfinished {
@@ -49,7 +43,6 @@ type Undone = Result<(), StepError>;
 type TransactionUndo<C> =
     dyn for<'a> Fn(&'a mut C, Args<'a>, &'a [u8], Option<&'a [u8]>) -> BoxFuture<'a, Undone> + Send + Sync;
 type ExternalUndo = dyn for<'a> Fn(Args<'a>, &'a [u8], Option<&'a [u8]>) -> BoxFuture<'a, Undone> + Send + Sync;
-type Map = dyn Fn(&[u8], &Outputs) -> Result<Vec<u8>, String> + Send + Sync;
 
 /// How a step is done.
 pub(crate) enum StepRun<S: Store> {
@@ -81,10 +74,6 @@ pub(crate) struct StepResolve {
     pub(crate) ask: Arc<ExternalRun>,
     pub(crate) options: StepOptions,
 }
-
-/// How a step's input is made, where it is not the saga's.
-#[derive(Clone)]
-pub(crate) struct Mapping(Arc<Map>);
 
 impl<S: Store> StepRun<S> {
     pub(crate) fn of<T: Handler<S>>() -> Self {
@@ -163,69 +152,6 @@ impl StepResolve {
         });
         Some(Self { ask, options: resolve.options() })
     }
-}
-
-impl Mapping {
-    pub(crate) fn of_input<I: Payload, T: Step>(map: impl Fn(&I) -> T::Input + Send + Sync + 'static) -> Self {
-        Self(Arc::new(move |input, _| {
-            let input = codec::<I>().decode(input).map_err(|error| error.to_string())?;
-            give::<T>(&map(&input))
-        }))
-    }
-
-    /// The event itself.
-    pub(crate) fn of_event<E: Payload, T: Step<Input: EventInput<E>>>() -> Self {
-        Self(Arc::new(|event, _| {
-            let event = codec::<E>().decode(event).map_err(|error| error.to_string())?;
-            give::<T>(&<T::Input as EventInput<E>>::of(event))
-        }))
-    }
-
-    pub(crate) fn of_outputs<I: Payload, T: Step, E: StepOutputs>(
-        map: impl Fn(&I, E::Outputs) -> T::Input + Send + Sync + 'static,
-    ) -> Self {
-        Self(Arc::new(move |input, outputs| {
-            let input = codec::<I>().decode(input).map_err(|error| error.to_string())?;
-            let outputs = E::read(outputs).map_err(|error| error.to_string())?;
-            give::<T>(&map(&input, outputs))
-        }))
-    }
-
-    /// A value that the engine itself reads.
-    pub(crate) fn to_value<I: Payload, V: Serialize>(map: impl Fn(&I) -> V + Send + Sync + 'static) -> Self {
-        Self(Arc::new(move |input, _| {
-            let input = codec::<I>().decode(input).map_err(|error| error.to_string())?;
-            serde_json::to_vec(&map(&input)).map_err(|error| error.to_string())
-        }))
-    }
-
-    /// The same, also made of what earlier steps returned.
-    pub(crate) fn to_value_after<I: Payload, E: StepOutputs, V: Serialize>(
-        map: impl Fn(&I, E::Outputs) -> V + Send + Sync + 'static,
-    ) -> Self {
-        Self(Arc::new(move |input, outputs| {
-            let input = codec::<I>().decode(input).map_err(|error| error.to_string())?;
-            let outputs = E::read(outputs).map_err(|error| error.to_string())?;
-            serde_json::to_vec(&map(&input, outputs)).map_err(|error| error.to_string())
-        }))
-    }
-
-    /// These bytes, whatever the saga is.
-    pub(super) fn to_bytes(bytes: Vec<u8>) -> Self {
-        Self(Arc::new(move |_, _| Ok(bytes.clone())))
-    }
-
-    /// The step's encoded input.
-    ///
-    /// The mapping is the user's code, and so is what reads and writes its values: a panic concerns its own saga only.
-    pub(crate) fn apply(&self, input: &[u8], outputs: &Outputs) -> Result<Vec<u8>, String> {
-        let applied = caught(|| (self.0)(input, outputs));
-        applied.unwrap_or_else(|panic| Err(format!("the mapping of its input panicked: {panic}")))
-    }
-}
-
-fn give<T: Step>(input: &T::Input) -> Result<Vec<u8>, String> {
-    T::INPUT.encode(input).map_err(|error| error.to_string())
 }
 
 impl From<StepError> for Unfinished {

@@ -53,7 +53,7 @@ pub enum SagaProblem {
     },
     /// A step takes one output of a step that is done for each item of a list.
     #[error(
-        "`{step}` takes the output of `{needed}`, which is done for each item of a list and gives a list; write `Each<..>` around its name, as in `Output<Each<pack_parcel>>`"
+        "`{step}` takes the output of `{needed}`, which runs once for each item of a list and gives a list; take it as `Outputs<..>`"
     )]
     OutputOfEach {
         /// The step.
@@ -63,7 +63,7 @@ pub enum SagaProblem {
     },
     /// A step takes a list of outputs of a step that is done once.
     #[error(
-        "`{step}` takes the outputs of `{needed}` as those of a list, but it is done once; leave `Each<..>` away, or do it for each item with `.for_each_after`"
+        "`{step}` takes the outputs of `{needed}` as a list, but it runs once; take it as `Output<..>`, or run it for each item with `.for_each`"
     )]
     OutputOfOne {
         /// The step.
@@ -73,7 +73,7 @@ pub enum SagaProblem {
     },
     /// A step takes the output of a step that may not run, as if it always did.
     #[error(
-        "`{step}` takes the output of `{needed}`, which stands in an arm of a choice and may not run; write `IfTaken<..>` around its name, as in `Output<IfTaken<call_courier>>`, and it is an `Option`"
+        "`{step}` takes the output of `{needed}`, which stands in an arm of a choice and may not run; take it as `Option<Output<..>>`"
     )]
     OutputOfArm {
         /// The step.
@@ -83,7 +83,7 @@ pub enum SagaProblem {
     },
     /// A step takes the output of a step that always runs where it does itself, as if it may not.
     #[error(
-        "`{step}` takes the output of `{needed}` as one that may not be there, but it always is; leave `IfTaken<..>` away"
+        "`{step}` takes the output of `{needed}` as an `Option`, but that step always runs; leave `Option<..>` out"
     )]
     OutputOfSure {
         /// The step.

@@ -17,7 +17,7 @@ pub(super) fn mermaid(id: &DefinitionId, shape: &Shape) -> String {
             Some(at_once) => format!("<br/>for each, {at_once} at once"),
             None if shape.pivot == Some(index) => "<br/>pivot".to_owned(),
             None if shape.awaits_signal(index) => "<br/>waits for a signal".to_owned(),
-            None if shape.is_idle(index) => "<br/>waits".to_owned(),
+            None if shape.is_wait(index) => "<br/>waits".to_owned(),
             None => String::new(),
         };
         line(match step.effect {

@@ -2,8 +2,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::parts::Parts;
-use super::{SagaProblem, StepBuilder, StepOutputs};
-use crate::step::{Payload, Step};
+use super::{SagaProblem, StepBuilder};
+use crate::step::Payload;
 use crate::store::Store;
 
 /// A parallel group that gets its branches, of a saga with the input `I` ([`SagaBuilder::parallel`](super::SagaBuilder::parallel)).
@@ -64,43 +64,6 @@ impl<S: Store, I: Payload> Group<S, I> {
             self.ends.append(&mut self.parts.tips);
         }
         self.width += self.parts.width;
-        self
-    }
-}
-
-/// What a step can be added to.
-#[diagnostic::on_unimplemented(
-    message = "a step of a parallel group stands in one of its branches",
-    label = "this is the group, and no branch of it",
-    note = "write `.branch(|branch| branch.step::<name>())`: the steps of a branch run one after the other, and branches beside each other"
-)]
-#[doc(hidden)]
-pub trait TakesSteps {}
-
-/// Here only so that the mistake has a message.
-#[doc(hidden)]
-impl<S: Store, I: Payload> Group<S, I> {
-    #[must_use]
-    pub fn step<T: Step>(self) -> Self
-    where
-        Self: TakesSteps,
-    {
-        self
-    }
-
-    #[must_use]
-    pub fn step_with<T: Step>(self, _input: impl Fn(&I) -> T::Input) -> Self
-    where
-        Self: TakesSteps,
-    {
-        self
-    }
-
-    #[must_use]
-    pub fn step_after<T: Step, E: StepOutputs>(self, _input: impl Fn(&I, E::Outputs) -> T::Input) -> Self
-    where
-        Self: TakesSteps,
-    {
         self
     }
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::parts::Parts;
-use super::{Mapping, SagaProblem, StepBuilder, StepDefinition, StepOutputs, StepRun, Wait};
+use super::{Mapping, SagaFn, SagaProblem, SignalWait, StepBuilder, StepDefinition, StepRun};
 use crate::key::{StepId, check_step_name};
 use crate::machine::{StepShape, UndoShape};
 use crate::step::{NeededOutput, Needs, Payload, StepOptions, codec};
-use crate::store::{Store, Timestamp};
+use crate::store::Store;
 
 /// What a step waits for that does nothing else.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub(crate) enum Idle {
     /// The moment that its mapping gave.
     Until,
     /// A message from outside.
-    Signal(Arc<Wait>),
+    Signal(Arc<SignalWait>),
 }
 
 impl Idle {
@@ -78,7 +78,7 @@ impl<S: Store> Parts<S> {
 /// use std::time::{Duration, SystemTime};
 ///
 /// use saga_core::memory::MemoryStore;
-/// use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
+/// use saga_core::{Outcome, Output, Runtime, Saga, StepError, saga_step};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Serialize, Deserialize)]
@@ -99,8 +99,8 @@ impl<S: Store> Parts<S> {
 /// let trial = Saga::named("trial")
 ///     .input::<Trial>()
 ///     .step::<send_welcome>()
-///     .sleep_after::<send_welcome>("settle-in", |_, time| time)
-///     .sleep_until("until-it-ends", |trial| trial.ends)
+///     .sleep_from("settle-in", |_: &Trial, Output(time): Output<send_welcome>| time)
+///     .sleep_until("until-it-ends", |trial: &Trial| trial.ends)
 ///     .step::<send_invoice>()
 ///     .build()?;
 ///
@@ -120,50 +120,21 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
         self
     }
 
-    /// Adds a step that sleeps for as long as the saga's input says.
+    /// Adds a step that sleeps as long as a closure of the definition says, which is made of the saga's input and of what
+    /// earlier steps returned: see [`SagaFn`].
     #[must_use]
-    pub fn sleep_with(mut self, name: &'static str, duration: impl Fn(&I) -> Duration + Send + Sync + 'static) -> Self {
-        self.parts.add_sleep(name, Idle::Mapped, Some(Mapping::to_value::<I, Duration>(duration)), &[]);
+    pub fn sleep_from<M>(mut self, name: &'static str, duration: impl SagaFn<I, Duration, M>) -> Self {
+        let needed = duration.needed();
+        self.parts.add_sleep(name, Idle::Mapped, Some(Mapping::to_value(duration)), &needed);
         self
     }
 
-    /// Adds a step that sleeps for as long as the saga's input and the output of an earlier step say, or a tuple of
-    /// them.
+    /// Adds a step that sleeps until a moment by the clock of the store, which a closure of the definition makes: see
+    /// [`SagaFn`]. If the moment has passed, the saga goes on at once.
     #[must_use]
-    pub fn sleep_after<E: StepOutputs>(
-        mut self,
-        name: &'static str,
-        duration: impl Fn(&I, E::Outputs) -> Duration + Send + Sync + 'static,
-    ) -> Self {
-        let mapping = Mapping::to_value_after::<I, E, Duration>(duration);
-        self.parts.add_sleep(name, Idle::Mapped, Some(mapping), &E::needed());
-        self
-    }
-
-    /// Adds a step that sleeps until a moment that is made of the saga's input, by the clock of the store. One that
-    /// has passed is not waited for.
-    #[must_use]
-    pub fn sleep_until(
-        mut self,
-        name: &'static str,
-        moment: impl Fn(&I) -> SystemTime + Send + Sync + 'static,
-    ) -> Self {
-        let mapping = Mapping::to_value::<I, Timestamp>(move |input| Timestamp::from(moment(input)));
-        self.parts.add_sleep(name, Idle::Until, Some(mapping), &[]);
-        self
-    }
-
-    /// Adds a step that sleeps until a moment that is made of the saga's input and of the output of an earlier step,
-    /// or of a tuple of them.
-    #[must_use]
-    pub fn sleep_until_after<E: StepOutputs>(
-        mut self,
-        name: &'static str,
-        moment: impl Fn(&I, E::Outputs) -> SystemTime + Send + Sync + 'static,
-    ) -> Self {
-        let moment = move |input: &I, outputs| Timestamp::from(moment(input, outputs));
-        let mapping = Mapping::to_value_after::<I, E, Timestamp>(moment);
-        self.parts.add_sleep(name, Idle::Until, Some(mapping), &E::needed());
+    pub fn sleep_until<M>(mut self, name: &'static str, moment: impl SagaFn<I, SystemTime, M>) -> Self {
+        let needed = moment.needed();
+        self.parts.add_sleep(name, Idle::Until, Some(Mapping::to_moment(moment)), &needed);
         self
     }
 }

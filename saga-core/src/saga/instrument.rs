@@ -1,10 +1,10 @@
 //! The same saga with somebody looking on: what crash exploration and fault injection are made of.
 
 use std::marker::PhantomData;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::definition::digest;
-use super::{Arm, Definition, Migration, Plan, Saga, StepDefinition, StepRun, StepUndo};
+use super::{Arm, Definition, Migration, Saga, StepDefinition, StepRun, StepUndo};
 use crate::env::BoxFuture;
 use crate::machine::{Shape, Side, StepShape, UndoShape};
 use crate::step::StepError;
@@ -157,17 +157,8 @@ impl<S: Store> Migration<S> {
     #[doc(hidden)]
     #[must_use]
     pub fn instrumented<T: Store<Conn = S::Conn>>(&self, hook: &Arc<dyn StepHook>) -> Migration<T> {
-        let plan = &self.plan;
-        let plan = Plan {
-            from: Arc::new(looked_at(&plan.from, hook)),
-            to: Arc::new(looked_at(&plan.to, hook)),
-            places: plan.places.clone(),
-            passed: plan.passed.clone(),
-            arms: plan.arms.clone(),
-            chosen: plan.chosen.clone(),
-            conversions: plan.conversions.clone(),
-            check_input: plan.check_input,
-        };
+        let (from, to) = (looked_at(&self.plan.from, hook), looked_at(&self.plan.to, hook));
+        let plan = self.plan.between(Arc::new(from), Arc::new(to));
         Migration { plan: Arc::new(plan) }
     }
 }
@@ -177,17 +168,8 @@ pub(crate) fn looked_at<S: Store, T: Store<Conn = S::Conn>>(
     original: &Arc<Definition<S>>,
     hook: &Arc<dyn StepHook>,
 ) -> Definition<T> {
-    Definition {
-        id: original.id.clone(),
-        digest: original.digest,
-        shape: original.shape.clone(),
-        steps: (0..original.steps.len()).map(|index| wrapped(original, index, hook)).collect(),
-        width: original.width,
-        told: None,
-        deadline: original.deadline,
-        max_concurrent: original.max_concurrent,
-        fresh: OnceLock::new(),
-    }
+    let steps = (0..original.steps.len()).map(|index| wrapped(original, index, hook)).collect();
+    original.with_steps(original.shape.clone(), steps)
 }
 
 fn wrapped<S: Store, T: Store<Conn = S::Conn>>(
@@ -196,22 +178,10 @@ fn wrapped<S: Store, T: Store<Conn = S::Conn>>(
     hook: &Arc<dyn StepHook>,
 ) -> StepDefinition<T> {
     let step = &original.steps[index];
-    StepDefinition {
-        name: step.name,
-        doing: step.doing.clone(),
-        options: step.options,
-        run: wrapped_run(original, index, hook),
-        undo: step.undo.as_ref().and_then(|(_, options)| Some((wrapped_undo(original, index, hook)?, *options))),
-        // Asking has no effect that could be made to fail.
-        resolve: step.resolve.clone(),
-        input: step.input.clone(),
-        mapped: step.mapped.clone(),
-        needs: step.needs.clone(),
-        undo_takes: step.undo_takes.clone(),
-        check_input: step.check_input,
-        check_output: step.check_output,
-        check_list: step.check_list,
-    }
+    let undo = step.undo.as_ref().and_then(|(_, options)| Some((wrapped_undo(original, index, hook)?, *options)));
+    let wrapped = step.with_functions(wrapped_run(original, index, hook), undo);
+    // A resolution has no effect that could be made to fail.
+    StepDefinition { resolve: step.resolve.clone(), ..wrapped }
 }
 
 fn wrapped_run<S: Store, T: Store<Conn = S::Conn>>(

@@ -11,12 +11,12 @@ use crate::unwind::caught;
 /// How sagas of one version of a definition go on as another version. Cheap to clone.
 ///
 /// A saga stays on the version that it was started with, unless it is moved:
-/// [`Runtime::migrate`](crate::Runtime::migrate) moves one, [`Runtime::migrate_all`](crate::Runtime::migrate_all) every
-/// one that can. Steps that have the same name in both versions are the same step. Of every other step of the old version
+/// [`SagaControl::migrate`](crate::engine::SagaControl::migrate) moves one,
+/// [`SagaAdmin::migrate_all`](crate::engine::SagaAdmin::migrate_all) every one that can. Steps that have the same name in both versions are the same step. Of every other step of the old version
 /// the migration says where it went, and of a new step whether a saga that is past its place may go without it.
 ///
 /// Whether a saga can move is decided when it is moved, and what it returned is read as the new version reads it: see
-/// [`Runtime::migrate`](crate::Runtime::migrate) for the rules.
+/// [`SagaControl::migrate`](crate::engine::SagaControl::migrate) for the rules.
 ///
 /// Choices, and their arms, are the same where their names are. A saga that made a choice keeps to the arm that it took, so
 /// that arm must be in the new version, where arms may be added and stand in another order. A choice that a saga has not
@@ -89,6 +89,34 @@ pub(crate) struct Plan<S: Store> {
     pub(crate) conversions: Vec<(usize, Conversion)>,
     /// Whether bytes are an input of the new version.
     pub(crate) check_input: fn(&[u8]) -> Result<(), String>,
+}
+
+impl<S: Store> Plan<S> {
+    /// A plan without any step of the old version.
+    fn new(from: Arc<Definition<S>>, to: Arc<Definition<S>>, check_input: fn(&[u8]) -> Result<(), String>) -> Self {
+        Self {
+            from,
+            to,
+            places: Vec::new(),
+            passed: Vec::new(),
+            arms: Vec::new(),
+            chosen: Vec::new(),
+            conversions: Vec::new(),
+            check_input,
+        }
+    }
+
+    /// The same plan between the same versions with other functions, maybe on another store.
+    pub(super) fn between<T: Store>(&self, from: Arc<Definition<T>>, to: Arc<Definition<T>>) -> Plan<T> {
+        Plan {
+            places: self.places.clone(),
+            passed: self.passed.clone(),
+            arms: self.arms.clone(),
+            chosen: self.chosen.clone(),
+            conversions: self.conversions.clone(),
+            ..Plan::new(from, to, self.check_input)
+        }
+    }
 }
 
 /// Makes the output of a new step of the stored one of an old step.
@@ -256,7 +284,7 @@ impl<S: Store> MigrationBuilder<S> {
     ///     .input()
     ///     .version(2)
     ///     .choose("shipping", |choice| {
-    ///         choice.when("parcel", |order| *order >= 100, Branch::step::<pack_parcel>).otherwise(Branch::step::<write_letter>)
+    ///         choice.when("parcel", |order: &u32| *order >= 100, Branch::step::<pack_parcel>).otherwise(Branch::step::<write_letter>)
     ///     })
     ///     .step::<call_courier>()
     ///     .build()?;
@@ -295,7 +323,9 @@ impl<S: Store> MigrationBuilder<S> {
         if !problems.is_empty() {
             return Err(MigrationError { from: from.id.to_string(), to: to.id.to_string(), problems });
         }
-        Ok(Migration { plan: Arc::new(Plan { from, to, places, passed, arms, chosen, conversions, check_input }) })
+        Ok(Migration {
+            plan: Arc::new(Plan { places, passed, arms, chosen, conversions, ..Plan::new(from, to, check_input) }),
+        })
     }
 }
 

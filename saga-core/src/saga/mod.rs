@@ -1,40 +1,45 @@
 //! Saga definitions: the steps in order, checked when they are built.
 
+mod arm;
 mod builder;
 mod chain;
 mod choice;
 mod definition;
-mod earlier;
+mod emitted_events;
 mod erase;
 mod error;
 mod graph;
 mod group;
 mod idle;
 mod instrument;
+mod mapping;
 mod migration;
 mod migration_said;
 mod parts;
 mod played;
-mod predicate;
+mod saga_fn;
 mod sub_saga;
 mod wait;
 
+pub(crate) use self::arm::{Arm, Predicate};
 pub use self::builder::{Root, Saga, SagaBuilder, SagaInit};
 pub use self::chain::StepBuilder;
 pub use self::choice::Choice;
 pub(crate) use self::definition::{Definition, StepDefinition};
-pub use self::earlier::StepOutputs;
-pub(crate) use self::erase::{BatchInputs, BatchUnfinished, Mapping, StepResolve, StepRun, StepUndo, Unfinished};
+pub(crate) use self::emitted_events::{EmittedEvents, EventEncoder, OptionalOutput};
+pub(crate) use self::erase::{BatchInputs, BatchUnfinished, StepResolve, StepRun, StepUndo, Unfinished};
 pub use self::error::{SagaError, SagaProblem};
 pub use self::group::{Branch, Group, Nested};
 pub(crate) use self::idle::Idle;
 #[doc(hidden)]
 pub use self::instrument::StepHook;
 pub(crate) use self::instrument::looked_at;
+pub(crate) use self::mapping::Mapping;
 pub(crate) use self::migration::Plan;
 pub use self::migration::{Migration, MigrationBuilder, MigrationError, MigrationFrom, SameOutput};
 #[doc(hidden)]
 pub use self::played::Player;
-pub(crate) use self::predicate::{Arm, Predicate};
+pub use self::saga_fn::SagaFn;
 pub use self::sub_saga::SubSaga;
-pub(crate) use self::wait::{LONGEST, Or, Wait};
+pub(crate) use self::wait::{LONGEST, Or, SignalWait};
+pub use self::wait::{Wait, WaitLimit};

@@ -129,7 +129,7 @@ impl<S: Store> Parts<S> {
     }
 
     fn problem_with(&self, step: &'static str, needed: NeededOutput, index: usize) -> Option<SagaProblem> {
-        let NeededOutput { step: needed, is_each, is_if_taken, .. } = needed;
+        let NeededOutput { step: needed, is_list, is_optional, .. } = needed;
         match self.steps[..index].iter().position(|other| other.name == needed) {
             None => Some(SagaProblem::LateOutput { step, needed }),
             Some(earlier) if self.are_in_other_arms(earlier, index) => {
@@ -138,10 +138,10 @@ impl<S: Store> Parts<S> {
             Some(earlier) if !is_behind(&self.shapes, index, earlier) => {
                 Some(SagaProblem::SiblingOutput { step, needed })
             }
-            Some(earlier) => match (self.shapes[earlier].each, is_each) {
+            Some(earlier) => match (self.shapes[earlier].each, is_list) {
                 (Some(_), false) => Some(SagaProblem::OutputOfEach { step, needed }),
                 (None, true) => Some(SagaProblem::OutputOfOne { step, needed }),
-                _ => match (self.may_be_passed_by(earlier, index), is_if_taken) {
+                _ => match (self.may_be_passed_by(earlier, index), is_optional) {
                     (true, false) => Some(SagaProblem::OutputOfArm { step, needed }),
                     (false, true) => Some(SagaProblem::OutputOfSure { step, needed }),
                     _ => None,

@@ -1,12 +1,11 @@
 //! The same saga with somebody who answers for its functions: what replaying stored sagas is made of.
 
 use std::marker::PhantomData;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::{Definition, Saga, StepDefinition, StepRun, StepUndo, Unfinished};
 use crate::env::BoxFuture;
 use crate::machine::{Effect, Shape};
-use crate::memory::MemoryStore;
 use crate::step::{Args, Needs, StepError};
 use crate::store::Store;
 
@@ -24,18 +23,18 @@ pub trait Player: Send + Sync + 'static {
 }
 
 impl<S: Store, I> Saga<S, I> {
-    /// The same definition, name and digest included, on a store in memory, with somebody who answers for its functions.
+    /// The same definition, name and digest included, on another store, with a player that answers for its functions.
     /// What they are given is read as their own types, and so is what is answered. Steps of other services are played as
     /// external ones, and sub-sagas as sagas. No time passes in it: nobody sleeps, what is not received at once is not
     /// received, and there is no deadline.
     #[doc(hidden)]
-    pub fn played(&self, player: &Arc<dyn Player>) -> Saga<MemoryStore, I> {
+    pub fn played<T: Store>(&self, player: &Arc<dyn Player>) -> Saga<T, I> {
         Saga { definition: Arc::new(played(self.definition(), player, SubSagas::AsSagas)), input: PhantomData }
     }
 
     /// The same, with its sub-sagas played as external steps.
     #[doc(hidden)]
-    pub fn played_alone(&self, player: &Arc<dyn Player>) -> Saga<MemoryStore, I> {
+    pub fn played_alone<T: Store>(&self, player: &Arc<dyn Player>) -> Saga<T, I> {
         Saga { definition: Arc::new(played(self.definition(), player, SubSagas::AsSteps)), input: PhantomData }
     }
 
@@ -87,11 +86,11 @@ enum SubSagas {
     AsSteps,
 }
 
-fn played<S: Store>(
+fn played<S: Store, T: Store>(
     original: &Arc<Definition<S>>,
     player: &Arc<dyn Player>,
     sub_sagas: SubSagas,
-) -> Definition<MemoryStore> {
+) -> Definition<T> {
     let mut shape: Shape = original.shape.clone();
     for step in &mut shape.steps {
         if step.child.is_some() && sub_sagas == SubSagas::AsSteps {
@@ -100,25 +99,16 @@ fn played<S: Store>(
             step.effect = Effect::External;
         }
     }
-    Definition {
-        id: original.id.clone(),
-        digest: original.digest,
-        shape,
-        steps: (0..original.steps.len()).map(|index| played_step(original, index, player, sub_sagas)).collect(),
-        width: original.width,
-        deadline: None,
-        max_concurrent: original.max_concurrent,
-        told: None,
-        fresh: OnceLock::new(),
-    }
+    let steps = (0..original.steps.len()).map(|index| played_step(original, index, player, sub_sagas)).collect();
+    Definition { deadline: None, ..original.with_steps(shape, steps) }
 }
 
-fn played_step<S: Store>(
+fn played_step<S: Store, T: Store>(
     original: &Arc<Definition<S>>,
     index: usize,
     player: &Arc<dyn Player>,
     sub_sagas: SubSagas,
-) -> StepDefinition<MemoryStore> {
+) -> StepDefinition<T> {
     let step = &original.steps[index];
     let is_transactional = step.run.effect() == Effect::Transactional;
     let undo = step.undo.as_ref().map(|(undo, options)| {
@@ -135,22 +125,9 @@ fn played_step<S: Store>(
         }
         _ => played_run(original, index, player, is_transactional),
     };
-    StepDefinition {
-        name: step.name,
-        doing: step.doing.clone(),
-        options: step.options,
-        run,
-        undo,
-        resolve: None,
-        input: step.input.clone(),
-        mapped: step.mapped.clone(),
-        // The application's values are for the functions, which are not called.
-        needs: Needs { states: Vec::new(), ..step.needs.clone() },
-        undo_takes: step.undo_takes.clone(),
-        check_input: step.check_input,
-        check_output: step.check_output,
-        check_list: step.check_list,
-    }
+    // The application's values are for the functions, which are not called.
+    let needs = Needs { states: Vec::new(), ..step.needs.clone() };
+    StepDefinition { needs, ..step.with_functions(run, undo) }
 }
 
 /// The step, or its item, that is called; of a sub-saga with the step that this is in front.
@@ -166,12 +143,12 @@ fn stuck(what: &str, problem: &str) -> StepError {
     StepError::stuck(format!("{what} does not decode: {problem}"))
 }
 
-fn played_run<S: Store>(
+fn played_run<S: Store, T: Store>(
     original: &Arc<Definition<S>>,
     index: usize,
     player: &Arc<dyn Player>,
     is_transactional: bool,
-) -> StepRun<MemoryStore> {
+) -> StepRun<T> {
     // What the engine does itself is no function.
     match &original.steps[index].run {
         StepRun::Choice(arms) => return StepRun::Choice(Arc::clone(arms)),
@@ -197,12 +174,12 @@ fn played_run<S: Store>(
     }
 }
 
-fn played_undo<S: Store>(
+fn played_undo<S: Store, T: Store>(
     original: &Arc<Definition<S>>,
     index: usize,
     player: &Arc<dyn Player>,
     is_transactional: bool,
-) -> StepUndo<MemoryStore> {
+) -> StepUndo<T> {
     let (definition, player) = (Arc::clone(original), Arc::clone(player));
     let undo =
         move |args: Args<'_>, input: &[u8], output: Option<&[u8]>| -> BoxFuture<'static, Result<(), StepError>> {

@@ -1,35 +1,91 @@
-//! Steps of the engine's own that wait for a message from outside.
+//! Steps of the engine's own that wait for a signal.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::parts::Parts;
-use super::{Idle, Mapping, StepBuilder, StepDefinition};
-use crate::step::{Payload, Signal, Signaled, Step};
+use super::{Idle, Mapping, SagaFn, StepBuilder, StepDefinition};
+use crate::step::{NeededOutput, Payload, Signal, Signaled, Step};
 use crate::store::Store;
 
 /// The longest that anything waits: a hundred years. So does a step that has no limit.
 pub(crate) const LONGEST: Duration = Duration::from_hours(100 * 365 * 24);
 
-/// What a step waits for, and for how long.
+/// How long a saga waits for the signal `T`, and what follows if none arrives
+/// ([`StepBuilder::wait_for`]).
+pub struct Wait<I, T> {
+    signal: SignalWait,
+    /// Makes the limit, where it is not fixed.
+    limit: Option<Mapping>,
+    needed: Vec<NeededOutput>,
+    types: PhantomData<fn(I) -> T>,
+}
+
+/// How long a saga waits for a signal, until it is said what follows if none arrives.
+pub struct WaitLimit<I> {
+    within: Option<Duration>,
+    limit: Option<Mapping>,
+    needed: Vec<NeededOutput>,
+    input: PhantomData<fn(I)>,
+}
+
+/// What the step of a wait does.
 #[derive(Clone)]
-pub(crate) struct Wait {
-    /// Nothing where its mapping says it.
+pub(crate) struct SignalWait {
+    /// `None` where its mapping makes it.
     pub(crate) within: Option<Duration>,
     pub(crate) or: Or,
 }
 
-/// What stands for a message that did not arrive in time.
+/// What follows if no signal arrives in time.
 #[derive(Clone)]
 pub(crate) enum Or {
-    /// This one, made of the saga's input.
+    /// The saga goes on with this one.
     Default(Mapping),
     /// The step is rejected.
     Reject,
 }
 
-impl Wait {
+impl Wait<(), ()> {
+    /// Waits this long, from when the step's turn has come.
+    pub fn within<I>(limit: Duration) -> WaitLimit<I> {
+        WaitLimit { within: Some(limit), limit: None, needed: Vec::new(), input: PhantomData }
+    }
+
+    /// Waits as long as a closure of the definition says: see [`SagaFn`]. With a limit of zero the saga goes on at once,
+    /// unless a signal arrived before.
+    pub fn within_from<I: Payload, M>(limit: impl SagaFn<I, Duration, M>) -> WaitLimit<I> {
+        let needed = limit.needed();
+        WaitLimit { within: None, limit: Some(Mapping::to_value(limit)), needed, input: PhantomData }
+    }
+
+    /// Waits until a signal arrives. The deadline of the saga and a cancel still end the wait.
+    pub fn without_limit<I, T>() -> Wait<I, T> {
+        Wait::within(LONGEST).or_reject()
+    }
+}
+
+impl<I> WaitLimit<I> {
+    /// If none arrives, the saga goes on with a signal that a closure of the definition makes: see [`SagaFn`].
+    pub fn or<T: Signal, M>(self, default: impl SagaFn<I, T, M>) -> Wait<I, T>
+    where
+        I: Payload,
+    {
+        let Self { within, limit, mut needed, .. } = self;
+        needed.extend(default.needed());
+        let or = Or::Default(Mapping::to_value(default));
+        Wait { signal: SignalWait { within, or }, limit, needed, types: PhantomData }
+    }
+
+    /// If none arrives, the step is rejected, and the saga compensates.
+    pub fn or_reject<T>(self) -> Wait<I, T> {
+        let Self { within, limit, needed, .. } = self;
+        Wait { signal: SignalWait { within, or: Or::Reject }, limit, needed, types: PhantomData }
+    }
+}
+
+impl SignalWait {
     /// The same wait, whose time is over; with a signal, that stands for what did not arrive.
     pub(super) fn over(&self, signal: Option<Vec<u8>>) -> Self {
         let or = signal.map_or_else(|| self.or.clone(), |signal| Or::Default(Mapping::to_bytes(signal)));
@@ -37,30 +93,19 @@ impl Wait {
     }
 }
 
-impl<S: Store> Parts<S> {
-    fn add_wait<T: Signal>(&mut self, within: Option<Duration>, or: Or, input: Option<Mapping>) {
-        let wait = Idle::Signal(Arc::new(Wait { within, or }));
-        let check = |bytes: &[u8]| Signaled::<T>::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string());
-        let step = StepDefinition { input, check_output: check, ..StepDefinition::of_idle(T::NAME, wait) };
-        self.add_idle(step, &[]);
-        // Whoever sends the signal moves the saga beside the step that is under way.
-        self.width = self.width.max(2);
-    }
-}
-
-/// # Waiting for a message from outside
+/// # Waiting for a signal
 ///
 /// A wait is a step with the name of its [`Signal`]. [`Runtime::signal`](crate::Runtime::signal) sends one to the saga of a
-/// key. Nothing waits meanwhile but a row, which falls due at the limit. What arrives before the step's turn is kept; what
-/// comes twice, by its id, counts once; of two different ones the first counts. The message is the step's output:
-/// `Output<Signaled<Approval>>` is a parameter of a later step.
+/// key. Nothing waits meanwhile but a row, which falls due at the limit. A signal that arrives before the step's turn is
+/// kept; one that arrives twice, with the same id, counts once; of two different ones the first counts. The signal is the
+/// step's output: [`Signaled<Approval>`](Signaled) is a parameter of a later step.
 ///
 /// ```
 /// use std::time::Duration;
 ///
 /// use saga_core::engine::SignalOutcome;
 /// use saga_core::memory::MemoryStore;
-/// use saga_core::{Outcome, Output, Runtime, Saga, Signal, Signaled, StepError, saga_step};
+/// use saga_core::{Outcome, Runtime, Saga, Signal, Signaled, StepError, Wait, saga_step};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Serialize, Deserialize)]
@@ -71,7 +116,7 @@ impl<S: Store> Parts<S> {
 /// }
 ///
 /// #[saga_step]
-/// async fn place_order(order: u32, Output(approval): Output<Signaled<Approval>>) -> Result<String, StepError> {
+/// async fn place_order(order: u32, Signaled(approval): Signaled<Approval>) -> Result<String, StepError> {
 ///     match approval {
 ///         Approval::Granted { by } => Ok(format!("order {order}, approved by {by}")),
 ///         Approval::Declined => Err(StepError::reject("declined")),
@@ -82,7 +127,7 @@ impl<S: Store> Parts<S> {
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let purchase = Saga::named("purchase")
 ///     .input::<u32>()
-///     .wait_for::<Approval>(Duration::from_hours(48), |_order| Approval::Declined)
+///     .wait_for::<Approval>(Wait::within(Duration::from_hours(48)).or(|_order: &u32| Approval::Declined))
 ///     .step::<place_order>()
 ///     .build()?;
 /// let runtime = Runtime::builder(MemoryStore::new()).saga(&purchase).start().await?;
@@ -99,44 +144,34 @@ impl<S: Store> Parts<S> {
 /// # }
 /// ```
 impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
-    /// Adds a step that waits for a signal, and goes on with what `default` makes of the saga's input where none has
-    /// arrived when the time is over.
+    /// Adds a step that waits for the signal `T`. Its name is that of the signal.
     #[must_use]
-    pub fn wait_for<T: Signal>(mut self, within: Duration, default: impl Fn(&I) -> T + Send + Sync + 'static) -> Self {
-        self.parts.add_wait::<T>(Some(within), Or::Default(Mapping::to_value::<I, T>(default)), None);
-        self
-    }
-
-    /// The same, for as long as the saga's input says. Where that is no time, it goes on at once, unless a signal came
-    /// before.
-    #[must_use]
-    pub fn wait_for_with<T: Signal>(
-        mut self,
-        within: impl Fn(&I) -> Duration + Send + Sync + 'static,
-        default: impl Fn(&I) -> T + Send + Sync + 'static,
-    ) -> Self {
-        let (within, default) = (Mapping::to_value::<I, Duration>(within), Mapping::to_value::<I, T>(default));
-        self.parts.add_wait::<T>(None, Or::Default(default), Some(within));
-        self
-    }
-
-    /// Adds a step that waits for a signal, and is rejected where none has arrived when the time is over.
-    #[must_use]
-    pub fn wait_or_reject<T: Signal>(mut self, within: Duration) -> Self {
-        self.parts.add_wait::<T>(Some(within), Or::Reject, None);
-        self
-    }
-
-    /// Adds a step that waits for a signal as long as that takes. The saga's deadline still ends it, and a cancel.
-    #[must_use]
-    pub fn wait_without_limit<T: Signal>(mut self) -> Self {
-        self.parts.add_wait::<T>(Some(LONGEST), Or::Reject, None);
+    pub fn wait_for<T: Signal>(mut self, wait: Wait<I, T>) -> Self {
+        let Wait { signal, limit, needed, .. } = wait;
+        let check = |bytes: &[u8]| Signaled::<T>::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string());
+        let mapped = needed.iter().map(|needed| needed.step).collect();
+        let idle = StepDefinition::of_idle(T::NAME, Idle::Signal(Arc::new(signal)));
+        self.parts.add_idle(StepDefinition { input: limit, mapped, check_output: check, ..idle }, &needed);
+        // The sender of the signal moves the saga beside the step that is under way.
+        self.parts.width = self.parts.width.max(2);
         self
     }
 }
 
-impl fmt::Debug for Wait {
+impl<I, T> fmt::Debug for Wait<I, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wait").field("within", &self.within).finish_non_exhaustive()
+        f.debug_struct("Wait").field("within", &self.signal.within).finish_non_exhaustive()
+    }
+}
+
+impl<I> fmt::Debug for WaitLimit<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WaitLimit").field("within", &self.within).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for SignalWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SignalWait").field("within", &self.within).finish_non_exhaustive()
     }
 }

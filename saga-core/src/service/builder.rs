@@ -1,13 +1,15 @@
+//! Services and their builder.
+
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{ServiceError, ServiceProblem};
-use crate::choreography::{EmittedEvents, OnEvent, Planned, Reaction, Reacts, Wired, put_together};
-use crate::key::{InvalidName, check_step_name, check_topic};
-use crate::saga::{Definition, StepDefinition, StepHook, looked_at};
-use crate::step::{Contract, Event, Handler, Hosted};
+use super::error::{ServiceError, ServiceProblem};
+use super::reaction::{Planned, Reaction, Reacts, Wired, put_together};
+use crate::key::{InvalidName, check_step_name};
+use crate::saga::{Definition, EmittedEvents, StepDefinition, StepHook, looked_at};
+use crate::step::{Contract, Handler, Hosted};
 use crate::store::Store;
 
 /// The steps that this process does for the sagas of other services, on a store `S`. Cheap to clone.
@@ -54,16 +56,7 @@ pub struct ServiceBuilder<S: Store> {
 impl<S: Store> Service<S> {
     /// Begins a service. Its name is 1 to 40 bytes of `[a-z0-9-]`, the one that its contracts give as `service = ".."`.
     pub fn named(name: impl Into<String>) -> ServiceBuilder<S> {
-        let name = name.into();
-        let problem = check_step_name(&name).err().map(|error| ServiceProblem::Name(service_name_problem(&error)));
-        ServiceBuilder {
-            name,
-            steps: BTreeMap::new(),
-            wired: BTreeMap::new(),
-            planned: Vec::new(),
-            reports_to: None,
-            problems: problem.into_iter().collect(),
-        }
+        ServiceBuilder::new(name.into())
     }
 
     /// The service's name.
@@ -76,12 +69,12 @@ impl<S: Store> Service<S> {
         self.steps.keys().copied()
     }
 
-    /// What is done when events come.
+    /// The reactions to events.
     pub(crate) fn reactions(&self) -> &Arc<Vec<Reaction<S>>> {
         &self.reactions
     }
 
-    /// The definitions of the steps that events ask for.
+    /// The definitions of the steps that events start.
     pub(crate) fn choreographed(&self) -> impl Iterator<Item = &Arc<Definition<S>>> + '_ {
         self.reactions.iter().filter_map(|reaction| match &reaction.does {
             Reacts::Run { definition, .. } => Some(definition),
@@ -106,6 +99,18 @@ impl<S: Store> Service<S> {
 }
 
 impl<S: Store> ServiceBuilder<S> {
+    fn new(name: String) -> Self {
+        let problem = check_step_name(&name).err().map(|error| ServiceProblem::Name(service_name_problem(&error)));
+        Self {
+            name,
+            steps: BTreeMap::new(),
+            wired: BTreeMap::new(),
+            planned: Vec::new(),
+            reports_to: None,
+            problems: problem.into_iter().collect(),
+        }
+    }
+
     /// Adds a step, by the name of the function with the body.
     #[must_use]
     pub fn host<T: Handler<S> + Hosted>(mut self) -> Self {
@@ -125,28 +130,8 @@ impl<S: Store> ServiceBuilder<S> {
         self
     }
 
-    /// Begins with what the service does when the event `E` comes. An event is published under a topic of its own name,
-    /// by [`Runtime::publish`](crate::Runtime::publish) and by what other services do when events come.
-    ///
-    /// The saga that it belongs to is the one that the message names, or else the one of its ordering key.
-    #[must_use]
-    pub fn on<E: Event>(self) -> OnEvent<S, E> {
-        self.on_topic(E::NAME)
-    }
-
-    /// The same for an event that is published under another topic, with other events: under the name of the saga whose
-    /// steps emit it, or of the application's choice. Events of the topic that nothing is done for are passed over.
-    #[must_use]
-    pub fn on_topic<E: Event>(mut self, topic: impl Into<String>) -> OnEvent<S, E> {
-        let topic = topic.into();
-        if let Err(problem) = check_topic(&topic) {
-            self.problems.push(ServiceProblem::Topic { event: E::NAME, problem: problem.to_string() });
-        }
-        OnEvent::new(self, topic)
-    }
-
-    /// Has what becomes of the steps that events ask for reported to this service, which follows the sagas. It may be this
-    /// one.
+    /// Reports the outcomes of the steps that events start to this service, which follows the sagas. It may be this service
+    /// itself.
     #[must_use]
     pub fn reports_to(mut self, follower: impl Into<String>) -> Self {
         let follower = follower.into();
@@ -158,8 +143,8 @@ impl<S: Store> ServiceBuilder<S> {
         self
     }
 
-    /// Adds a step that events ask for. One that two events ask for is one step.
-    pub(crate) fn wire(&mut self, step: &'static str, wired: Wired<S>) {
+    /// Adds a step that events start. A step that two events start is one step.
+    pub(super) fn wire(&mut self, step: &'static str, wired: Wired<S>) {
         match self.wired.entry(step) {
             Entry::Vacant(entry) => {
                 entry.insert(wired);
@@ -171,14 +156,18 @@ impl<S: Store> ServiceBuilder<S> {
         }
     }
 
-    pub(crate) fn plan(&mut self, planned: Planned) {
+    pub(super) fn plan(&mut self, planned: Planned) {
         self.planned.push(planned);
     }
 
-    pub(crate) fn tell_of(&mut self, step: &'static str, add: impl FnOnce(&mut EmittedEvents)) {
+    pub(super) fn emit_for(&mut self, step: &'static str, add: impl FnOnce(&mut EmittedEvents)) {
         if let Some(wired) = self.wired.get_mut(step) {
             add(&mut wired.told);
         }
+    }
+
+    pub(super) fn report(&mut self, problem: ServiceProblem) {
+        self.problems.push(problem);
     }
 
     /// Checks the service.

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Step, StepContext};
+use super::StepContext;
 
 /// What the engine holds ready when it calls a step, from which its parameters are read.
 #[derive(Debug, Clone, Copy)]
@@ -15,7 +15,7 @@ pub struct Args<'a> {
     /// The application's values.
     pub states: &'a States,
     /// What earlier steps of the saga returned.
-    pub outputs: &'a Outputs,
+    pub outputs: &'a StepOutputs,
 }
 
 /// The values of the application that steps take as [`State<T>`](super::State), one of each type.
@@ -57,13 +57,13 @@ impl fmt::Debug for States {
 ///
 /// A saga has few steps, so this is a list that is searched from the front; to clone it copies no output.
 #[derive(Default, Clone)]
-pub struct Outputs {
+pub struct StepOutputs {
     of_steps: Vec<(&'static str, Arc<[u8]>)>,
     /// The steps that never run, since their arms were not taken.
     passed_by: Vec<&'static str>,
 }
 
-impl Outputs {
+impl StepOutputs {
     /// No outputs.
     pub const fn new() -> Self {
         Self { of_steps: Vec::new(), passed_by: Vec::new() }
@@ -88,11 +88,6 @@ impl Outputs {
         self.passed_by.contains(&step)
     }
 
-    /// What stands for the output of a step that certainly never runs, where its reader is prepared for that.
-    pub(crate) fn when_passed_by<T: Step>(&self) -> Option<T::Output> {
-        T::WHEN_PASSED_BY.filter(|_| self.is_passed_by(T::NAME)).map(|absent| absent())
-    }
-
     /// How many bytes all of them have.
     pub(crate) fn bytes(&self) -> usize {
         self.of_steps.iter().map(|(_, output)| output.len()).sum()
@@ -104,7 +99,7 @@ impl Outputs {
     }
 }
 
-impl FromIterator<(&'static str, Arc<[u8]>)> for Outputs {
+impl FromIterator<(&'static str, Arc<[u8]>)> for StepOutputs {
     fn from_iter<I: IntoIterator<Item = (&'static str, Arc<[u8]>)>>(of_steps: I) -> Self {
         let mut outputs = Self::new();
         for (step, output) in of_steps {
@@ -115,7 +110,7 @@ impl FromIterator<(&'static str, Arc<[u8]>)> for Outputs {
 }
 
 /// Names the steps and keeps quiet about what they returned: payloads are never printed.
-impl fmt::Debug for Outputs {
+impl fmt::Debug for StepOutputs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.of_steps.iter().map(|(name, _)| name)).finish()
     }

@@ -26,13 +26,6 @@ pub struct Codec<T> {
 }
 
 impl<T> Codec<T> {
-    pub(super) const fn new(
-        encode: fn(&T) -> Result<Vec<u8>, CodecError>,
-        decode: fn(&[u8]) -> Result<T, CodecError>,
-    ) -> Self {
-        Self { encode, decode }
-    }
-
     /// The stored form of `value`.
     ///
     /// # Errors

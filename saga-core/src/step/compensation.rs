@@ -19,6 +19,7 @@ pub trait Compensation: Sized + Send + Sync + 'static {
     type Params: Params;
 
     /// What the attribute set.
+    #[doc(hidden)]
     const OPTIONS: StepOptions = StepOptions::DEFAULT;
 }
 

@@ -6,7 +6,7 @@ use std::{
 
 use super::call_keys::ExternalKey;
 use super::progress::{Reporting, Reports};
-use super::{CancelSignal, Emitted, Event, Outputs, Step, StepError};
+use super::{CancelSignal, Emitted, Event, Step, StepError, StepOutputs};
 use crate::env::Environment;
 
 /// One call of a step: under which key, for which time, how long it may take.
@@ -55,11 +55,29 @@ pub(crate) struct ContextParts {
     pub(crate) reporting: Reporting,
 }
 
+impl ContextParts {
+    /// A first call without a time limit, outputs of other steps, or a place for reports.
+    fn of_first_call(key: ExternalKey, do_key: Option<ExternalKey>, saga_key: Arc<str>) -> Self {
+        Self {
+            key,
+            do_key,
+            saga_key,
+            attempt: 1,
+            fence: 1,
+            time_left: None,
+            cancel: CancelSignal::new(),
+            failure: None,
+            earlier: OptionalOutputs::default(),
+            reporting: Reporting::default(),
+        }
+    }
+}
+
 /// What earlier steps returned: of those that the service says are read.
 #[derive(Clone, Default)]
 pub(crate) struct OptionalOutputs {
     pub(crate) reads: Vec<&'static str>,
-    pub(crate) outputs: Outputs,
+    pub(crate) outputs: StepOutputs,
 }
 
 /// What is left until a call is given up.
@@ -107,18 +125,8 @@ impl StepContext {
         let undone = key.strip_suffix(":undo").map(str::to_owned);
         let saga_key = undone.as_deref().unwrap_or(&key);
         let saga_key = saga_key.rsplit_once(':').map_or(saga_key, |(saga_key, _)| saga_key).into();
-        Self::new(ContextParts {
-            do_key: undone.map(ExternalKey::given),
-            saga_key,
-            key: ExternalKey::given(key),
-            attempt: 1,
-            fence: 1,
-            time_left: None,
-            cancel: CancelSignal::new(),
-            failure: None,
-            earlier: OptionalOutputs::default(),
-            reporting: Reporting::default(),
-        })
+        let do_key = undone.map(ExternalKey::given);
+        Self::new(ContextParts::of_first_call(ExternalKey::given(key), do_key, saga_key))
     }
 
     /// The same context for another attempt; the first is 1.

@@ -34,7 +34,7 @@ use super::StepError;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say which of its cases reject the saga and which are tried again",
     label = "not an error that a step can return",
-    note = "implement `saga_core::Failure` for it, or return `StepError`"
+    note = "implement `saga_core::IntoStepError` for it, or return `StepError`"
 )]
 pub trait IntoStepError {
     /// What this error means for the saga.
@@ -76,6 +76,7 @@ pub trait StepReturn {
     fn into_result(self) -> Result<Self::Value, Self::Error>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T, E> StepReturn for Result<T, E> {
     type Value = T;
     type Error = E;

@@ -18,9 +18,11 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 )]
 pub trait Handler<S: Store>: Step {
     /// How the step runs.
+    #[doc(hidden)]
     fn handler() -> Run<S, Self>;
 
     /// How the step is undone.
+    #[doc(hidden)]
     fn undo() -> Undo<S, Self> {
         Undo::Nothing
     }

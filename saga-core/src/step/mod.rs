@@ -7,28 +7,30 @@
 //! | [`&StepContext`](StepContext) | the key, the attempt, the time left, cancellation, the fence, `emit`, `report` |
 //! | [`State<T>`](State) | a value of the application, given to the runtime when it is built |
 //! | [`Output<step>`](Output) | what an earlier step of the saga returned |
+//! | [`Outputs<step>`](Outputs) | what an earlier `for_each` step returned, as a list |
+//! | [`Signaled<T>`](Signaled) | the signal that the saga waited for |
+//! | `Option` of one of these three | the same of a step in an arm of a choice, which may not have run |
 //! | [`Batch<T>`](Batch) | the inputs of many sagas, for one call |
 //! | any other type | the step's input |
 
 mod args;
 mod batch;
 mod call_keys;
+mod cancel_signal;
 mod classify;
 mod codec;
 mod compensation;
 mod context;
 mod contract;
-mod each;
 mod error;
 mod event;
 mod failure;
 mod handler;
-mod if_taken;
+mod list;
 mod options;
 mod output;
 mod params;
 mod progress;
-mod received;
 mod rejection;
 mod resolution;
 mod retry;
@@ -40,40 +42,50 @@ mod text;
 mod undo;
 
 pub use self::{
-    args::{Args, Outputs, States},
-    batch::{Batch, BatchResults, Contexts, IntoItemResult},
+    batch::{Batch, BatchResults, IntoItemResult},
+    cancel_signal::CancelSignal,
     classify::StepResultExt,
-    codec::{Codec, CodecError, Payload, codec, no_codec},
-    compensation::{Compensate, CompensateExternalFn, CompensateInTransactionFn, Compensation, CompensationHandler},
+    codec::{CodecError, Payload},
+    compensation::Compensation,
     context::{FailedStep, StepContext},
-    contract::{
-        Compensated, Contract, ContractInput, ContractOutput, Hosted, Uncompensated, compensated, implemented_input,
-        implemented_name, implemented_output, uncompensated,
-    },
-    each::Each,
+    contract::Contract,
     error::{StepError, StepErrorKind},
-    event::{Emitted, Event},
-    failure::{IntoStepError, StepReturn, finish, finish_alias},
-    handler::{
-        BatchFn, BoxFuture, ExternalFn, Handler, Run, TransactionFn, Undo, UndoExternalFn, UndoTransactionFn, undo,
-    },
-    if_taken::IfTaken,
+    event::Event,
+    failure::IntoStepError,
+    handler::{BoxFuture, Handler},
     options::StepOptions,
-    output::Output,
-    params::{FromStep, NeededOutput, NeededState, Needs, Params, read_compensation, read_resolution, read_step},
-    received::{Signal, Signaled},
+    output::{FromOutputs, Output, Outputs},
+    params::FromStep,
     rejection::Rejection,
-    resolution::{Resolution, ResolveFn, ResolveInput, ResolveOf, ResolveOutput, Resolved, ResolvedValue, resolved_by},
+    resolution::{Resolution, Resolved},
     retry::RetryPolicy,
-    signal::CancelSignal,
+    signal::{Signal, Signaled},
     state::State,
     step::{InputOf, Step},
+};
+// What the code that the attributes generate is made of, and what the engine reads it with.
+#[doc(hidden)]
+pub use self::{
+    args::{Args, States, StepOutputs},
+    batch::Contexts,
+    codec::{Codec, codec, no_codec},
+    compensation::{Compensate, CompensateExternalFn, CompensateInTransactionFn, CompensationHandler},
+    contract::{
+        Compensated, ContractInput, ContractOutput, Hosted, Uncompensated, compensated, implemented_input,
+        implemented_name, implemented_output, uncompensated,
+    },
+    event::Emitted,
+    failure::{StepReturn, finish, finish_alias},
+    handler::{BatchFn, ExternalFn, Run, TransactionFn, Undo, UndoExternalFn, UndoTransactionFn, undo},
+    output::OutputError,
+    params::{NeededOutput, NeededState, Needs, Params, read_compensation, read_resolution, read_step},
+    resolution::{ResolveFn, ResolveInput, ResolveOf, ResolveOutput, ResolvedValue, resolved_by},
     undo::{Given, Ignored, UndoInput, UndoOf, UndoOutput, UndoValue, undone_by},
 };
 pub(crate) use self::{
     call_keys::ExternalKey,
     context::{ContextParts, OptionalOutputs, TimeLeft},
-    each::{items_of, list_of},
+    list::{decode_list, encode_list, items_of, list_of},
     progress::{ReportLimit, Reporting, Reports},
     text::limited,
 };

@@ -1,27 +1,137 @@
-use std::fmt;
+//! The extractors that read what earlier steps of the saga returned.
 
-use super::{Args, FromStep, NeededOutput, Needs, Step, StepError};
+use std::{any::TypeId, fmt};
 
-/// What an earlier step of the saga returned, as a parameter of a later one.
+use super::list::decode_list;
+use super::params::sealed::Sealed;
+use super::{Args, FromStep, NeededOutput, Needs, Signal, Signaled, Step, StepError, StepOutputs};
+
+/// What an earlier step of the saga returned, as a parameter of a later step, or of a closure of the saga's definition.
 ///
 /// `Output<charge_card>` names the step by its function. In a test it is made as `Output(payment)`.
+///
+/// A step in an arm of a choice may not run, so behind the choice its output is taken as `Option<Output<charge_card>>`.
 pub struct Output<T: Step>(pub T::Output);
 
-impl<T: Step> FromStep for Output<T> {
-    fn needs(needs: &mut Needs) {
-        needs.outputs.push(NeededOutput::of::<T>());
+/// What an earlier [`for_each`](crate::saga::StepBuilder::for_each) step returned for each of its items, in the order of
+/// its list.
+///
+/// `Outputs<pack_parcel>` is a parameter like [`Output`]. In a test it is made as `Outputs(vec![..])`.
+pub struct Outputs<T: Step>(pub Vec<T::Output>);
+
+/// A parameter that is read from what earlier steps of the saga returned: [`Output`], [`Outputs`], [`Signaled`], or an
+/// `Option` of one of them, where the step stands in an arm of a choice.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not read from an earlier step of the saga",
+    label = "no output of a step",
+    note = "behind the saga's input, a closure takes `Output<step>`, `Outputs<step>` of a `for_each` step, `Signaled<signal>`, or an `Option` of one of them"
+)]
+pub trait FromOutputs: Sealed + Sized {
+    #[doc(hidden)]
+    fn needed() -> NeededOutput;
+
+    #[doc(hidden)]
+    fn from_outputs(outputs: &StepOutputs) -> Result<Self, OutputError>;
+}
+
+/// Why the output of a step cannot be read.
+#[doc(hidden)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OutputError {
+    /// The step has no recorded output.
+    Missing(&'static str),
+    /// Its recorded output does not decode, and why.
+    Unreadable(&'static str, String),
+}
+
+impl<T: Step> FromOutputs for Output<T> {
+    fn needed() -> NeededOutput {
+        NeededOutput { step: T::NAME, type_id: TypeId::of::<T>(), is_list: false, is_optional: false }
     }
 
-    fn from_step(args: Args<'_>) -> Result<Self, StepError> {
-        let Some(stored) = args.outputs.get(T::NAME) else {
-            let absent = args.outputs.when_passed_by::<T>().map(Self);
-            return absent.ok_or_else(|| StepError::stuck(format!("the step `{}` has no recorded output", T::NAME)));
-        };
-        match T::OUTPUT.decode(stored) {
-            Ok(output) => Ok(Self(output)),
-            Err(error) => {
-                Err(StepError::stuck(format!("the recorded output of the step `{}` cannot be read: {error}", T::NAME)))
+    fn from_outputs(outputs: &StepOutputs) -> Result<Self, OutputError> {
+        let output = T::OUTPUT.decode(recorded(outputs, T::NAME)?);
+        output.map(Self).map_err(|error| OutputError::Unreadable(T::NAME, error.to_string()))
+    }
+}
+
+impl<T: Step> FromOutputs for Outputs<T> {
+    fn needed() -> NeededOutput {
+        NeededOutput { is_list: true, ..Output::<T>::needed() }
+    }
+
+    fn from_outputs(outputs: &StepOutputs) -> Result<Self, OutputError> {
+        let list = decode_list(T::OUTPUT, recorded(outputs, T::NAME)?);
+        list.map(Self).map_err(|error| OutputError::Unreadable(T::NAME, error.to_string()))
+    }
+}
+
+impl<T: Signal> FromOutputs for Signaled<T> {
+    fn needed() -> NeededOutput {
+        Output::<Self>::needed()
+    }
+
+    fn from_outputs(outputs: &StepOutputs) -> Result<Self, OutputError> {
+        Output::<Self>::from_outputs(outputs).map(|Output(signal)| Self(signal))
+    }
+}
+
+impl<P: FromOutputs> FromOutputs for Option<P> {
+    fn needed() -> NeededOutput {
+        NeededOutput { is_optional: true, ..P::needed() }
+    }
+
+    fn from_outputs(outputs: &StepOutputs) -> Result<Self, OutputError> {
+        let step = P::needed().step;
+        if outputs.get(step).is_none() && outputs.is_passed_by(step) {
+            return Ok(None);
+        }
+        P::from_outputs(outputs).map(Some)
+    }
+}
+
+fn recorded<'a>(outputs: &'a StepOutputs, step: &'static str) -> Result<&'a [u8], OutputError> {
+    outputs.get(step).map(|output| &**output).ok_or(OutputError::Missing(step))
+}
+
+// One implementation a type, and none for all that read outputs: then the compiler names a type that is no parameter,
+// and not the trait behind it.
+macro_rules! parameters_of_steps {
+    ($([$($generics:tt)*] $P:ty;)*) => {$(
+        impl<$($generics)*> Sealed for $P {}
+
+        impl<$($generics)*> FromStep for $P {
+            fn needs(needs: &mut Needs) {
+                needs.outputs.push(<Self as FromOutputs>::needed());
             }
+
+            fn from_step(args: Args<'_>) -> Result<Self, StepError> {
+                Self::from_outputs(args.outputs).map_err(|error| match error {
+                    OutputError::Missing(step) => {
+                        StepError::stuck(format!("the step `{step}` has no recorded output"))
+                    }
+                    OutputError::Unreadable(step, error) => {
+                        StepError::stuck(format!("the recorded output of the step `{step}` cannot be read: {error}"))
+                    }
+                })
+            }
+        }
+    )*};
+}
+
+parameters_of_steps! {
+    [T: Step] Output<T>;
+    [T: Step] Outputs<T>;
+    [T: Signal] Signaled<T>;
+    [P: FromOutputs] Option<P>;
+}
+
+/// In the words of a closure of the definition.
+impl fmt::Display for OutputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(step) => write!(f, "the output of `{step}` is not there"),
+            Self::Unreadable(step, error) => write!(f, "the output of `{step}`: {error}"),
         }
     }
 }
@@ -33,6 +143,18 @@ impl<T: Step<Output: fmt::Debug>> fmt::Debug for Output<T> {
 }
 
 impl<T: Step<Output: Clone>> Clone for Output<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T: Step<Output: fmt::Debug>> fmt::Debug for Outputs<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Outputs").field(&self.0).finish()
+    }
+}
+
+impl<T: Step<Output: Clone>> Clone for Outputs<T> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }

@@ -2,20 +2,21 @@ use std::any::TypeId;
 
 use super::{Args, Compensation, Resolution, Step, StepError};
 
-mod sealed {
+pub(super) mod sealed {
     pub trait Sealed {}
     impl<T> Sealed for super::super::State<T> {}
-    impl<T: super::super::Step> Sealed for super::super::Output<T> {}
 }
 
-/// A parameter that the runtime reads for a step: [`State`](super::State) or [`Output`](super::Output).
+/// A parameter that the runtime reads for a step: [`State`](super::State), or what an earlier step returned
+/// ([`FromOutputs`](super::FromOutputs)).
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no parameter that the runtime can give to a step",
+    message = "`{Self}` is not a parameter that the runtime can give to a step",
     label = "not a parameter of a step",
     note = "besides the connection, `&StepContext` and the input, a step takes `State<T>` and `Output<step>`"
 )]
-pub trait FromStep: sealed::Sealed + Sized + Send {
+pub trait FromStep: sealed::Sealed + Sized {
     /// Adds what this parameter needs.
+    #[doc(hidden)]
     fn needs(needs: &mut Needs);
 
     /// Reads the parameter.
@@ -24,11 +25,12 @@ pub trait FromStep: sealed::Sealed + Sized + Send {
     ///
     /// What it needs is not there or cannot be read; the error is of the kind
     /// [`Stuck`](super::StepErrorKind::Stuck), never a rejection.
+    #[doc(hidden)]
     fn from_step(args: Args<'_>) -> Result<Self, StepError>;
 }
 
 /// All such parameters of a step: a tuple, in the order of its signature.
-pub trait Params: Sized + Send {
+pub trait Params: Sized {
     /// Adds what the parameters need.
     fn needs(needs: &mut Needs);
 
@@ -45,7 +47,7 @@ pub trait Params: Sized + Send {
 pub struct Needs {
     /// The application's values, one for each `State<T>`.
     pub states: Vec<NeededState>,
-    /// The earlier steps, one for each `Output<step>`.
+    /// The earlier steps, one for each parameter that reads what a step returned.
     pub outputs: Vec<NeededOutput>,
 }
 
@@ -67,29 +69,17 @@ pub struct NeededState {
     pub type_name: &'static str,
 }
 
-/// An `Output<step>` parameter.
+/// A parameter that reads what an earlier step returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NeededOutput {
     /// The name of the step.
     pub step: &'static str,
     /// Of the step's type: two steps of one name are not the same step.
     pub type_id: TypeId,
-    /// Whether it is taken as the list of what the items of a list gave.
-    pub is_each: bool,
-    /// Whether it is taken as one that may not be there, since its step stands in an arm of a choice.
-    pub is_if_taken: bool,
-}
-
-impl NeededOutput {
-    /// What a parameter or a mapping needs that takes the output of `T`.
-    pub(crate) fn of<T: Step>() -> Self {
-        Self {
-            step: T::NAME,
-            type_id: TypeId::of::<T>(),
-            is_each: T::IS_EACH,
-            is_if_taken: T::WHEN_PASSED_BY.is_some(),
-        }
-    }
+    /// Whether it is taken as the list of a `for_each` step, by [`Outputs`](super::Outputs).
+    pub is_list: bool,
+    /// Whether it is taken as an `Option`, since its step stands in an arm of a choice.
+    pub is_optional: bool,
 }
 
 /// Reads the parameters of a step.
@@ -146,7 +136,7 @@ params_of_tuples! {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::{Output, Outputs, State, States, StepContext, StepErrorKind};
+    use super::super::{FromOutputs, Output, State, States, StepContext, StepErrorKind, StepOutputs};
     use super::*;
     use crate::saga_step;
 
@@ -204,13 +194,13 @@ mod tests {
             needs.states.iter().map(|state| state.type_name).collect::<Vec<_>>(),
             ["u32", "alloc::string::String"]
         );
-        assert_eq!(needs.outputs, [NeededOutput::of::<price>()]);
+        assert_eq!(needs.outputs, [Output::<price>::needed()]);
         assert_eq!(Needs::of::<()>(), Needs::default());
     }
 
     #[test]
     fn a_later_output_of_a_step_replaces_the_earlier_one() {
-        let mut outputs = Outputs::new();
+        let mut outputs = StepOutputs::new();
         outputs.insert("price", Arc::from(&b"1"[..]));
         outputs.insert("price", Arc::from(&b"2"[..]));
         assert_eq!(outputs.get("price").map(|output| &output[..]), Some(&b"2"[..]));

@@ -53,6 +53,7 @@ pub trait Resolution: Sized + Send + Sync + 'static {
     type Params: Params;
 
     /// What the attribute set. The attempts are those that asking may take beyond the step's own.
+    #[doc(hidden)]
     const OPTIONS: StepOptions = StepOptions::DEFAULT;
 
     /// The function.
@@ -76,6 +77,7 @@ pub trait ResolvedValue {
     type Value: Send + 'static;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Send + 'static> ResolvedValue for Resolved<T> {
     type Value = T;
 }

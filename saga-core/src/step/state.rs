@@ -9,7 +9,19 @@ use super::{Args, FromStep, NeededState, Needs, StepError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State<T>(pub T);
 
-impl<T: Clone + Send + Sync + 'static> FromStep for State<T> {
+/// What a [`State`] can hold. One trait for the four bounds, so that a type without them is one error.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be taken as `State`",
+    label = "`{Self}` is not `Clone + Send + Sync + 'static`",
+    note = "each call gets a clone of the value: derive `Clone`, or put the value into an `Arc`; bound a type parameter by `Clone + Send + Sync + 'static`"
+)]
+#[doc(hidden)]
+pub trait StateValue: Clone + Send + Sync + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Clone + Send + Sync + 'static> StateValue for T {}
+
+impl<T: StateValue> FromStep for State<T> {
     fn needs(needs: &mut Needs) {
         needs.states.push(NeededState { type_id: TypeId::of::<T>(), type_name: type_name::<T>() });
     }

@@ -13,7 +13,8 @@ pub trait Step: Sized + Send + Sync + 'static {
     type Input: Send + 'static;
     /// What the step returns. It is stored with the record that the step ran.
     type Output: Send + 'static;
-    /// The tuple of [`State`](super::State) and [`Output`](super::Output) parameters, in the order of the signature.
+    /// The tuple of the parameters that the runtime reads, such as [`State`](super::State) and [`Output`](super::Output), in
+    /// the order of the signature.
     type Params: Params;
 
     /// The name under which the step is recorded: `[a-z0-9-]`, up to 40 bytes.
@@ -25,23 +26,18 @@ pub trait Step: Sized + Send + Sync + 'static {
     /// How the output is stored.
     const OUTPUT: Codec<Self::Output>;
     /// What is known of the compensation; `None` for a step without one.
+    #[doc(hidden)]
     const UNDO: Option<UndoOf<Self>> = None;
     /// What is known of the resolution, which asks the other side what became of the step; `None` for a step without one.
+    #[doc(hidden)]
     const RESOLVE: Option<ResolveOf<Self>> = None;
-    /// Whether it stands for what the items of a list gave.
-    #[doc(hidden)]
-    const IS_EACH: bool = false;
-    /// What its output is where it stands in an arm that was not taken; only whoever reads it as
-    /// [`IfTaken`](super::IfTaken) is prepared for that.
-    #[doc(hidden)]
-    const WHEN_PASSED_BY: Option<fn() -> Self::Output> = None;
 }
 
 /// The input of a step that takes the saga's input, which is `I`.
 #[diagnostic::on_unimplemented(
     message = "the input of this saga is `{I}`, and the step takes `{Self}`",
     label = "takes `{Self}`",
-    note = "make the step's input of the saga's: `.step_with::<step>(|input| ..)`, or also of an earlier step's output: `.step_after::<step, earlier>(|input, output| ..)`"
+    note = "make the step's input of the saga's: `.step_from::<step, _>(|input: &{I}| ..)`, or also of an earlier step's output: `.step_from::<step, _>(|input: &{I}, Output(output): Output<earlier>| ..)`"
 )]
 pub trait InputOf<I> {}
 

@@ -100,6 +100,32 @@ pub struct NewRecord {
     pub took: Duration,
 }
 
+impl NewRecord {
+    /// A record without an input, an output, an error or an attempt.
+    pub(crate) fn new(
+        saga: SagaId,
+        tenant: &Tenant,
+        key: &Key,
+        step: StepId,
+        outcome: RecordedOutcome,
+        position: u32,
+    ) -> Self {
+        Self {
+            saga,
+            tenant: tenant.clone(),
+            key: key.clone(),
+            step,
+            outcome,
+            output: None,
+            error: None,
+            input: None,
+            position,
+            attempts: 0,
+            took: Duration::ZERO,
+        }
+    }
+}
+
 impl StepRecord {
     /// A record as it is stored.
     pub fn recorded(new: NewRecord, at: Timestamp) -> Self {
@@ -132,6 +158,19 @@ pub struct RevisedRecord {
     pub outcome: RecordedOutcome,
     /// The new output.
     pub output: Option<Vec<u8>>,
+}
+
+impl RevisedRecord {
+    /// A record that gets another outcome, and keeps its output.
+    pub(crate) fn new(
+        tenant: &Tenant,
+        key: &Key,
+        step: StepId,
+        expected: RecordedOutcome,
+        outcome: RecordedOutcome,
+    ) -> Self {
+        Self { tenant: tenant.clone(), key: key.clone(), step, expected, outcome, output: None }
+    }
 }
 
 /// A message that leaves this service.

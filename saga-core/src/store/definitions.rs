@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{Applied, DefinitionId, HistoryEntry, NewRecord, SagaId, StoreError, WorkId};
+use super::{Applied, DefinitionId, HistoryEntry, NewRecord, SagaId, SagaRow, StoreError, WorkId};
 use crate::key::{Key, StepId, Tenant};
 
 /// A definition as a process knows it.
@@ -52,6 +52,25 @@ pub struct SagaMigration {
     pub withdrawn: Vec<WorkId>,
     /// Entries for the saga's history.
     pub history: Vec<HistoryEntry>,
+}
+
+impl SagaMigration {
+    /// The migration of a saga as it is stored, so far without a state, records, rows or history.
+    pub(crate) fn new(saga: &SagaRow, definition: &DefinitionId, digest: [u8; 32]) -> Self {
+        Self {
+            saga: saga.id,
+            tenant: saga.tenant.clone(),
+            key: saga.key.clone(),
+            expected: saga.version,
+            definition: definition.clone(),
+            digest,
+            state: Vec::new(),
+            rewritten: Vec::new(),
+            records: Vec::new(),
+            withdrawn: Vec::new(),
+            history: Vec::new(),
+        }
+    }
 }
 
 /// A step record that gets another name, another output or another input.

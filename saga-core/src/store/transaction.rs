@@ -27,6 +27,13 @@ pub struct Claim {
     pub start: Option<Arc<NewSaga>>,
 }
 
+impl Claim {
+    /// A claim of a work row.
+    pub(crate) fn new(work: WorkRef, saga: SagaId, tenant: &Tenant, key: &Key, step: StepId, kind: WorkKind) -> Self {
+        Self { work, saga, tenant: tenant.clone(), key: key.clone(), step, kind, start: None }
+    }
+}
+
 /// What the store does with a handler's writes, and with the transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandlerVerdict {

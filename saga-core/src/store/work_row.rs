@@ -50,6 +50,18 @@ pub struct WorkRef {
     pub epoch: u64,
 }
 
+impl WorkRef {
+    /// A row as it is inserted.
+    pub(crate) const fn inserted(id: WorkId) -> Self {
+        Self { id, epoch: 1 }
+    }
+
+    /// How often the row was claimed, or moved to another version, since it was inserted.
+    pub(crate) const fn times_taken(self) -> u64 {
+        self.epoch.saturating_sub(Self::inserted(self.id).epoch)
+    }
+}
+
 /// A call's last progress report, as it was stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reported {

@@ -62,8 +62,8 @@ async fn g5_an_undo_is_given_the_success_that_came_late() {
     way.cut();
     let second = process(&store, &Way::default(), Warehouse { is_away: true, ..warehouse.clone() }).await;
     sleep(Duration::from_secs(20)).await;
-    let stuck = second.saga("order-7").await.unwrap().unwrap();
-    second.operator("order-7", stuck.revision).unwrap().skip_with(&1_u32, "looked it up").await.unwrap();
+    let stuck = second.status("order-7").await.unwrap().unwrap();
+    second.admin().control("order-7").at_revision(stuck.revision).skip_with(&1_u32, "looked it up").await.unwrap();
     sleep(Duration::from_secs(1)).await;
     way.mend();
 

@@ -49,7 +49,7 @@ fn what_may_have_happened_remains_so_when_an_operator_retries() {
 #[test]
 fn a_success_decides_a_step_that_a_person_was_to_decide() {
     let shape = calls(2, UndoShape::TakesUnknown, None);
-    for success in [Event::Done { step: 0 }, Event::Late { step: 0 }] {
+    for success in [Event::Done { step: 0 }, Event::LateSuccess { step: 0 }] {
         let (mut state, _) = machine::start(&shape);
         apply(&shape, &mut state, blocked(0, true));
         assert_eq!(apply(&shape, &mut state, success).commands, [Command::Do { step: 1 }]);
@@ -64,7 +64,7 @@ fn g3_a_late_success_counts_while_the_step_is_retried() {
     let (mut state, _) = machine::start(&shape);
     apply(&shape, &mut state, blocked(0, true));
     apply(&shape, &mut state, Event::Operator(Action::Retry));
-    assert_eq!(apply(&shape, &mut state, Event::Late { step: 0 }).commands, [Command::Do { step: 1 }]);
+    assert_eq!(apply(&shape, &mut state, Event::LateSuccess { step: 0 }).commands, [Command::Do { step: 1 }]);
 }
 
 /// A late success after an operator had ended the saga as compensated is undone, and what the operator took care of is
@@ -78,7 +78,7 @@ fn g3_a_late_success_after_a_forced_end_is_undone_alone() {
     apply(&shape, &mut state, force(false));
     assert_eq!(state.status(), Status::Compensated);
     let undo = Command::Undo { step: 1, round: 1, known: true };
-    assert_eq!(apply(&shape, &mut state, Event::Late { step: 1 }).commands, [undo]);
+    assert_eq!(apply(&shape, &mut state, Event::LateSuccess { step: 1 }).commands, [undo]);
     assert_eq!(apply(&shape, &mut state, Event::Undone { step: 1, informed: true }).commands, []);
     assert_eq!(state.status(), Status::Compensated);
     assert_eq!(state.steps[0].phase, StepPhase::UndoSkipped);
@@ -102,7 +102,7 @@ fn g3_a_second_undo_follows_only_one_that_did_not_know() {
     };
 
     let mut reported = undoing();
-    apply(&shape, &mut reported, Event::Late { step: 0 });
+    apply(&shape, &mut reported, Event::LateSuccess { step: 0 });
     check(reported.clone(), true, &[]);
     check(reported.clone(), false, &undo(2, true));
 
@@ -114,7 +114,7 @@ fn g3_a_second_undo_follows_only_one_that_did_not_know() {
     let mut retried = undoing();
     apply(&shape, &mut retried, Event::UndoBlocked { step: 0, reason: "no".to_owned() });
     apply(&shape, &mut retried, Event::Operator(Action::Retry));
-    apply(&shape, &mut retried, Event::Late { step: 0 });
+    apply(&shape, &mut retried, Event::LateSuccess { step: 0 });
     check(retried, true, &undo(2, true));
 }
 
@@ -154,7 +154,7 @@ fn g5_a_call_that_ended_unanswered_behind_the_decision_is_undone() {
     assert_eq!(apply(&shape, &mut state, Event::Undone { step: 1, informed: false }).commands, undo(2));
     // A success that is reported meanwhile is undone with its output.
     apply(&shape, &mut state, late);
-    apply(&shape, &mut state, Event::Late { step: 1 });
+    apply(&shape, &mut state, Event::LateSuccess { step: 1 });
     let known = [Command::Undo { step: 1, round: 3, known: true }];
     assert_eq!(apply(&shape, &mut state, Event::Undone { step: 1, informed: false }).commands, known);
 }
@@ -214,7 +214,7 @@ fn who_decides_about_an_undo_is_told_what_is_not_known() {
         let (mut state, _) = machine::start(&shape);
         apply(&shape, &mut state, unknown(0));
         if is_reported {
-            apply(&shape, &mut state, Event::Late { step: 0 });
+            apply(&shape, &mut state, Event::LateSuccess { step: 0 });
         }
         assert!(apply(&shape, &mut state, Event::UndoBlocked { step: 0, reason: "no".to_owned() }).became_stuck);
         state.stuck.expect("it is stuck").reason
@@ -233,7 +233,7 @@ fn nothing_is_under_way_in_a_saga_that_was_ended_by_force() {
     apply(&shape, &mut state, blocked(1, false));
     apply(&shape, &mut state, force(false));
     let undo = Command::Undo { step: 0, round: 1, known: true };
-    assert_eq!(apply(&shape, &mut state, Event::Late { step: 0 }).commands, [undo]);
+    assert_eq!(apply(&shape, &mut state, Event::LateSuccess { step: 0 }).commands, [undo]);
 }
 
 #[test]
@@ -261,25 +261,25 @@ fn g5_what_is_taken_back_is_undone_or_barred() {
     let mut done = begin();
     apply(&shape, &mut done, Event::Done { step: 0 });
     assert_eq!(done.status(), Status::Completed);
-    assert_eq!(apply(&shape, &mut done, Event::TakenBack).commands, undo);
-    assert_eq!(apply(&shape, &mut done, Event::TakenBack).commands, []);
+    assert_eq!(apply(&shape, &mut done, Event::UndoRequested).commands, undo);
+    assert_eq!(apply(&shape, &mut done, Event::UndoRequested).commands, []);
     apply(&shape, &mut done, Event::Undone { step: 0, informed: true });
     assert_eq!(done.status(), Status::Compensated);
-    assert_eq!(apply(&shape, &mut done, Event::TakenBack).commands, []);
+    assert_eq!(apply(&shape, &mut done, Event::UndoRequested).commands, []);
 
     let mut under_way = begin();
-    assert_eq!(apply(&shape, &mut under_way, Event::TakenBack).commands, []);
+    assert_eq!(apply(&shape, &mut under_way, Event::UndoRequested).commands, []);
     assert_eq!(under_way.status(), Status::Running);
     apply(&shape, &mut under_way, Event::Done { step: 0 });
-    assert_eq!(apply(&shape, &mut under_way, Event::TakenBack).commands, undo);
+    assert_eq!(apply(&shape, &mut under_way, Event::UndoRequested).commands, undo);
 
     let mut not_begun = SagaState::new(1);
-    assert_eq!(apply(&shape, &mut not_begun, Event::TakenBack).commands, []);
+    assert_eq!(apply(&shape, &mut not_begun, Event::UndoRequested).commands, []);
     assert_eq!((not_begun.status(), not_begun.steps[0].phase), (Status::Compensated, StepPhase::Ready));
 }
 
 fn called_off() -> Event {
-    Event::CalledOff { reason: rejection("no longer wanted"), has_begun: true }
+    Event::CancelRequested { reason: rejection("no longer wanted"), has_begun: true }
 }
 
 /// What is called off turns round before its pivot: what is in flight comes to its end first, and then all is undone (G5).
@@ -292,7 +292,7 @@ fn g5_what_is_called_off_is_undone_and_nothing_new_begins() {
     let failure = state.failure.clone().expect("a reason");
     assert_eq!((failure.step, failure.kind), (1, FailureKind::Cancelled));
     assert_eq!(failure.reason.message(), "no longer wanted");
-    assert_eq!(machine::apply(&shape, &mut state, called_off()), Err(Refused::TurnedRound));
+    assert_eq!(machine::apply(&shape, &mut state, called_off()), Err(Refused::Compensating));
     let mut given_back = state.clone();
 
     let undo = |step| [Command::Undo { step, round: 1, known: true }];
@@ -325,7 +325,7 @@ fn g5_behind_its_pivot_nothing_is_called_off() {
 /// What nobody ever had is taken back: the saga is over, also where it would have begun with its pivot (G5).
 #[test]
 fn g5_what_never_began_is_called_off_at_once() {
-    let unbegun = || Event::CalledOff { reason: rejection("no longer wanted"), has_begun: false };
+    let unbegun = || Event::CancelRequested { reason: rejection("no longer wanted"), has_begun: false };
     for pivot in [None, Some(0)] {
         let shape = calls(2, UndoShape::TakesUnknown, pivot);
         let mut state = machine::start(&shape).0;
@@ -350,7 +350,7 @@ fn g5_a_saga_whose_command_was_sent_to_another_service_has_begun() {
     state.steps[0].sent = Some(machine::Sent { message: 1, work: 1, given: 0 });
     apply(&shape, &mut state, blocked(0, false));
     apply(&shape, &mut state, Event::Operator(Action::Retry));
-    apply(&shape, &mut state, Event::CalledOff { reason: rejection("no longer wanted"), has_begun: false });
+    apply(&shape, &mut state, Event::CancelRequested { reason: rejection("no longer wanted"), has_begun: false });
     assert_eq!((state.status(), state.steps[0].phase), (Status::Compensating, StepPhase::Started));
     let undo = [Command::Undo { step: 0, round: 1, known: true }];
     assert_eq!(apply(&shape, &mut state, Event::Done { step: 0 }).commands, undo);
@@ -486,10 +486,10 @@ fn g5_what_another_service_was_asked_for_is_barred_or_awaited() {
             in_doubt: true,
             recovered: false,
             is_late: false,
-            can_be_asked: false,
+            has_resolution: false,
         };
         assert_eq!(row.unwanted(&state), None);
-        apply(&shape, &mut state, Event::CalledOff { reason: rejection("not wanted"), has_begun: true });
+        apply(&shape, &mut state, Event::CancelRequested { reason: rejection("not wanted"), has_begun: true });
         let unwanted = row.unwanted(&state);
         assert_eq!(matches!(unwanted, Some(Event::Unknown { step: 1, .. })), !is_awaited, "{unwanted:?}");
         assert_eq!(unwanted.is_none(), is_awaited);

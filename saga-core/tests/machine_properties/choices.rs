@@ -46,9 +46,11 @@ fn of_the_arms_one_runs_and_the_others_never_do() {
         assert_eq!(decision.record.map(|record| (record.step, record.outcome)), Some((1, RecordedOutcome::Done)));
         assert_eq!(phases(&state), then, "{arm:?}");
         let before = state.clone();
-        for late in
-            [Event::Chosen { step: 1, arm: Some(0) }, Event::Late { step: 1 }, Event::Done { step: 3 - begun / 3 }]
-        {
+        for late in [
+            Event::Chosen { step: 1, arm: Some(0) },
+            Event::LateSuccess { step: 1 },
+            Event::Done { step: 3 - begun / 3 },
+        ] {
             assert_eq!(apply(&shape, &mut state, late), Decision::default());
         }
         assert_eq!(state, before, "it is chosen once, and what is passed by cannot be done");
@@ -97,7 +99,7 @@ fn a_person_makes_a_choice_that_cannot_be_made() {
 fn g5_a_choice_that_comes_too_late_begins_nothing() {
     let shape = shape();
     let mut state = before_choice(&shape);
-    let called_off = Event::CalledOff { reason: crate::shapes::rejection("no longer wanted"), has_begun: true };
+    let called_off = Event::CancelRequested { reason: crate::shapes::rejection("no longer wanted"), has_begun: true };
     apply(&shape, &mut state, called_off);
     let decision = apply(&shape, &mut state, Event::Chosen { step: 1, arm: Some(0) });
     assert_eq!(decision.commands, [Command::Undo { step: 0, round: 1, known: true }]);

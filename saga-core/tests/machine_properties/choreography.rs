@@ -26,9 +26,9 @@ fn event(kind: u8) -> Event {
         2 => Event::Failed { step: 0, failure: failure(0, FailureKind::Failed) },
         3 => Event::Unknown { step: 0, failure: failure(0, FailureKind::Unknown) },
         4 => Event::Undone { step: 0, informed: true },
-        5 => Event::Late { step: 0 },
+        5 => Event::LateSuccess { step: 0 },
         6 => Event::Cancelled { step: 0 },
-        _ => Event::TakenBack,
+        _ => Event::UndoRequested,
     }
 }
 
@@ -45,7 +45,7 @@ fn report() -> impl Strategy<Value = Report> {
         Just(Became::Rejected),
         Just(Became::Stuck),
         Just(Became::Undone),
-        Just(Became::Barred)
+        Just(Became::Tombstoned)
     ];
     let mark = prop_oneof![Just(Mark::Begun), Just(Mark::Completed), Just(Mark::Compensated)];
     prop_oneof![
@@ -129,7 +129,7 @@ proptest! {
             });
             prop_assert!(told.is_none() || is_failure, "what is told is reported with its reason");
             match at_deadline(Some(&state)) {
-                AtDeadline::Bar => prop_assert!(false, "it has begun"),
+                AtDeadline::Tombstone => prop_assert!(false, "it has begun"),
                 AtDeadline::Wait => prop_assert!(matches!(answer_of(&state), None | Some(Answer::Stuck))),
                 AtDeadline::Decided => prop_assert!(state.status().is_ended()),
             }
@@ -152,25 +152,25 @@ fn g5_what_is_taken_back_is_not_tried_again() {
                 in_doubt: maybe,
                 recovered: false,
                 is_late: false,
-                can_be_asked: false,
+                has_resolution: false,
             }
             .unwanted(state)
         };
         assert_eq!(row(&state), None);
         state.caller.as_mut().unwrap().undo = Some(2);
-        machine::apply(&shape, &mut state, Event::TakenBack).unwrap();
+        machine::apply(&shape, &mut state, Event::UndoRequested).unwrap();
         assert_eq!(row(&state), expected, "what may have happened comes to its end");
         let Some(cancelled) = expected else { continue };
         let before = answer_of(&state);
         assert_eq!(machine::apply(&shape, &mut state, cancelled).unwrap().commands, []);
         assert_eq!((state.status(), answer_of(&state)), (Status::Compensated, Some(Answer::Undone)));
-        assert_eq!(reported(before, &state), Some((Became::Barred, None)));
+        assert_eq!(reported(before, &state), Some((Became::Tombstoned, None)));
     }
 }
 
 #[test]
 fn g5_a_deadline_bars_what_never_began() {
-    assert_eq!(at_deadline(None), AtDeadline::Bar);
+    assert_eq!(at_deadline(None), AtDeadline::Tombstone);
 }
 
 #[test]

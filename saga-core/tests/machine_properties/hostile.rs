@@ -22,17 +22,17 @@ fn event(kind: u8, step: usize) -> Event {
         7 => Event::Blocked { step, reason: reason(), in_doubt: true },
         8 | 9 => Event::Undone { step, informed: kind == 9 },
         10 => Event::UndoBlocked { step, reason: reason() },
-        11 => Event::Late { step },
+        11 => Event::LateSuccess { step },
         34 | 35 => Event::LateUnknown { step },
         12 => Event::Operator(Action::Retry),
         13 => Event::Operator(Action::Skip),
-        14 => Event::TakenBack,
-        15 | 16 => Event::CalledOff { reason: rejection("no longer wanted"), has_begun: kind == 15 },
+        14 => Event::UndoRequested,
+        15 | 16 => Event::CancelRequested { reason: rejection("no longer wanted"), has_begun: kind == 15 },
         17 => Event::Operator(Action::Force { completed: true, reason: reason() }),
         22 => Event::Paused { by: Some("ann".to_owned()), reason: reason() },
         23 => Event::Parked { work: i64::from(kind) },
         24 => Event::Resumed,
-        25 => Event::TakenOver { steps: vec![step, 0], passed_by: vec![step + 1] },
+        25 => Event::Restarted { steps: vec![step, 0], not_taken: vec![step + 1] },
         26..30 => Event::Chosen { step, arm: usize::from(kind - 26).checked_sub(1) },
         30 => Event::Operator(Action::Choose { arm: Some(step % 3) }),
         31 => Event::DeadlinePassed,
@@ -76,7 +76,7 @@ proptest! {
                             let awaits = shape.awaits_signal(step) && before.phase == Phase::Running;
                             known.signal.is_some() || !is_open || !awaits
                         }
-                        Event::CalledOff { .. } => {
+                        Event::CancelRequested { .. } => {
                             let has_begun = |pivot: usize| before.steps[pivot].phase != StepPhase::Ready;
                             before.phase != Phase::Running || shape.pivot.is_some_and(has_begun)
                         }

@@ -53,7 +53,7 @@ impl Run {
             events.extend(actions.map(Event::Operator));
         }
         if self.model.may_be_called_off() {
-            events.push(Event::CalledOff { reason: rejection("no longer wanted"), has_begun: true });
+            events.push(Event::CancelRequested { reason: rejection("no longer wanted"), has_begun: true });
             events.push(Event::DeadlinePassed);
         }
         for step in (0..self.shape.steps.len()).filter(|step| self.model.may_be_signalled(*step)) {
@@ -74,7 +74,7 @@ impl Run {
             }
         }
         let is_late = |step: &usize| self.is_call(*step) && self.model.has_begun(*step);
-        events.extend((0..self.state.steps.len()).filter(is_late).map(|step| Event::Late { step }));
+        events.extend((0..self.state.steps.len()).filter(is_late).map(|step| Event::LateSuccess { step }));
         events
     }
 
@@ -124,7 +124,7 @@ impl Run {
         self.ledger.write(&decision);
         check_state(&self.shape, &self.state);
         match *event {
-            Event::Done { step } | Event::Late { step } | Event::Chosen { step, .. }
+            Event::Done { step } | Event::LateSuccess { step } | Event::Chosen { step, .. }
                 if self.outcome(step) == Some(RecordedOutcome::Done) =>
             {
                 self.effects.insert(step);
@@ -146,7 +146,7 @@ impl Run {
     /// A deadline is waited for exactly as long as it says something. Rows that only wait are withdrawn by the decision after
     /// which nobody waits for them, and by no other: those of steps that the saga turned round without, and the deadline's.
     fn check_timers(&self, event: &Event, before: &SagaState, decision: &Decision) {
-        if matches!(event, Event::CalledOff { .. } | Event::DeadlinePassed) {
+        if matches!(event, Event::CancelRequested { .. } | Event::DeadlinePassed) {
             let rest = Decision { withdrawn: Vec::new(), ..decision.clone() };
             assert_eq!(rest, Decision::default(), "what is in flight comes to its end first");
         }
@@ -176,7 +176,7 @@ impl Run {
                 let mut state = self.state.clone();
                 let answer = machine::apply(&self.shape, &mut state, Event::Signalled { step, id });
                 let expected = match () {
-                    () if self.model.knows_signal(step, id) => Some(Refused::Received),
+                    () if self.model.knows_signal(step, id) => Some(Refused::Duplicate),
                     () if self.model.may_be_signalled(step) => None,
                     () => Some(Refused::Decided),
                 };
@@ -237,7 +237,7 @@ impl Run {
 /// The engine writes down which row a step waits for that only waits.
 fn note_timer(shape: &Shape, state: &mut SagaState, command: Command) {
     if let Command::Do { step } = command
-        && shape.is_idle(step)
+        && shape.is_wait(step)
     {
         state.steps[step].timer = Some(Timer::of(WorkId(1 + i64::try_from(step).unwrap_or(i64::MAX - 1))));
     }
@@ -275,7 +275,7 @@ proptest! {
         for choice in choices {
             let mut possible = run.possible();
             // What is stuck while it is paused is seen when it is resumed.
-            possible.retain(|event| !matches!(event, Event::Late { .. } | Event::Operator(_) | Event::Paused { .. }));
+            possible.retain(|event| !matches!(event, Event::LateSuccess { .. } | Event::Operator(_) | Event::Paused { .. }));
             if possible.is_empty() {
                 break;
             }

@@ -126,7 +126,7 @@ impl Model {
 
     fn follow(&mut self, event: &Event) -> Vec<Command> {
         match *event {
-            Event::Done { step } | Event::Late { step } => self.success(step),
+            Event::Done { step } | Event::LateSuccess { step } => self.success(step),
             Event::Rejected { step, .. } | Event::Failed { step, .. } => self.failed(step),
             Event::Unknown { step, .. } => self.unknown(step),
             Event::Cancelled { step } => self.cancelled(step),
@@ -138,8 +138,8 @@ impl Model {
             Event::Undone { step, informed } => self.undone(step, informed),
             Event::Chosen { step, arm } => self.chosen(step, arm),
             Event::Listed { step, items } => self.listed(step, items),
-            Event::TakenBack => self.taken_back(),
-            Event::CalledOff { .. } | Event::DeadlinePassed => {
+            Event::UndoRequested => self.taken_back(),
+            Event::CancelRequested { .. } | Event::DeadlinePassed => {
                 // Something is open, so nothing follows at once, unless somebody holds it up.
                 self.goes_back |= self.may_be_called_off();
                 if self.is_paused { self.next() } else { Vec::new() }
@@ -149,7 +149,7 @@ impl Model {
                 Vec::new()
             }
             // No saga that is under way takes anything over, and no owner loses its claim: `cases.rs` has what follows then.
-            Event::Blocked { .. } | Event::Parked { .. } | Event::TakenOver { .. } | Event::LateUnknown { .. } => {
+            Event::Blocked { .. } | Event::Parked { .. } | Event::Restarted { .. } | Event::LateUnknown { .. } => {
                 Vec::new()
             }
             Event::Resumed => {

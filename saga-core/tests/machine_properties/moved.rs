@@ -89,9 +89,9 @@ fn migrate(saga: &Saga, other: &Other) -> Result<Migrated, Vec<String>> {
         from: &saga.shape,
         to: &other.shape,
         places: &other.places,
-        passed: &other.passed,
+        assumed_done: &other.passed,
         arms: &other.arms,
-        chosen: &[],
+        assumed_arms: &[],
     };
     machine::migrate(&route, &saga.state, &saga.made())
 }
@@ -189,7 +189,7 @@ fn check(from: &str, to: &str, passed: &[usize], expected: Result<&str, &str>) {
         machine::apply(&old, &mut state, Event::Done { step }).expect("no operator acts");
     }
     let places: Vec<Option<usize>> = old.steps.iter().map(|step| new.position(step.name)).collect();
-    let route = Route { from: &old, to: &new, places: &places, passed, arms: &[], chosen: &[] };
+    let route = Route { from: &old, to: &new, places: &places, assumed_done: passed, arms: &[], assumed_arms: &[] };
     let moved = machine::migrate(&route, &state, &[]).map(|moved| {
         let phases = moved
             .state
@@ -224,7 +224,7 @@ fn each_rule_has_its_sentence() {
     check("a b", "a x b", &[1], Ok("a started, x ready, b ready"));
     check("a! b! c", "b a c", &[], Err("`a` was done before `b`, and comes behind it in the other version"));
     check("a! b", "a c", &[], Err("`b` is under way, and the other version does not have it"));
-    check("a! b", "b", &[], Err("`a` took effect and can be undone, and without it nobody would"));
+    check("a! b", "b", &[], Err("`a` took effect and can be undone, and without the step it would not be"));
     check(
         "a! b c",
         "b a c",
@@ -250,7 +250,7 @@ fn a_sub_saga_that_has_begun_stays_what_it_is() {
         let moved = |first: StepShape| {
             let to = shape(first);
             let places = [Some(0), Some(1)];
-            let route = Route { from: &old, to: &to, places: &places, passed: &[], arms: &[], chosen: &[] };
+            let route = Route { from: &old, to: &to, places: &places, assumed_done: &[], arms: &[], assumed_arms: &[] };
             machine::migrate(&route, &state, &[]).err()
         };
         let said = |first| moved(first).expect("it is refused").join("; ");

@@ -56,9 +56,9 @@ fn migrate(saga: &Saga, other: &Other) -> Result<Migrated, Vec<String>> {
         from: &saga.shape,
         to: &other.shape,
         places: &other.places,
-        passed: &other.passed,
+        assumed_done: &other.passed,
         arms: &other.arms,
-        chosen: &other.chosen,
+        assumed_arms: &other.chosen,
     };
     machine::migrate(&route, &saga.state, &saga.made())
 }

@@ -71,7 +71,7 @@ fn it_can_be_cancelled_and_stays_paused() {
     let (mut state, _) = machine::start(&shape);
     apply(&shape, &mut state, pause());
     apply(&shape, &mut state, Event::Done { step: 0 });
-    let called_off = Event::CalledOff { reason: rejection("no longer wanted"), has_begun: true };
+    let called_off = Event::CancelRequested { reason: rejection("no longer wanted"), has_begun: true };
     assert_eq!(apply(&shape, &mut state, called_off), Decision::default());
     assert_eq!((state.phase, state.status()), (machine::Phase::Compensating, Status::Paused));
     let undo = Command::Undo { step: 0, round: 1, known: true };
@@ -86,13 +86,13 @@ fn it_ends_when_nothing_is_left_to_do_and_its_pause_with_it() {
     assert_eq!((state.status(), &state.paused), (Status::Completed, &None));
 
     let mut state = paused_at_first(&shape);
-    let called_off = Event::CalledOff { reason: rejection("no longer wanted"), has_begun: true };
+    let called_off = Event::CancelRequested { reason: rejection("no longer wanted"), has_begun: true };
     apply(&shape, &mut state, called_off);
     assert_eq!(state.status(), Status::Paused, "its command is to be given back first");
     apply(&shape, &mut state, Event::Cancelled { step: 0 });
     assert_eq!(state.status(), Status::Compensated);
     // A success that comes after that is undone at once.
-    assert_eq!(apply(&shape, &mut state, Event::Late { step: 0 }).commands.len(), 1);
+    assert_eq!(apply(&shape, &mut state, Event::LateSuccess { step: 0 }).commands.len(), 1);
 }
 
 #[test]

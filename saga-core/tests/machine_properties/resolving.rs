@@ -19,7 +19,7 @@ struct Asked {
     calls: u32,
     asks: u32,
     maybe: bool,
-    turned_round: bool,
+    is_compensating: bool,
     is_fresh: bool,
     retrying_for: Duration,
     ending: Ending,
@@ -40,7 +40,7 @@ impl Asked {
         let resolving = Resolving {
             policy: &asking,
             settle_time: SETTLE_TIME,
-            turned_round: self.turned_round,
+            is_compensating: self.is_compensating,
             is_fresh: self.is_fresh,
         };
         let attempt = Attempt {
@@ -81,13 +81,13 @@ prop_compose! {
         calls in 1..5_u32,
         asks in 1..5_u32,
         maybe in any::<bool>(),
-        turned_round in any::<bool>(),
+        is_compensating in any::<bool>(),
         is_fresh in any::<bool>(),
         hours in 0..48_u64,
         ending in ending(),
     ) -> Asked {
         let retrying_for = Duration::from_hours(hours);
-        Asked { side, attempts, calls, asks, maybe, turned_round, is_fresh, retrying_for, ending }
+        Asked { side, attempts, calls, asks, maybe, is_compensating, is_fresh, retrying_for, ending }
     }
 }
 
@@ -123,7 +123,7 @@ proptest! {
     fn it_is_called_within_its_own_policy(asked in asked()) {
         let (may_call, _) = asked.next();
         let only_forward = asked.side != Side::Before && asked.is_young();
-        prop_assert_eq!(may_call, !asked.turned_round && (asked.attempts <= asked.calls || only_forward));
+        prop_assert_eq!(may_call, !asked.is_compensating && (asked.attempts <= asked.calls || only_forward));
     }
 
     /// Whatever the answers, a step before the pivot is settled within the attempts of both policies and one more.

@@ -19,10 +19,10 @@ proptest! {
         fails in 0..12_usize,
     ) {
         let from = from.index(shape.steps.len());
-        let passed_by = passed_by(&shape, from, fails);
+        let not_taken = not_taken(&shape, from, fails);
         let mut taken = shape.before(from);
-        taken.retain(|step| !passed_by.contains(step));
-        prop_assert!(!taken.contains(&from) && shape.predecessors(from).all(|before| taken.contains(&before) || passed_by.contains(&before)));
+        taken.retain(|step| !not_taken.contains(step));
+        prop_assert!(!taken.contains(&from) && shape.predecessors(from).all(|before| taken.contains(&before) || not_taken.contains(&before)));
         let mut state = SagaState::new(shape.steps.len());
         let mut ledger = Ledger::default();
         let mut apply = |state: &mut SagaState, event: Event| {
@@ -31,7 +31,7 @@ proptest! {
             check_state(&shape, state);
             decision.commands
         };
-        let mut open = apply(&mut state, Event::TakenOver { steps: taken.clone(), passed_by: passed_by.clone() });
+        let mut open = apply(&mut state, Event::Restarted { steps: taken.clone(), not_taken: not_taken.clone() });
         prop_assert_eq!(open.first(), Some(&Command::Do { step: from }));
         let (mut done, mut turn) = (Vec::new(), 0);
         while let Some(command) = open.pop() {
@@ -59,7 +59,7 @@ proptest! {
             });
         }
         prop_assert!(state.status().is_ended() || state.status() == Status::Stuck, "{:?}", state);
-        for step in passed_by {
+        for step in not_taken {
             prop_assert_eq!(state.steps[step].phase, StepPhase::NotTaken);
         }
         for step in taken {
@@ -70,7 +70,7 @@ proptest! {
 }
 
 /// What stands in the arms that were not taken, where `from` stands in those that were.
-fn passed_by(shape: &Shape, from: usize, chance: usize) -> Vec<usize> {
+fn not_taken(shape: &Shape, from: usize, chance: usize) -> Vec<usize> {
     let before = shape.before(from);
     let mut passed = Vec::new();
     for step in before.iter().copied() {
@@ -94,7 +94,7 @@ fn a_saga_that_has_begun_takes_nothing_over() {
     let (mut state, _) = machine::start(&shape);
     machine::apply(&shape, &mut state, Event::Done { step: 0 }).expect("it is accepted");
     let before = state.clone();
-    let decision = machine::apply(&shape, &mut state, Event::TakenOver { steps: vec![0, 1], passed_by: Vec::new() })
+    let decision = machine::apply(&shape, &mut state, Event::Restarted { steps: vec![0, 1], not_taken: Vec::new() })
         .expect("it is accepted");
     assert_eq!((decision, state), (machine::Decision::default(), before));
 }

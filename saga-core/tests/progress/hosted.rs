@@ -130,7 +130,7 @@ impl House {
     }
 
     async fn pages(&self) -> Option<u32> {
-        let status = self.publisher.saga("b-1").await.unwrap().unwrap();
+        let status = self.publisher.status("b-1").await.unwrap().unwrap();
         let progress = status.steps[0].progress.as_ref()?;
         Some(progress.read::<Progress>().unwrap().pages)
     }
@@ -211,7 +211,7 @@ async fn what_is_no_report_is_a_dead_letter_and_one_of_a_step_that_is_over_is_no
     let outcome = running.outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome:?}");
     let report = house.transport.reports.lock().unwrap().first().cloned().unwrap();
-    let letters = || async { house.publisher.dead_letters().list(DeadLetterFilter::default()).await.unwrap() };
+    let letters = || async { house.publisher.admin().dead_letters().list(DeadLetterFilter::default()).await.unwrap() };
     house.send(report.clone()).await;
     let of_nobody = report.clone();
     let mut headers = of_nobody.headers.clone();

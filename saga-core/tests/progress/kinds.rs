@@ -56,7 +56,7 @@ async fn a_report_that_cannot_be_kept_says_why() {
 async fn items_report_each_for_itself() {
     let (store, night) = (MemoryStore::new(), Night::breaking(&[(15, Break::Fails), (25, Break::Fails)]));
     let saga = nightly(|saga| {
-        saga.for_each_with::<settle>(4, |all| (1..=*all).map(|branch| branch * 10).collect()).build().unwrap()
+        saga.for_each::<settle, _>(4, |all: &u32| (1..=*all).map(|branch| branch * 10).collect()).build().unwrap()
     });
     let runtime = replica(&store, &saga, &night).await;
     let running = runtime.start(&saga, "n-1", 3).await.unwrap();

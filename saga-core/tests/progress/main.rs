@@ -46,7 +46,7 @@ async fn progress_is_shown_while_the_step_is_tried() {
     assert_eq!(progress.report, r#"{"rows":3}"#);
     assert_eq!(progress.read::<Progress>().unwrap(), Progress { rows: 3 });
     assert!(progress.read::<String>().is_err());
-    let started_at = runtime.query().describe("n-1").await.unwrap().unwrap().summary.started_at;
+    let started_at = runtime.admin().query().status("n-1").await.unwrap().unwrap().summary.started_at;
     assert!(progress.at >= started_at);
     assert_completed(&running.outcome().await.unwrap());
     runtime.shutdown().await;
@@ -163,9 +163,9 @@ async fn what_a_person_has_tried_again_goes_on_where_it_was() {
     let step = status(&runtime, "n-1").await.remove(1);
     let progress = step.progress.unwrap();
     assert_eq!((progress.read::<Progress>().unwrap().rows, step.stuck.is_some()), (7, true));
-    let seen = runtime.query().describe("n-1").await.unwrap().unwrap();
+    let seen = runtime.admin().query().status("n-1").await.unwrap().unwrap();
     assert_eq!(progress.at, seen.history.last().unwrap().at);
-    runtime.operator("n-1", seen.revision).unwrap().retry("the line was mended").await.unwrap();
+    runtime.admin().control("n-1").at_revision(seen.revision).retry("the line was mended").await.unwrap();
     assert_completed(&runtime.attach("n-1").await.unwrap().outcome().await.unwrap());
     assert_eq!(night.read(), [None, Some(2), Some(3), Some(5), Some(7), Some(8)]);
     let step = status(&runtime, "n-1").await.remove(1);

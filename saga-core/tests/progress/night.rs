@@ -120,7 +120,7 @@ pub(crate) async fn kept(store: &MemoryStore, key: &str) -> Option<(u64, Progres
 }
 
 pub(crate) async fn status(runtime: &Runtime<MemoryStore>, key: &str) -> Vec<StepStatus> {
-    runtime.query().describe(key).await.unwrap().unwrap().steps
+    runtime.admin().query().status(key).await.unwrap().unwrap().steps
 }
 
 pub(crate) fn assert_completed(outcome: &Outcome) {

@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use saga_core::StepPhase;
 use saga_core::engine::{CompensationCause, SagaAdmin, SagaStatus};
 use saga_core::env::TokioEnvironment;
-use saga_core::machine::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
 use saga_core::store::Status;
@@ -151,7 +151,7 @@ pub(crate) async fn runtime(saga: &Saga<MemoryStore, Order>, door: &Door) -> (Me
 }
 
 pub(crate) async fn seen(runtime: &Runtime<MemoryStore>, key: &str) -> SagaStatus {
-    runtime.saga(key).await.unwrap().unwrap()
+    runtime.status(key).await.unwrap().unwrap()
 }
 
 pub(crate) async fn until(
@@ -160,12 +160,12 @@ pub(crate) async fn until(
     is_so: impl Fn(&SagaStatus) -> bool,
 ) -> SagaStatus {
     for _ in 0..LOOKS_MAX {
-        if let Some(status) = runtime.saga(key).await.unwrap().filter(&is_so) {
+        if let Some(status) = runtime.status(key).await.unwrap().filter(&is_so) {
             return status;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("{key} stays as it is: {:?}", runtime.saga(key).await)
+    panic!("{key} stays as it is: {:?}", runtime.status(key).await)
 }
 
 pub(crate) async fn until_it_is(runtime: &Runtime<MemoryStore>, key: &str, wanted: Status) -> SagaStatus {
@@ -189,7 +189,13 @@ async fn a_saga_and_its_sub_saga_name_each_other() {
     assert_eq!(status.steps[1].child, None);
 
     // A person acts on it by its own key.
-    runtime.operator("o-1>counting", child.revision).unwrap().skip_with(&7_u32, "counted by hand").await.unwrap();
+    runtime
+        .admin()
+        .control("o-1>counting")
+        .at_revision(child.revision)
+        .skip_with(&7_u32, "counted by hand")
+        .await
+        .unwrap();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     let shown = seen(&runtime, "o-1").await.steps[0].child.clone().unwrap();
     assert!(matches!(shown.outcome, Some(Outcome::Completed { .. })), "{shown:?}");
@@ -230,7 +236,7 @@ async fn g11_a_sub_saga_that_a_desk_brings_to_its_end_is_seen_at_once() {
 
     let began = tokio::time::Instant::now();
     let (desk, revision) = (SagaAdmin::new(store.clone()).saga(&saga), seen(&runtime, "o-1>counting").await.revision);
-    desk.operator("o-1>counting", revision).unwrap().skip_with(&7_u32, "counted by hand").await.unwrap();
+    desk.control("o-1>counting").at_revision(revision).skip_with(&7_u32, "counted by hand").await.unwrap();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
     assert_eq!(log(&store), ["pack 2", "accept"]);
@@ -252,7 +258,7 @@ async fn g5_a_sub_saga_whose_undo_is_stuck_is_waited_for() {
 
     door.set(Shop::Open);
     let began = tokio::time::Instant::now();
-    runtime.operator("o-1>counting", child.revision).unwrap().retry("it is open").await.unwrap();
+    runtime.admin().control("o-1>counting").at_revision(child.revision).retry("it is open").await.unwrap();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { .. }));
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
     assert_eq!(log(&store), ["pack 2", "uncount", "unpack 2"]);

@@ -106,7 +106,7 @@ async fn g5_a_sub_saga_of_a_sub_saga_is_turned_round_with_the_outermost() {
     assert_eq!(log(&store), ["take out", "pack 2", "give back truck 7", "unpack 2", "put back"]);
     let step_of = |status: saga_core::engine::SagaStatus| status.summary.step_of.map(|key| key.to_string());
     for (key, outer) in [(ALL[1], ALL[0]), (ALL[2], ALL[1])] {
-        let status = runtime.saga(key).await.unwrap().unwrap();
+        let status = runtime.status(key).await.unwrap().unwrap();
         assert_eq!(step_of(status).as_deref(), Some(outer));
     }
     runtime.shutdown().await;
@@ -214,7 +214,7 @@ async fn a_sub_saga_has_steps_in_other_services() {
             status_of(&store, "o-1>purchase").await.map(|status| status == Status::Completed),
             Some(refused.is_none())
         );
-        let known = host.saga("o-1>purchase>pay").await.unwrap().unwrap();
+        let known = host.status("o-1>purchase>pay").await.unwrap().unwrap();
         assert_eq!(known.steps.len(), 1);
         orders.shutdown().await;
         host.shutdown().await;

@@ -124,7 +124,7 @@ fn new() -> SagaBuilder<MemoryStore, Order> {
 
 fn order() -> Saga<MemoryStore, Order> {
     let with_one_more = |order: &Order| Order { pieces: order.pieces + 1, ..*order };
-    new().step::<take_out>().sub_saga_with::<Shipping>(&ship(), with_one_more).step::<bill>().build().unwrap()
+    new().step::<take_out>().sub_saga_from::<Shipping, _>(&ship(), with_one_more).step::<bill>().build().unwrap()
 }
 
 async fn runtime(store: &MemoryStore, trucks: &Trucks) -> Runtime<MemoryStore> {
@@ -204,7 +204,7 @@ async fn g5_a_sub_saga_that_comes_first_is_turned_round() {
     let runtime = Runtime::builder(store.clone()).saga(&first).state(trucks.clone()).start().await.unwrap();
     let running = runtime.start(&first, "o-1", Order { pieces: 2, refused: None }).await.unwrap();
     trucks.arrived.notified().await;
-    while runtime.saga("o-1").await.unwrap().unwrap().steps[0].due_at.is_none() {
+    while runtime.status("o-1").await.unwrap().unwrap().steps[0].due_at.is_none() {
         tokio::task::yield_now().await;
     }
     runtime.cancel("o-1", "no longer wanted").await.unwrap();

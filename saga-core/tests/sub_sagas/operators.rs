@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use saga_core::StepPhase;
 use saga_core::engine::{CancelOutcome, CompensationCause, PauseOutcome, RestartOutcome, RuntimeError};
-use saga_core::machine::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::store::Status;
 use saga_core::{Outcome, Runtime, Saga, StepError, SubSaga, saga_step};
@@ -67,14 +67,14 @@ async fn a_paused_sub_saga_is_turned_round_and_undone_when_it_is_resumed() {
     let (store, runtime) = runtime(&saga, &door).await;
     let running = runtime.start(&saga, "o-1", ORDER).await.unwrap();
     until(&runtime, "o-1>loading", |status| status.steps[1].attempts == 1).await;
-    assert_eq!(runtime.pause("o-1>loading", WHY).await.unwrap(), PauseOutcome::Paused);
+    assert_eq!(runtime.admin().control("o-1>loading").pause(WHY).await.unwrap(), PauseOutcome::Paused);
     assert_eq!(child_of(&runtime).await, Some(Status::Paused));
     runtime.cancel("o-1", WHY).await.unwrap();
     sleep(LONG).await;
     assert_eq!(seen(&runtime, "o-1").await.summary.status, Status::Compensating);
     assert_eq!(child_of(&runtime).await, Some(Status::Paused));
     assert_eq!(log(&store), ["pack 2"]);
-    runtime.resume("o-1>loading", WHY).await.unwrap();
+    runtime.admin().control("o-1>loading").resume(WHY).await.unwrap();
     assert!(matches!(
         running.outcome().await.unwrap(),
         Outcome::Compensated { cause: CompensationCause::Cancelled, .. }
@@ -90,14 +90,14 @@ async fn a_sub_saga_of_a_paused_saga_comes_to_its_end() {
     let (store, runtime) = runtime(&saga, &door).await;
     let running = runtime.start(&saga, "o-1", ORDER).await.unwrap();
     until(&runtime, "o-1>loading", |status| status.steps[1].attempts == 1).await;
-    runtime.pause("o-1", WHY).await.unwrap();
+    runtime.admin().control("o-1").pause(WHY).await.unwrap();
     door.set(Shop::Open);
     sleep(HOUR).await;
     until_it_is(&runtime, "o-1>loading", Status::Completed).await;
     sleep(HOUR).await;
     assert_eq!((seen(&runtime, "o-1").await.summary.status, log(&store)), (Status::Paused, vec!["pack 2".to_owned()]));
     let began = tokio::time::Instant::now();
-    runtime.resume("o-1", WHY).await.unwrap();
+    runtime.admin().control("o-1").resume(WHY).await.unwrap();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
     assert_eq!(log(&store), ["pack 2", "tell"]);
@@ -111,14 +111,14 @@ async fn a_paused_saga_that_is_cancelled_turns_its_sub_saga_round_when_it_is_res
     let (store, runtime) = runtime(&saga, &door).await;
     let running = runtime.start(&saga, "o-1", ORDER).await.unwrap();
     until(&runtime, "o-1>loading", |status| status.steps[1].attempts == 1).await;
-    runtime.pause("o-1", WHY).await.unwrap();
+    runtime.admin().control("o-1").pause(WHY).await.unwrap();
     runtime.cancel("o-1", WHY).await.unwrap();
     sleep(LONG).await;
     assert_eq!(
         (seen(&runtime, "o-1").await.summary.status, child_of(&runtime).await),
         (Status::Paused, Some(Status::Running))
     );
-    runtime.resume("o-1", WHY).await.unwrap();
+    runtime.admin().control("o-1").resume(WHY).await.unwrap();
     assert!(matches!(
         running.outcome().await.unwrap(),
         Outcome::Compensated { cause: CompensationCause::Cancelled, .. }
@@ -134,12 +134,12 @@ async fn a_sub_saga_that_is_forced_to_complete_without_a_result_needs_a_person_o
     let (store, runtime) = runtime(&saga, &door).await;
     let running = runtime.start(&saga, "o-1", ORDER).await.unwrap();
     let child = until_it_is(&runtime, "o-1>counting", Status::Stuck).await;
-    runtime.operator("o-1>counting", child.revision).unwrap().force_completed(WHY).await.unwrap();
+    runtime.admin().control("o-1>counting").at_revision(child.revision).force_completed(WHY).await.unwrap();
     let Outcome::Stuck { step, reason, .. } = running.outcome().await.unwrap() else { panic!("it has no result") };
     assert_eq!(step, "counting");
     assert_eq!(reason, "the saga o-1>counting completed, and `count` has no recorded output");
 
-    let operator = runtime.operator("o-1", seen(&runtime, "o-1").await.revision).unwrap();
+    let operator = runtime.admin().control("o-1").at_revision(seen(&runtime, "o-1").await.revision);
     let said = refusal(operator.retry_with(&ORDER, WHY)).await;
     assert!(said.contains("the saga o-1>counting was started with the input that it had"), "{said}");
     operator.skip_with(&2_u32, WHY).await.unwrap();
@@ -154,7 +154,7 @@ async fn a_sub_saga_that_is_ended_as_compensated_rejects_its_step() {
     let (store, runtime) = runtime(&saga, &door).await;
     let running = runtime.start(&saga, "o-1", ORDER).await.unwrap();
     let child = until_it_is(&runtime, "o-1>counting", Status::Stuck).await;
-    runtime.operator("o-1>counting", child.revision).unwrap().force_compensated(WHY).await.unwrap();
+    runtime.admin().control("o-1>counting").at_revision(child.revision).force_compensated(WHY).await.unwrap();
     let Outcome::Compensated { failed_step, reason, .. } = running.outcome().await.unwrap() else { panic!("no") };
     assert_eq!((failed_step.as_str(), reason.message()), ("counting", WHY));
     assert_eq!(log(&store), ["pack 2"], "what stood stays, as the person said");
@@ -172,7 +172,7 @@ async fn g5_a_sub_saga_of_a_saga_that_was_ended_as_compensated_turns_round() {
     sleep(LONG).await;
     let revision = seen(&runtime, "o-1").await.revision.max(stuck.revision);
     let began = tokio::time::Instant::now();
-    runtime.operator("o-1", revision).unwrap().force_compensated(WHY).await.unwrap();
+    runtime.admin().control("o-1").at_revision(revision).force_compensated(WHY).await.unwrap();
     until_it_is(&runtime, "o-1>loading", Status::Compensated).await;
     let status = until(&runtime, "o-1", |status| status.steps[0].phase == StepPhase::Cancelled).await;
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
@@ -190,7 +190,13 @@ async fn a_sub_saga_of_a_saga_that_was_ended_as_completed_comes_to_its_end() {
     runtime.start(&saga, "o-1", ORDER).await.unwrap();
     until_it_is(&runtime, "o-1", Status::Stuck).await;
     until(&runtime, "o-1>loading", |status| status.steps[1].attempts == 1).await;
-    runtime.operator("o-1", seen(&runtime, "o-1").await.revision).unwrap().force_completed(WHY).await.unwrap();
+    runtime
+        .admin()
+        .control("o-1")
+        .at_revision(seen(&runtime, "o-1").await.revision)
+        .force_completed(WHY)
+        .await
+        .unwrap();
     door.set(Shop::Open);
     sleep(HOUR).await;
     let status = until(&runtime, "o-1", |status| status.steps[0].phase == StepPhase::Done).await;
@@ -205,10 +211,10 @@ async fn g5_a_restart_takes_a_sub_saga_over_or_does_it_anew() {
     let (saga, door) = (counted(), Door::default());
     let (store, runtime) = runtime(&saga, &door).await;
     runtime.start(&saga, "o-1", ORDER).await.unwrap().outcome().await.unwrap();
-    let said = refusal(runtime.admin().restart("o-1>counting", "count", "o-2", WHY)).await;
+    let said = refusal(runtime.admin().control("o-1>counting").restart("count", "o-2", WHY)).await;
     assert!(said.contains("it is a step of the saga `o-1`: restart that saga"), "{said}");
 
-    let restart = runtime.admin().restart("o-1", "accept", "o-2", WHY).await.unwrap();
+    let restart = runtime.admin().control("o-1").restart("accept", "o-2", WHY).await.unwrap();
     assert_eq!(restart, RestartOutcome::Begun);
     let outcome = runtime.attach("o-2").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
@@ -217,7 +223,7 @@ async fn g5_a_restart_takes_a_sub_saga_over_or_does_it_anew() {
         (None, StepPhase::Skipped)
     );
 
-    runtime.admin().restart("o-1", "counting", "o-3", WHY).await.unwrap();
+    runtime.admin().control("o-1").restart("counting", "o-3", WHY).await.unwrap();
     let outcome = runtime.attach("o-3").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     assert_eq!(status_of(&store, "o-3>counting").await, Some(Status::Completed));
@@ -234,7 +240,7 @@ async fn g5_a_sub_saga_that_is_ended_as_completed_is_undone_with_its_saga() {
     let running = runtime.start(&saga, "o-1", refused).await.unwrap();
     // Its undo is stuck in front of a closed door.
     let child = until_it_is(&runtime, "o-1>counting", Status::Stuck).await;
-    runtime.operator("o-1>counting", child.revision).unwrap().force_completed(WHY).await.unwrap();
+    runtime.admin().control("o-1>counting").at_revision(child.revision).force_completed(WHY).await.unwrap();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Compensated { .. }));
     assert_eq!(status_of(&store, "o-1>counting").await, Some(Status::Compensated));
     assert_eq!(log(&store), ["pack 2", "unpack 2"]);
@@ -265,6 +271,6 @@ async fn g8_a_restart_checks_the_length_of_the_new_key() {
     let long = "k".repeat(120);
     let started = runtime.start(&saga, &long, ORDER).await.unwrap_err().to_string();
     assert!(started.contains("has 120 bytes; at most"), "{started}");
-    assert_eq!(refusal(runtime.admin().restart("o-1", LongNamed::NAME, &long, WHY)).await, started);
+    assert_eq!(refusal(runtime.admin().control("o-1").restart(LongNamed::NAME, &long, WHY)).await, started);
     runtime.shutdown().await;
 }

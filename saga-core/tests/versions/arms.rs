@@ -1,11 +1,9 @@
 //! Steps that move into arms and out of them, choices that are called otherwise, and what is read across a move.
 
-use saga_core::machine::StepPhase;
+use saga_core::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
-use saga_core::{
-    IfTaken, Migration, Outcome, Output, Runtime, Saga, StepContext, StepError, saga_compensation, saga_step,
-};
+use saga_core::{Migration, Outcome, Output, Runtime, Saga, StepContext, StepError, saga_compensation, saga_step};
 
 use crate::courier::{Courier, Ship, call_courier, log, move_and_end, pack, runtime, step, v1, v2, waiting, wrap};
 
@@ -15,7 +13,7 @@ fn packed_first() -> Ship {
         .input()
         .version(5)
         .step::<pack>()
-        .choose("shipping", |choice| choice.when("parcel", |order| *order >= 100, Branch::step::<wrap>))
+        .choose("shipping", |choice| choice.when("parcel", |order: &u32| *order >= 100, Branch::step::<wrap>))
         .step::<call_courier>()
         .build()
         .unwrap()
@@ -27,7 +25,7 @@ fn packed_in_arm() -> Ship {
         .input()
         .version(6)
         .choose("shipping", |choice| {
-            choice.when("parcel", |order| *order >= 100, |branch| branch.step::<pack>().step::<wrap>())
+            choice.when("parcel", |order: &u32| *order >= 100, |branch| branch.step::<pack>().step::<wrap>())
         })
         .step::<call_courier>()
         .build()
@@ -85,7 +83,11 @@ async fn a_choice_goes_on_by_another_name() {
         .input()
         .version(7)
         .choose("sending", |choice| {
-            choice.when("letter", |_| true, Branch::step::<wrap>).when("parcel", |_| false, Branch::step::<pack>)
+            choice.when("letter", |_: &u32| true, Branch::step::<wrap>).when(
+                "parcel",
+                |_: &u32| false,
+                Branch::step::<pack>,
+            )
         })
         .step::<call_courier>()
         .build()
@@ -130,8 +132,9 @@ async fn unwrap_box(
     tx: &mut MemoryConn,
     order: u32,
     _wrapped: (),
-    Output(packed): Output<IfTaken<pack>>,
+    packed: Option<Output<pack>>,
 ) -> Result<(), StepError> {
+    let packed = packed.map(|Output(packed)| packed);
     tx.log(format!("unwrap {order}, {packed:?}"));
     Ok(())
 }
@@ -144,7 +147,7 @@ async fn g5_a_compensation_that_takes_what_is_not_there_is_no_way_back() {
     let to: Ship = Saga::named("ship")
         .input()
         .version(10)
-        .choose("shipping", |choice| choice.when("parcel", |order| *order >= 100, Branch::step::<pack>))
+        .choose("shipping", |choice| choice.when("parcel", |order: &u32| *order >= 100, Branch::step::<pack>))
         .step::<wrap_box>()
         .step::<call_courier>()
         .build()
@@ -169,7 +172,9 @@ async fn a_choice_that_is_stuck_is_made_anew() {
         .version(11)
         .step::<bill_first>()
         .choose("shipping", |choice| {
-            choice.when("parcel", |_| panic!("nobody knows"), Branch::step::<pack>).otherwise(Branch::step::<wrap>)
+            choice
+                .when("parcel", |_: &u32| panic!("nobody knows"), Branch::step::<pack>)
+                .otherwise(Branch::step::<wrap>)
         })
         .step::<call_courier>()
         .build()
@@ -179,7 +184,11 @@ async fn a_choice_that_is_stuck_is_made_anew() {
         .version(12)
         .step::<bill_first>()
         .choose("shipping", |choice| {
-            choice.when("letter", |_| true, Branch::step::<wrap>).when("parcel", |_| false, Branch::step::<pack>)
+            choice.when("letter", |_: &u32| true, Branch::step::<wrap>).when(
+                "parcel",
+                |_: &u32| false,
+                Branch::step::<pack>,
+            )
         })
         .step::<call_courier>()
         .build()
@@ -193,15 +202,15 @@ async fn a_choice_that_is_stuck_is_made_anew() {
     let builder = Runtime::builder(store.clone()).state(courier.clone()).saga(&mended).saga(&plain_behind());
     let second = builder.start().await.unwrap();
     let gone = Migration::from(&broken).to(&plain_behind()).remove_choice("shipping").build().unwrap();
-    let error = second.migrate(&gone, "k-1", "test").await.unwrap_err().to_string();
+    let error = second.admin().control("k-1").migrate(&gone, "test").await.unwrap_err().to_string();
     assert!(error.contains("`shipping` is under way, and the other version does not have it"), "{error}");
     let migration = Migration::from(&broken).to(&mended).build().unwrap();
-    second.migrate(&migration, "k-1", "the condition is mended").await.unwrap();
-    let status = second.saga("k-1").await.unwrap().unwrap();
-    second.operator("k-1", status.revision).unwrap().retry("it is mended").await.unwrap();
+    second.admin().control("k-1").migrate(&migration, "the condition is mended").await.unwrap();
+    let status = second.status("k-1").await.unwrap().unwrap();
+    second.admin().control("k-1").at_revision(status.revision).retry("it is mended").await.unwrap();
     let outcome = second.attach("k-1").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
-    let status = second.saga("k-1").await.unwrap().unwrap();
+    let status = second.status("k-1").await.unwrap().unwrap();
     assert_eq!(step(&status, "shipping").taken.as_deref(), Some("letter"));
     assert_eq!(log(&store), ["bill first", "wrap 20"]);
     second.shutdown().await;
@@ -236,9 +245,9 @@ async fn g5_a_saga_that_turned_round_is_undone_by_the_new_version() {
             .input()
             .version(version)
             .choose("shipping", |choice| {
-                choice.when(arm, |_| true, |branch| branch.step::<pack>().step::<put_on>()).when(
+                choice.when(arm, |_: &u32| true, |branch| branch.step::<pack>().step::<put_on>()).when(
                     "other",
-                    |_| false,
+                    |_: &u32| false,
                     Branch::step::<wrap>,
                 )
             })
@@ -255,13 +264,13 @@ async fn g5_a_saga_that_turned_round_is_undone_by_the_new_version() {
     first.shutdown().await;
     let second: Runtime<MemoryStore> = runtime(&store, &courier, &new).await;
     let lost = Migration::from(&old).to(&new).build().unwrap();
-    let error = second.migrate(&lost, "k-1", "test").await.unwrap_err().to_string();
+    let error = second.admin().control("k-1").migrate(&lost, "test").await.unwrap_err().to_string();
     assert!(error.contains("took its arm `parcel`, which the other version does not have"), "{error}");
     let migration = Migration::from(&old).to(&new).rename_arm("shipping", "parcel", "box").build().unwrap();
-    second.migrate(&migration, "k-1", "test").await.unwrap();
-    let status = second.saga("k-1").await.unwrap().unwrap();
+    second.admin().control("k-1").migrate(&migration, "test").await.unwrap();
+    let status = second.status("k-1").await.unwrap().unwrap();
     assert_eq!(step(&status, "wrap").phase, StepPhase::NotTaken);
-    second.operator("k-1", status.revision).unwrap().skip("it was taken off by hand").await.unwrap();
+    second.admin().control("k-1").at_revision(status.revision).skip("it was taken off by hand").await.unwrap();
     let outcome = second.attach("k-1").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { .. }), "{outcome}");
     assert_eq!(log(&store), ["pack 20", "unpack 20"]);

@@ -1,6 +1,6 @@
 //! Sagas that move between versions with choices: what was chosen stays chosen, and what took effect is undone.
 
-use saga_core::machine::StepPhase;
+use saga_core::StepPhase;
 use saga_core::memory::MemoryStore;
 use saga_core::saga::{Branch, MigrationError};
 use saga_core::store::{RecordedOutcome, Records};
@@ -42,7 +42,7 @@ async fn an_arm_that_was_taken_stays() {
         Saga::named("ship")
             .input()
             .version(3)
-            .choose("shipping", |choice| choice.when(arm, |_| true, Branch::step::<wrap>))
+            .choose("shipping", |choice| choice.when(arm, |_: &u32| true, Branch::step::<wrap>))
             .step::<call_courier>()
             .build()
             .unwrap()
@@ -123,9 +123,9 @@ async fn what_was_left_out_does_not_come_back_by_its_name() {
     let runtime =
         Runtime::builder(store.clone()).state(courier.clone()).saga(&plain).saga(&last).start().await.unwrap();
     let there = Migration::from(&v1()).to(&plain).remove_choice("shipping").build().unwrap();
-    runtime.migrate(&there, "k-1", "test").await.unwrap();
+    runtime.admin().control("k-1").migrate(&there, "test").await.unwrap();
     let back = Migration::from(&plain).to(&last).assume_arm("shipping", "parcel").build().unwrap();
-    let error = runtime.migrate(&back, "k-1", "test").await.unwrap_err().to_string();
+    let error = runtime.admin().control("k-1").migrate(&back, "test").await.unwrap_err().to_string();
     assert!(
         error
             .contains("`shipping` is new in ship version 2, and this saga did one of that name before an earlier move"),

@@ -7,7 +7,7 @@ use saga_core::engine::{RuntimeError, SagaStatus, StepStatus};
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
 use saga_core::{
-    IfTaken, Migration, Outcome, Output, Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step,
+    Migration, Outcome, Output, Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step,
 };
 use tokio::sync::Notify;
 
@@ -78,9 +78,10 @@ pub(crate) async fn call_courier(
 pub(crate) async fn bill(
     tx: &mut MemoryConn,
     order: u32,
-    Output(packed): Output<IfTaken<pack>>,
-    Output(weight): Output<IfTaken<weigh>>,
+    packed: Option<Output<pack>>,
+    weight: Option<Output<weigh>>,
 ) -> Result<(), StepError> {
+    let (packed, weight) = (packed.map(|Output(packed)| packed), weight.map(|Output(weight)| weight));
     tx.log(format!("bill {order}, {packed:?}, {weight:?}"));
     Ok(())
 }
@@ -97,7 +98,7 @@ pub(crate) fn v1() -> Ship {
     Saga::named("ship")
         .input()
         .choose("shipping", |choice| {
-            choice.when("parcel", |order| *order >= 100, Branch::step::<pack>).otherwise(Branch::step::<wrap>)
+            choice.when("parcel", |order: &u32| *order >= 100, Branch::step::<pack>).otherwise(Branch::step::<wrap>)
         })
         .step::<call_courier>()
         .build()
@@ -111,8 +112,8 @@ pub(crate) fn v2() -> Ship {
         .version(2)
         .choose("shipping", |choice| {
             choice
-                .when("heavy", |order| *order >= 100, Branch::step::<weigh>)
-                .when("parcel", |_| false, Branch::step::<pack>)
+                .when("heavy", |order: &u32| *order >= 100, Branch::step::<weigh>)
+                .when("parcel", |_: &u32| false, Branch::step::<pack>)
                 .otherwise(Branch::step::<wrap>)
         })
         .step::<call_courier>()
@@ -147,12 +148,12 @@ pub(crate) async fn move_and_end(
     answer: u32,
 ) -> Result<(Outcome, SagaStatus), String> {
     let runtime = runtime(store, courier, to).await;
-    let moved = runtime.migrate(migration, "k-1", "test").await;
+    let moved = runtime.admin().control("k-1").migrate(migration, "test").await;
     let ended = match moved {
         Ok(()) => {
             courier.says(answer);
             let outcome = runtime.attach("k-1").await.unwrap().outcome().await.unwrap();
-            Ok((outcome, runtime.saga("k-1").await.unwrap().unwrap()))
+            Ok((outcome, runtime.status("k-1").await.unwrap().unwrap()))
         }
         Err(RuntimeError::Refused { problem, .. }) => Err(problem),
         Err(error) => panic!("{error}"),

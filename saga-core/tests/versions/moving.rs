@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use saga_core::StepPhase;
 use saga_core::engine::RuntimeError;
 use saga_core::key::{Key, Tenant};
-use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{HistoryKind, Sagas as _, WorkKind};
 use saga_core::{Migration, Outcome, Runtime, Saga};
@@ -28,8 +28,8 @@ async fn a_saga_moves_and_goes_on_as_the_new_version() {
     let store = left_behind(&shop).await;
     let runtime = start(&store, &shop, &[&v3()]).await;
     let migration = Migration::from(&v1()).to(&v3()).build().unwrap();
-    runtime.migrate(&migration, "k-1", "weigh every order").await.unwrap();
-    runtime.migrate(&migration, "k-1", "weigh every order").await.expect("it moved already");
+    runtime.admin().control("k-1").migrate(&migration, "weigh every order").await.unwrap();
+    runtime.admin().control("k-1").migrate(&migration, "weigh every order").await.expect("it moved already");
     shop.is_open.store(true, Ordering::SeqCst);
     let outcome = runtime.attach("k-1").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
@@ -66,7 +66,7 @@ async fn a_saga_that_moves_past_a_pivot_has_no_deadline_any_more() {
     assert_eq!(rows().await, [WorkKind::Deadline, WorkKind::Do]);
     let runtime = start(&store, &shop, &[&new]).await;
     let migration = Migration::from(&old).to(&new).build().unwrap();
-    runtime.migrate(&migration, "k-1", "stock that was taken is sold").await.unwrap();
+    runtime.admin().control("k-1").migrate(&migration, "stock that was taken is sold").await.unwrap();
     assert_eq!((status(&runtime, "k-1").await.deadline, rows().await), (None, vec![WorkKind::Do]));
     shop.is_open.store(true, Ordering::SeqCst);
     let outcome = runtime.attach("k-1").await.unwrap().outcome().await.unwrap();
@@ -87,7 +87,7 @@ async fn g5_what_was_done_before_a_move_is_undone_behind_it() {
         RuntimeError::Refused { problem, .. } => problem,
         other => panic!("{other}"),
     };
-    let problem = refused(runtime.migrate(&to_v2(), "k-1", "test").await.unwrap_err());
+    let problem = refused(runtime.admin().control("k-1").migrate(&to_v2(), "test").await.unwrap_err());
     assert!(problem.contains("`charge` has begun, and `weigh`, which comes before it"), "{problem}");
     let passing = Migration::from(&v1())
         .to(&v2())
@@ -95,7 +95,7 @@ async fn g5_what_was_done_before_a_move_is_undone_behind_it() {
         .assume_done::<weigh>()
         .build()
         .unwrap();
-    let problem = refused(runtime.migrate(&passing, "k-1", "test").await.unwrap_err());
+    let problem = refused(runtime.admin().control("k-1").migrate(&passing, "test").await.unwrap_err());
     assert!(
         problem.contains("`confirm` takes the output of `weigh`, which this saga went past without one"),
         "{problem}"
@@ -107,7 +107,7 @@ async fn g5_what_was_done_before_a_move_is_undone_behind_it() {
         .assume_done::<weigh>()
         .build()
         .unwrap();
-    runtime.migrate(&migration, "k-1", "test").await.unwrap();
+    runtime.admin().control("k-1").migrate(&migration, "test").await.unwrap();
     shop.rejects.store(true, Ordering::SeqCst);
     let outcome = runtime.attach("k-1").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { .. }), "{outcome}");
@@ -126,26 +126,28 @@ async fn what_cannot_be_read_as_the_new_types_is_refused() {
         Saga::named("buy").input().version(5).step::<take_text>().step::<charge>().step::<confirm>().build().unwrap();
     let longer: Saga<MemoryStore, (u32, u32)> = {
         let saga = Saga::named("buy").input::<(u32, u32)>().version(6);
-        let saga = saga.step_with::<take_stock>(|(order, _)| *order).step_with::<charge>(|(order, _)| *order);
-        saga.step_with::<confirm>(|(order, _)| *order).build().unwrap()
+        let saga = saga
+            .step_from::<take_stock, _>(|(order, _): &(u32, u32)| *order)
+            .step_from::<charge, _>(|(order, _): &(u32, u32)| *order);
+        saga.step_from::<confirm, _>(|(order, _): &(u32, u32)| *order).build().unwrap()
     };
     let builder = Runtime::builder(store.clone()).state(shop.clone()).saga(&text).saga(&longer);
     let runtime = builder.start().await.unwrap();
     let migration = Migration::from(&v1()).to(&text).build().unwrap();
-    let report = runtime.check_migration(&migration).await.unwrap();
+    let report = runtime.admin().check_migration(&migration).await.unwrap();
     assert!(report.refused[0].1.contains("what `take-stock` returned cannot be taken"), "{report}");
     let migration = Migration::from(&v1()).to(&longer).build().unwrap();
-    let report = runtime.check_migration(&migration).await.unwrap();
+    let report = runtime.admin().check_migration(&migration).await.unwrap();
     assert!(report.refused[0].1.contains("its input is not one of buy version 6"), "{report}");
     let other = Migration::from(&longer).to(&text).build().unwrap();
-    let error = runtime.migrate(&other, "k-1", "test").await.unwrap_err().to_string();
+    let error = runtime.admin().control("k-1").migrate(&other, "test").await.unwrap_err().to_string();
     assert!(error.contains("it is a saga of buy version 1, and not of buy version 6"), "{error}");
     let nowhere = Migration::from(&v1()).to(&v3()).build().unwrap();
-    let error = runtime.migrate(&nowhere, "k-1", "test").await.unwrap_err().to_string();
+    let error = runtime.admin().control("k-1").migrate(&nowhere, "test").await.unwrap_err().to_string();
     assert!(error.contains("buy version 3 is not registered here"), "{error}");
-    let error = runtime.migrate(&migration, "k-1", " ").await.unwrap_err().to_string();
+    let error = runtime.admin().control("k-1").migrate(&migration, " ").await.unwrap_err().to_string();
     assert!(error.contains("give a reason"), "{error}");
-    assert!(matches!(runtime.migrate(&migration, "k-9", "test").await, Err(RuntimeError::NoSaga(_))));
+    assert!(matches!(runtime.admin().control("k-9").migrate(&migration, "test").await, Err(RuntimeError::NoSaga(_))));
     runtime.shutdown().await;
 }
 
@@ -161,13 +163,13 @@ async fn g7_a_saga_whose_step_is_running_is_busy() {
     let running = runtime.start(&one, "k-1", 7).await.unwrap();
     shop.was_tried.notified().await;
     let migration = Migration::from(&one).to(&two).build().unwrap();
-    let error = runtime.migrate(&migration, "k-1", "test").await.unwrap_err();
+    let error = runtime.admin().control("k-1").migrate(&migration, "test").await.unwrap_err();
     assert!(matches!(error, RuntimeError::Busy { .. }), "{error}");
-    let report = runtime.migrate_all(&migration, "test").await.unwrap();
+    let report = runtime.admin().migrate_all(&migration, "test").await.unwrap();
     assert_eq!(report.to_string(), "0 moved, 1 busy, 0 refused");
     shop.hangs.add_permits(1);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
-    let error = runtime.migrate(&migration, "k-1", "test").await.unwrap_err().to_string();
+    let error = runtime.admin().control("k-1").migrate(&migration, "test").await.unwrap_err().to_string();
     assert!(error.contains("it has ended, and stays on the version that it ended with"), "{error}");
     runtime.shutdown().await;
 }
@@ -184,11 +186,14 @@ async fn all_that_can_move_do() {
     runtime.shutdown().await;
     let runtime = start(&store, &shop, &[&v3()]).await;
     let migration = Migration::from(&v1()).to(&v3()).build().unwrap();
-    let looked = runtime.check_migration(&migration).await.unwrap();
+    let looked = runtime.admin().check_migration(&migration).await.unwrap();
     assert_eq!((looked.moved.len(), status(&runtime, "k-5").await.summary.version), (5, 1), "a look moves nothing");
-    let report = runtime.migrate_all(&migration, "test").await.unwrap();
+    let report = runtime.admin().migrate_all(&migration, "test").await.unwrap();
     assert_eq!(report.to_string(), "5 moved, 0 busy, 0 refused");
-    assert_eq!(runtime.migrate_all(&migration, "test").await.unwrap().to_string(), "0 moved, 0 busy, 0 refused");
+    assert_eq!(
+        runtime.admin().migrate_all(&migration, "test").await.unwrap().to_string(),
+        "0 moved, 0 busy, 0 refused"
+    );
     shop.is_open.store(true, Ordering::SeqCst);
     for number in 1..=5 {
         let outcome = runtime.attach(format!("k-{number}")).await.unwrap().outcome().await.unwrap();

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use saga_core::StepPhase;
 use saga_core::engine::SagaStatus;
-use saga_core::machine::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::{Output, Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step};
 use tokio::sync::{Notify, Semaphore};
@@ -148,7 +148,7 @@ pub(crate) async fn start(store: &MemoryStore, shop: &Shop, sagas: &[&Buy]) -> R
 }
 
 pub(crate) async fn status(runtime: &Runtime<MemoryStore>, key: &str) -> SagaStatus {
-    runtime.saga(key).await.unwrap().unwrap()
+    runtime.status(key).await.unwrap().unwrap()
 }
 
 pub(crate) fn phases(status: &SagaStatus) -> Vec<(&str, StepPhase)> {

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use saga_core::StepPhase;
 use saga_core::engine::{BuildError, RuntimeError};
-use saga_core::machine::StepPhase;
 use saga_core::memory::MemoryStore;
 use saga_core::saga::Branch;
 use saga_core::store::SagaFilter;
@@ -118,10 +118,10 @@ async fn sagas_of_a_version_that_nobody_knows_wait_and_are_listed() {
     shop.is_open.store(true, Ordering::SeqCst);
     let runtime = start(&store, &shop, &[&v2()]).await;
 
-    let waiting = runtime.list(SagaFilter::default()).await.unwrap().remove(0);
+    let waiting = runtime.admin().query().list(SagaFilter::default()).await.unwrap().remove(0);
     let reason = waiting.waits_for.expect("nobody knows its version");
     assert!(reason.contains("buy version 1 is not registered here"), "{reason}");
-    let unregistered = runtime.query().unregistered().await.unwrap();
+    let unregistered = runtime.admin().query().unregistered().await.unwrap();
     assert_eq!(unregistered[0].to_string(), "1 command of buy version 1 waits, which is not registered here");
     // What the store keeps of the definition is enough to show it.
     let shown = status(&runtime, "k-1").await;
@@ -129,7 +129,7 @@ async fn sagas_of_a_version_that_nobody_knows_wait_and_are_listed() {
     assert_eq!(phases(&shown), expected);
     assert_eq!(shown.steps[1].after, ["take-stock"]);
     assert!(matches!(
-        runtime.operator("k-1", shown.revision).unwrap().retry("why not").await,
+        runtime.admin().control("k-1").at_revision(shown.revision).retry("why not").await,
         Err(RuntimeError::UnknownDefinition { .. })
     ));
     runtime.shutdown().await;
@@ -137,7 +137,7 @@ async fn sagas_of_a_version_that_nobody_knows_wait_and_are_listed() {
     let runtime = start(&store, &shop, &[&v1(), &v2()]).await;
     let outcome = runtime.attach("k-1").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
-    assert!(runtime.query().unregistered().await.unwrap().is_empty());
-    assert_eq!(runtime.list(SagaFilter::default()).await.unwrap()[0].waits_for, None);
+    assert!(runtime.admin().query().unregistered().await.unwrap().is_empty());
+    assert_eq!(runtime.admin().query().list(SagaFilter::default()).await.unwrap()[0].waits_for, None);
     runtime.shutdown().await;
 }

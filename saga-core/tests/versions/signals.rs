@@ -6,7 +6,7 @@ use std::time::Duration;
 use saga_core::engine::{SagaAdmin, SignalOutcome};
 use saga_core::env::{BoxFuture, TokioEnvironment};
 use saga_core::memory::{CommitFate, CommitHook, CommitPoint, MemoryConn, MemoryStore};
-use saga_core::{Migration, Outcome, Output, Runtime, Saga, Signal, Signaled, StepError, saga_step};
+use saga_core::{Migration, Outcome, Runtime, Saga, Signal, Signaled, StepError, Wait, saga_step};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
@@ -39,12 +39,12 @@ async fn weigh(_tx: &mut MemoryConn, order: u32) -> Result<u32, StepError> {
 }
 
 #[saga_step(no_compensation)]
-async fn ship(tx: &mut MemoryConn, _order: u32, Output(approval): Output<Signaled<Approval>>) -> Result<(), StepError> {
+async fn ship(tx: &mut MemoryConn, _order: u32, Signaled(approval): Signaled<Approval>) -> Result<(), StepError> {
     Ok(tx.put("shipped", approval.by)?)
 }
 
 #[saga_step(no_compensation)]
-async fn send(tx: &mut MemoryConn, _order: u32, Output(consent): Output<Signaled<Consent>>) -> Result<(), StepError> {
+async fn send(tx: &mut MemoryConn, _order: u32, Signaled(consent): Signaled<Consent>) -> Result<(), StepError> {
     Ok(tx.put("shipped", consent.names.join(" and "))?)
 }
 
@@ -59,17 +59,17 @@ async fn runtime(store: &MemoryStore, sagas: &[&Purchase]) -> Runtime<MemoryStor
 
 /// The step behind the wait comes an hour after it.
 fn v1() -> Purchase {
-    let saga = Saga::named("purchase").input::<u32>().wait_without_limit::<Approval>();
+    let saga = Saga::named("purchase").input::<u32>().wait_for::<Approval>(Wait::without_limit());
     saga.sleep("pause", HOUR).step::<ship>().build().unwrap()
 }
 
 fn v2() -> Purchase {
-    let saga = Saga::named("purchase").input::<u32>().version(2).wait_without_limit::<Approval>();
+    let saga = Saga::named("purchase").input::<u32>().version(2).wait_for::<Approval>(Wait::without_limit());
     saga.sleep("pause", HOUR).step::<weigh>().step::<ship>().build().unwrap()
 }
 
 fn with_consent() -> Purchase {
-    let saga = Saga::named("purchase").input::<u32>().version(2).wait_without_limit::<Consent>();
+    let saga = Saga::named("purchase").input::<u32>().version(2).wait_for::<Consent>(Wait::without_limit());
     saga.sleep("pause", HOUR).step::<send>().build().unwrap()
 }
 
@@ -96,11 +96,11 @@ async fn a_saga_that_received_a_signal_moves_with_it() {
     let runtime = runtime(&store, &[&v1(), &v2()]).await;
     signalled(&runtime).await;
     let migration = Migration::from(&v1()).to(&v2()).build().unwrap();
-    let report = runtime.migrate_all(&migration, "parcels are weighed now").await.unwrap();
+    let report = runtime.admin().migrate_all(&migration, "parcels are weighed now").await.unwrap();
     assert_eq!(report.to_string(), "2 moved, 0 busy, 0 refused");
     for key in ["over", "early"] {
         completes(&runtime, key, b"Ada").await;
-        assert_eq!(runtime.saga(key).await.unwrap().unwrap().summary.version, 2);
+        assert_eq!(runtime.status(key).await.unwrap().unwrap().summary.version, 2);
     }
     runtime.shutdown().await;
 }
@@ -113,13 +113,14 @@ async fn a_signal_is_converted_with_the_output_of_its_wait() {
     signalled(&runtime).await;
     let migration = || Migration::from(&v1()).to(&with_consent()).remove::<ship>();
     let plain = migration().build().unwrap();
-    let refused = runtime.migrate(&plain, "early", "two persons consent").await.unwrap_err().to_string();
+    let refused =
+        runtime.admin().control("early").migrate(&plain, "two persons consent").await.unwrap_err().to_string();
     assert!(refused.contains("the signal that `approval` received cannot be taken: "), "{refused}");
     assert!(refused.contains("missing field `names`"), "{refused}");
     let migration = migration().step_with::<Signaled<Approval>, Signaled<Consent>>(|approval| Consent {
         names: vec![approval.by, "Bob".to_owned()],
     });
-    let report = runtime.migrate_all(&migration.build().unwrap(), "two persons consent").await.unwrap();
+    let report = runtime.admin().migrate_all(&migration.build().unwrap(), "two persons consent").await.unwrap();
     assert_eq!(report.to_string(), "2 moved, 0 busy, 0 refused");
     for key in ["over", "early"] {
         completes(&runtime, key, b"Ada and Bob").await;
@@ -132,13 +133,13 @@ async fn paused_sagas_move_with_the_others() {
     let store = store();
     let runtime = runtime(&store, &[&v1(), &v2()]).await;
     signalled(&runtime).await;
-    runtime.pause("early", "the address is wrong").await.unwrap();
+    runtime.admin().control("early").pause("the address is wrong").await.unwrap();
     let migration = Migration::from(&v1()).to(&v2()).build().unwrap();
-    let looked = runtime.check_migration(&migration).await.unwrap();
+    let looked = runtime.admin().check_migration(&migration).await.unwrap();
     assert_eq!(looked.to_string(), "2 moved, 0 busy, 0 refused", "a look sees it too");
-    let report = runtime.migrate_all(&migration, "parcels are weighed now").await.unwrap();
+    let report = runtime.admin().migrate_all(&migration, "parcels are weighed now").await.unwrap();
     assert_eq!(report.to_string(), "2 moved, 0 busy, 0 refused");
-    runtime.resume("early", "it was corrected").await.unwrap();
+    runtime.admin().control("early").resume("it was corrected").await.unwrap();
     completes(&runtime, "early", b"Ada").await;
     runtime.shutdown().await;
 }
@@ -169,20 +170,20 @@ async fn a_saga_that_is_resumed_meanwhile_moves_with_the_others() {
     let store = store().with_commit_hook(Arc::new(AtMoves(told)));
     let runtime = runtime(&store, &[&v1(), &v2()]).await;
     signalled(&runtime).await;
-    runtime.pause("over", "the address is wrong").await.unwrap();
+    runtime.admin().control("over").pause("the address is wrong").await.unwrap();
     let desk = SagaAdmin::new(store.clone()).saga(&v1());
     let resumes = tokio::spawn(async move {
         let done = moves.recv().await.unwrap();
-        desk.resume("over", "it was corrected").await.unwrap();
+        desk.control("over").resume("it was corrected").await.unwrap();
         drop(done);
         while let Some(done) = moves.recv().await {
             drop(done);
         }
     });
     let migration = Migration::from(&v1()).to(&v2()).build().unwrap();
-    let report = runtime.migrate_all(&migration, "parcels are weighed now").await.unwrap();
+    let report = runtime.admin().migrate_all(&migration, "parcels are weighed now").await.unwrap();
     assert_eq!(report.to_string(), "2 moved, 0 busy, 0 refused");
-    assert_eq!(runtime.saga("over").await.unwrap().unwrap().summary.version, 2);
+    assert_eq!(runtime.status("over").await.unwrap().unwrap().summary.version, 2);
     resumes.abort();
     runtime.shutdown().await;
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use saga_core::machine::StepPhase;
+use saga_core::StepPhase;
 use saga_core::memory::MemoryStore;
 use saga_core::{Migration, Outcome, Saga};
 
@@ -53,7 +53,7 @@ async fn who_sleeps_is_not_moved_out_of_his_sleep() {
     let long: Ship = long.step::<call_courier>().step::<wrap>().build().unwrap();
     let runtime = super::courier::runtime(&store, &courier, &long).await;
     runtime.start(&long, "k-1", 20).await.unwrap();
-    while runtime.saga("k-1").await.unwrap().unwrap().steps[1].phase != StepPhase::Started {
+    while runtime.status("k-1").await.unwrap().unwrap().steps[1].phase != StepPhase::Started {
         tokio::task::yield_now().await;
     }
     runtime.shutdown().await;

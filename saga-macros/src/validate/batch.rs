@@ -1,11 +1,9 @@
 //! A step that takes a `Batch`.
 
-use syn::Type;
-
 use crate::{
     args::Options,
     errors::Errors,
-    model::{Kind, Model, Returned, Role, name_of, text_of},
+    model::{Kind, Model, Returned, Role, is_output, text_of},
     rule::Rule,
 };
 
@@ -76,10 +74,9 @@ fn takes_no_context(model: &Model, errors: &mut Errors) {
 }
 
 fn takes_no_output(model: &Model, errors: &mut Errors) {
-    let is_output = |ty: &Type| name_of(ty).is_some_and(|name| name == "Output");
     for output in model.in_role(Role::Read).filter(|read| is_output(&read.ty)) {
         let message = "each input of a `Batch` is of another saga, whose earlier steps returned something of their own\n\
-                       help: make it a part of the input: `.step_after::<this_step, earlier_step>(|input, output| ..)`";
+                       help: make it a part of the input: `.step_from::<this_step, _>(|input: &Order, Output(output): Output<earlier_step>| ..)`";
         errors.at(Rule::BatchOutput, &output.written, message);
     }
 }

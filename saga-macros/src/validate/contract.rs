@@ -5,7 +5,7 @@ use proc_macro2::Ident;
 use crate::{
     args::Options,
     errors::Errors,
-    model::{Model, Role, name_of},
+    model::{Model, Role, is_output},
     rule::Rule,
 };
 
@@ -88,7 +88,6 @@ fn takes_its_name(given: &Options, errors: &mut Errors) {
 }
 
 fn takes_no_output(model: &Model, errors: &mut Errors) {
-    let is_output = |ty| name_of(ty).is_some_and(|name| name == "Output");
     for parameter in model.in_role(Role::Read).filter(|parameter| is_output(&parameter.ty)) {
         let message = "a command of another service brings the step's input, and no output of an earlier step\n\
                        help: make what the step needs a part of the contract's input";

@@ -148,7 +148,7 @@ fn has_its_values(model: &Model, errors: &mut Errors) {
     let values: Vec<_> = model.values().collect();
     match (model.kind, values.as_slice()) {
         (Kind::Step, []) => {
-            let message = "a step takes the input of its saga, or what `step_with` makes of it, by value\n\
+            let message = "a step takes the input of its saga, or what `step_from` makes of it, by value\n\
                            help: add a parameter such as `_order: Order`; where there is nothing to take, `_input: ()`";
             errors.at(Rule::NoInput, model.ident(), message);
         }

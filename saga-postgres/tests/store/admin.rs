@@ -33,7 +33,7 @@ async fn close(tx: &mut PgConnection, _number: i64, Output(noted): Output<note>)
 }
 
 async fn until(runtime: &Runtime<PostgresStore>, holds: impl Fn(&SagaStatus) -> bool) {
-    while !holds(&runtime.saga("k").await.unwrap().unwrap()) {
+    while !holds(&runtime.status("k").await.unwrap().unwrap()) {
         tokio::task::yield_now().await;
     }
 }
@@ -49,27 +49,27 @@ async fn a_saga_is_held_up_and_let_go_on_by_another_process() {
     let running = runtime.start(&saga, "k", 7).await.unwrap();
     until(&runtime, |status| status.steps[1].attempts > 1).await;
 
-    assert_eq!(desk.pause("k", "wait").await.unwrap(), PauseOutcome::Paused);
-    assert_eq!(desk.pause("k", "wait").await.unwrap(), PauseOutcome::Already);
+    assert_eq!(desk.control("k").pause("wait").await.unwrap(), PauseOutcome::Paused);
+    assert_eq!(desk.control("k").pause("wait").await.unwrap(), PauseOutcome::Already);
     outside.0.store(true, Ordering::SeqCst);
     // What falls due is claimed once, put off, and then left alone.
     until(&runtime, |status| status.revision > 3 && status.steps[1].due_at.is_none()).await;
-    let parked = runtime.saga("k").await.unwrap().unwrap();
+    let parked = runtime.status("k").await.unwrap().unwrap();
     for number in 0..20 {
         let other = runtime.start(&saga, format!("other-{number}"), number).await.unwrap();
         assert!(matches!(other.outcome().await.unwrap(), Outcome::Completed { .. }));
     }
-    let later = runtime.saga("k").await.unwrap().unwrap();
+    let later = runtime.status("k").await.unwrap().unwrap();
     assert_eq!((parked.revision, later.summary.status), (later.revision, Status::Paused));
     assert_eq!(runtime.store().orphaned(9).await.unwrap(), []);
 
-    assert_eq!(desk.resume("k", "go on").await.unwrap(), ResumeOutcome::Resumed);
+    assert_eq!(desk.control("k").resume("go on").await.unwrap(), ResumeOutcome::Resumed);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
-    assert_eq!(desk.restart("k", "close", "k-again", "once more").await.unwrap(), RestartOutcome::Begun);
-    assert_eq!(desk.restart("k", "close", "k-again", "once more").await.unwrap(), RestartOutcome::Already);
+    assert_eq!(desk.control("k").restart("close", "k-again", "once more").await.unwrap(), RestartOutcome::Begun);
+    assert_eq!(desk.control("k").restart("close", "k-again", "once more").await.unwrap(), RestartOutcome::Already);
     let again = runtime.attach("k-again").await.unwrap();
     assert!(matches!(again.outcome().await.unwrap(), Outcome::Completed { .. }));
-    let acts = runtime.query().audit_log(AuditFilter::default()).await.unwrap();
+    let acts = runtime.admin().query().audit_log(AuditFilter::default()).await.unwrap();
     let said: Vec<&str> = acts.iter().map(|acted| acted.entry.action.as_str()).collect();
     assert_eq!(said, ["taken over", "restart", "resume", "pause"]);
     assert!(acts.iter().all(|acted| acted.entry.actor.as_deref() == Some("ann")));

@@ -255,7 +255,7 @@ pub(super) fn look_at<E: Explore>(subject: &Arc<E>, world: &Arc<E::World>) -> Ar
 async fn try_again<S: Store>(runtime: &Runtime<S>) -> String {
     loop {
         let stuck = SagaFilter { status: Some(Status::Stuck), ..SagaFilter::default() };
-        let stuck = match runtime.list(stuck).await {
+        let stuck = match runtime.admin().query().list(stuck).await {
             Ok(stuck) => stuck,
             Err(error) => return error.to_string(),
         };
@@ -272,9 +272,9 @@ async fn try_again<S: Store>(runtime: &Runtime<S>) -> String {
 }
 
 async fn try_one_again<S: Store>(runtime: &Runtime<S>, key: &str) -> Result<(), RuntimeError> {
-    match runtime.saga(key).await? {
+    match runtime.status(key).await? {
         Some(status) if status.summary.status == Status::Stuck => {
-            runtime.operator(key, status.revision)?.retry("the exploration is over").await
+            runtime.admin().control(key).at_revision(status.revision).retry("the exploration is over").await
         }
         _ => Ok(()),
     }

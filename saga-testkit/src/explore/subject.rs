@@ -97,7 +97,7 @@ pub trait Explore: Send + Sync + 'static {
     }
 
     /// Whether the exploration also starts sagas instead of those that came to nothing
-    /// ([`SagaAdmin::restart`](saga_core::engine::SagaAdmin::restart)). Each that was compensated, and each that was stuck and
+    /// ([`SagaControl::restart`](saga_core::engine::SagaControl::restart)). Each that was compensated, and each that was stuck and
     /// that a person then ends as compensated, is restarted from each step from which that is allowed. Of the new saga each step
     /// rejects in turn, the process is crashed at each boundary of all that, and
     /// [`audit_restarted`](Self::audit_restarted) judges what both left.

@@ -41,10 +41,10 @@ impl DeadLetters for FaultyStore {
     async fn add_dead_letters(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
         let mut letters = letters;
         for letter in &mut letters {
-            if self.has(StoreFlaw::LosesLetterHeaders) {
+            if self.has(StoreFlaw::LosesDeadLetterHeaders) {
                 letter.headers.clear();
             }
-            if self.has(StoreFlaw::BuriesTwice) {
+            if self.has(StoreFlaw::DuplicatesDeadLetters) {
                 letter.fingerprint[..8].copy_from_slice(&letter.id.0.to_be_bytes());
             }
         }
@@ -53,7 +53,7 @@ impl DeadLetters for FaultyStore {
 
     async fn dead_letters(&self, filter: &DeadLetterFilter) -> Result<Vec<DeadLetter>, StoreError> {
         let mut filter = filter.clone();
-        if self.has(StoreFlaw::ListsDecidedLetters) {
+        if self.has(StoreFlaw::ListsDecidedDeadLetters) {
             filter.state = None;
         }
         self.inner.dead_letters(&filter).await

@@ -29,11 +29,11 @@ impl TransactionBody<MemoryConn> for FaultyBody {
         let spoilt = match self.store.flaw {
             Some(StoreFlaw::KeepsRolledBack) => Some(HandlerVerdict::RollBack),
             Some(StoreFlaw::KeepsAbandoned) => Some(HandlerVerdict::Abandon),
-            Some(StoreFlaw::KeepsWhatGaveWay) => Some(HandlerVerdict::Conflict),
-            Some(StoreFlaw::GoesOnNoFurther) => Some(HandlerVerdict::KeepAndContinue),
+            Some(StoreFlaw::KeepsConflicts) => Some(HandlerVerdict::Conflict),
+            Some(StoreFlaw::StopsAfterOneStep) => Some(HandlerVerdict::KeepAndContinue),
             _ => None,
         };
-        let keeps_what_went_back = self.store.has(StoreFlaw::KeepsWhatWentBack);
+        let keeps_what_went_back = self.store.has(StoreFlaw::KeepsUndone);
         let run = self.body.run(index, conn);
         Box::pin(async move {
             let verdict = run.await;
@@ -46,11 +46,11 @@ impl TransactionBody<MemoryConn> for FaultyBody {
     }
 
     fn has_run(&self, index: usize) -> bool {
-        !self.store.has(StoreFlaw::PassesNoneOver) && self.body.has_run(index)
+        !self.store.has(StoreFlaw::RunsGroupedClaims) && self.body.has_run(index)
     }
 
     fn needs_savepoint(&mut self, index: usize) -> bool {
-        self.body.needs_savepoint(index) || self.store.has(StoreFlaw::SetsNeedlessSavepoints)
+        self.body.needs_savepoint(index) || self.store.has(StoreFlaw::SetsEverySavepoint)
     }
 
     fn changes(&mut self) -> Vec<Changes> {
@@ -69,7 +69,7 @@ impl TransactionBody<MemoryConn> for FaultyBody {
             }
         }
         let changes = self.store.twist(self.body.decide_again(moved.clone())?);
-        if !self.store.has(StoreFlaw::LeavesMovedSagas) {
+        if !self.store.has(StoreFlaw::SkipsMovedSagas) {
             return Some(changes);
         }
         let has_moved = |change: &Changes| {

@@ -15,7 +15,7 @@ impl Definitions for FaultyStore {
         };
         let own: Vec<StoredDefinition> = definitions.iter().map(own).collect();
         let mut kept = self.inner.register(definitions).await?;
-        if self.has(StoreFlaw::BelievesWhoRegisters) {
+        if self.has(StoreFlaw::AcceptsAnyRegistration) {
             return Ok(own);
         }
         if self.has(StoreFlaw::RegistersBackwards) {
@@ -33,22 +33,22 @@ impl Definitions for FaultyStore {
     }
 
     async fn migrate(&self, mut moved: SagaMigration) -> Result<Applied, StoreError> {
-        if self.has(StoreFlaw::MovesAnyVersion)
+        if self.has(StoreFlaw::MigratesAnyVersion)
             && let Some(row) = self.inner.saga(&moved.tenant, &moved.key).await?
         {
             moved.expected = row.version;
         }
-        if self.has(StoreFlaw::LosesMovedRecords) {
+        if self.has(StoreFlaw::LosesMigratedRecords) {
             moved.rewritten.clear();
             moved.records.clear();
         }
-        if self.has(StoreFlaw::LosesMovedInputs) {
+        if self.has(StoreFlaw::LosesMigratedInputs) {
             moved.rewritten.iter_mut().for_each(|record| record.input = None);
         }
-        if self.has(StoreFlaw::MovesWithdrawn) {
+        if self.has(StoreFlaw::KeepsWorkAfterMigration) {
             moved.withdrawn.clear();
         }
-        if !self.has(StoreFlaw::MovesHeldWork) {
+        if !self.has(StoreFlaw::MigratesHeldWork) {
             return self.inner.migrate(moved).await;
         }
         match self.inner.migrate(moved.clone()).await? {

@@ -34,12 +34,12 @@ flaws! {
         ListsEveryTenant breaks "S-SAGA-5",
         /// Stuck sagas are not counted.
         CountsNoStuck breaks "S-SAGA-6",
-        /// The audit finds nothing.
-        FindsNoForgotten breaks "S-SAGA-7",
-        /// It lists what people did, the oldest first.
-        ListsActsBackwards breaks "S-SAGA-9",
-        /// However far a saga is, it is told to stand at its first version.
-        TellsTheFirstVersion breaks "S-SAGA-11",
+        /// The query for orphaned sagas finds none.
+        FindsNoOrphans breaks "S-SAGA-7",
+        /// The audit log lists the oldest entries first.
+        ReversesTheAuditLog breaks "S-SAGA-9",
+        /// The progress of a saga is always reported with its first version.
+        ReportsTheFirstVersion breaks "S-SAGA-11",
         /// A start waits for a key as long as another transaction is about to take it.
         WaitsForKeys breaks "S-SAGA-10",
         /// The key of a hosted step is refused.
@@ -47,66 +47,66 @@ flaws! {
         /// The answers of a registration come in another order.
         RegistersBackwards breaks "S-DEF-1",
         /// A registration is answered with the given definition, not the stored one.
-        BelievesWhoRegisters breaks "S-DEF-2",
+        AcceptsAnyRegistration breaks "S-DEF-2",
         /// Definitions are listed backwards.
         ListsDefinitionsBackwards breaks "S-DEF-3",
-        /// A saga that moved on is moved all the same.
-        MovesAnyVersion breaks "S-DEF-4",
-        /// Work is taken away from its owner.
-        MovesHeldWork breaks "S-DEF-5",
-        /// The records of a saga that moves stay as they are.
-        LosesMovedRecords breaks "S-DEF-6",
-        /// A record of a saga that moves does not get the input that its step was given.
-        LosesMovedInputs breaks "S-DEF-6",
-        /// What a move withdraws stays.
-        MovesWithdrawn breaks "S-DEF-7",
+        /// A saga that advanced since it was read is migrated all the same.
+        MigratesAnyVersion breaks "S-DEF-4",
+        /// A migration takes work away from its owner.
+        MigratesHeldWork breaks "S-DEF-5",
+        /// The records of a migrated saga stay as they were.
+        LosesMigratedRecords breaks "S-DEF-6",
+        /// A record of a migrated saga does not get the input of its step.
+        LosesMigratedInputs breaks "S-DEF-6",
+        /// Work that a migration withdraws stays.
+        KeepsWorkAfterMigration breaks "S-DEF-7",
         /// Work is due at once.
         ClaimsEarly breaks "S-WORK-1",
         /// Work of definitions that the claimer does not know is given to it.
         ClaimsUnknown breaks "S-WORK-1",
-        /// A claim of shares takes as many rows of each as it finds.
-        ForgetsTheShares breaks "S-WORK-14",
+        /// A claim of shares ignores the limit of each share.
+        IgnoresTheShares breaks "S-WORK-14",
         /// The last claim's rows are given to the next claimer too.
         LeasesTwice breaks "S-WORK-2",
-        /// No row is suspect.
-        SuspectsNobody breaks "S-WORK-3",
+        /// No claimed row says that it was recovered from a dead owner.
+        HidesRecovery breaks "S-WORK-3",
         /// A step that has a record is claimed all the same.
         ClaimsRecorded breaks "S-WORK-4",
         /// A renewed lease ends at once.
-        RenewsForNothing breaks "S-WORK-5",
-        /// Giving back does not raise the epoch.
+        RenewsForNoTime breaks "S-WORK-5",
+        /// A released row keeps its epoch.
         KeepsTheEpoch breaks "S-WORK-6",
-        /// The beginning of an attempt is not written down.
+        /// The beginning of an attempt is not stored.
         CountsNoAttempts breaks "S-WORK-7",
-        /// A late success is thrown away.
-        LosesLate breaks "S-WORK-8",
-        /// A late success bars no decision.
-        IgnoresLate breaks "S-WORK-8",
-        /// Retrying is counted from the last error.
-        ForgetsFirstError breaks "S-WORK-9",
-        /// A report is gone with the claim that it was made under.
+        /// A late success is not stored.
+        LosesLateSuccess breaks "S-WORK-8",
+        /// A decision is accepted that did not see the late success.
+        IgnoresLateSuccess breaks "S-WORK-8",
+        /// The time of retrying is counted from the last error.
+        RestartsTheRetryClock breaks "S-WORK-9",
+        /// A report is lost with the claim that made it.
         ForgetsReports breaks "S-WORK-10",
         /// An older owner's report takes the place of the new one's.
         ReportsUnderAnyEpoch breaks "S-WORK-10",
-        /// A report takes the place of a later one.
-        KeepsAnyReport breaks "S-WORK-10",
+        /// A report replaces a later one.
+        AcceptsAnyReport breaks "S-WORK-10",
         /// A report does not renew its lease.
         ReportsRenewNothing breaks "S-WORK-10",
-        /// What only waited when its owner vanished counts as begun.
-        TakesWaitingForBegun breaks "S-WORK-11",
-        /// A row that begins is renewed, and not marked.
+        /// A row whose dead owner had not begun it counts as begun.
+        MarksWaitingAsBegun breaks "S-WORK-11",
+        /// A row that begins is renewed, but not marked as begun.
         MarksNoBeginning breaks "S-WORK-11",
-        /// A process that lost a row is told that it begins.
+        /// A process that lost a row is told that it may begin.
         BeginsUnderAnyEpoch breaks "S-WORK-12",
-        /// Every claim takes over what others left.
+        /// Every claim takes over the rows of dead members.
         AlwaysTakesOver breaks "S-WORK-13",
-        /// A member that is dead takes over what others left, and what it had itself.
-        LetsTheDeadTakeOver breaks "S-WORK-13",
-        /// Of changes that missed, the commands and the history are written.
+        /// A dead member claims rows, its own former ones included.
+        LetsDeadMembersClaim breaks "S-WORK-13",
+        /// Of a change that missed, the commands and the history are written.
         AppliesHalf breaks "S-REC-1",
         /// The messages of changes are not written.
         ForgetsMessages breaks "S-REC-1",
-        /// One miss ends the call.
+        /// After one miss the rest of the call is not applied.
         EndsAtTheFirstMiss breaks "S-REC-1",
         /// Any version is accepted.
         AcceptsAnyVersion breaks "S-REC-2",
@@ -114,22 +114,22 @@ flaws! {
         LetsEveryWriterWin breaks "S-REC-3",
         /// A row is finished under any epoch.
         IgnoresTheEpoch breaks "S-REC-4",
-        /// A record that exists hinders nothing.
+        /// A second record of a step is accepted.
         RecordsTwice breaks "S-REC-5",
         /// Two changes of one saga are applied one after the other.
         AcceptsTwoChanges breaks "S-REC-6",
-        /// A moved saga is told before all else.
-        TellsTheSagaFirst breaks "S-REC-7",
+        /// A moved saga is reported before a lost row.
+        ReportsTheSagaFirst breaks "S-REC-7",
         /// Messages are sent whether their changes are applied or not.
         SendsUncommitted breaks "S-REC-8",
         /// Of a commit in doubt, the records are there and the rest is not.
         AppliesHalfInDoubt breaks "S-REC-9",
-        /// The rest of changes is written though the key of the saga to start is taken.
-        StartsOverTaken breaks "S-REC-10",
+        /// A change is applied although the key of the saga that it starts is taken.
+        AppliesWithoutItsStart breaks "S-REC-10",
         /// A withdrawn row stays.
         KeepsWithdrawn breaks "S-REC-11",
-        /// The letters of changes are not written.
-        LosesLetters breaks "S-REC-12",
+        /// The dead letters of a change are not written.
+        LosesDeadLetters breaks "S-REC-12",
         /// A command that was tried is inserted as a new one.
         ForgetsAttempts breaks "S-REC-13",
         /// The records of steps come with those of items.
@@ -138,33 +138,33 @@ flaws! {
         WaitsForRows breaks "S-REC-15",
         /// A step runs under any epoch.
         GrantsAnyEpoch breaks "S-TX-1",
-        /// Rows are given to others while their steps run.
-        GivesAwayRunning breaks "S-TX-2",
-        /// What a handler wrote is kept when it erred.
+        /// Rows are given to other claimers while their steps run.
+        ReleasesRunningRows breaks "S-TX-2",
+        /// The writes of a handler that failed are kept.
         KeepsRolledBack breaks "S-TX-3",
         /// The handlers' writes and the decision are two commits.
         CommitsTwice breaks "S-TX-4",
-        /// A moved saga is left where it is.
-        LeavesMovedSagas breaks "S-TX-5",
-        /// What is recorded of a moved saga is not told.
+        /// A saga that moved is not decided again.
+        SkipsMovedSagas breaks "S-TX-5",
+        /// A saga that moved comes without its records.
         ForgetsOtherRecords breaks "S-TX-14",
-        /// Who ended the transaction is not told.
-        BlamesNobody breaks "S-TX-6",
+        /// The error does not name the handler that ended the transaction.
+        HidesTheCulprit breaks "S-TX-6",
         /// The decision is written though no claim was granted.
         WritesWithoutClaims breaks "S-TX-7",
-        /// What an abandoned handler wrote is kept.
+        /// The writes of an abandoned handler are kept.
         KeepsAbandoned breaks "S-TX-8",
-        /// What a handler wrote that gave way is kept.
-        KeepsWhatGaveWay breaks "S-TX-11",
-        /// A handler that goes on is taken for the last one.
-        GoesOnNoFurther breaks "S-TX-9",
-        /// It runs the handler of a claim that ran with another one once more.
-        PassesNoneOver breaks "S-TX-12",
-        /// It asks which handlers need a savepoint, and sets one for each.
-        SetsNeedlessSavepoints breaks "S-TX-15",
-        /// It keeps what a handler wrote that goes back.
-        KeepsWhatWentBack breaks "S-TX-13",
-        /// A saga is started though its transaction fails.
+        /// The writes of a handler with a conflict are kept.
+        KeepsConflicts breaks "S-TX-11",
+        /// `KeepAndContinue` is treated as `Keep`.
+        StopsAfterOneStep breaks "S-TX-9",
+        /// The handler of a claim that ran with another one runs again.
+        RunsGroupedClaims breaks "S-TX-12",
+        /// A savepoint is set for each handler, needed or not.
+        SetsEverySavepoint breaks "S-TX-15",
+        /// `UndoAndContinue` is treated as `KeepAndContinue`.
+        KeepsUndone breaks "S-TX-13",
+        /// A saga is started although its transaction fails.
         StartsWhatFails breaks "S-TX-10",
         /// A lane that is leased is leased to the next relay too.
         LeasesLanesTwice breaks "S-OUT-1",
@@ -172,19 +172,19 @@ flaws! {
         ReadsBackwards breaks "S-OUT-2",
         /// A lane is read under any epoch.
         ReadsUnderAnyEpoch breaks "S-OUT-2",
-        /// What was sent stays.
-        SendsForEver breaks "S-OUT-3",
+        /// A sent message stays in the outbox.
+        KeepsSent breaks "S-OUT-3",
         /// A parked key holds up its lane.
         ParksTheLane breaks "S-OUT-4",
         /// A key that was parked for a time is parked for good.
         ParksForGood breaks "S-OUT-4",
-        /// A message that was discarded is there again.
+        /// A discarded message is sent all the same.
         DiscardsNothing breaks "S-OUT-6",
         /// A message is discarded without a trace.
         DiscardsSilently breaks "S-OUT-6",
         /// A message is read before it is due.
         ReadsEarly breaks "S-OUT-7",
-        /// A message whose id was inserted before fails its changes.
+        /// A change fails because one of its messages waits in the outbox already.
         RefusesWaiting breaks "S-OUT-5",
         /// Of the messages of a call only the first is stored.
         KeepsTheFirstOnly breaks "S-INBOX-1",
@@ -194,41 +194,41 @@ flaws! {
         ClaimsEveryMessage breaks "S-INBOX-3",
         /// Ids are forgotten whatever their age.
         ForgetsYoungIds breaks "S-INBOX-4",
-        /// A letter loses its headers.
-        LosesLetterHeaders breaks "S-DEAD-1",
-        /// Every letter is one of its own.
-        BuriesTwice breaks "S-DEAD-2",
-        /// A list has the letters that were decided on as well.
-        ListsDecidedLetters breaks "S-DEAD-3",
-        /// A replayed letter is not handed in.
+        /// A dead letter loses its headers.
+        LosesDeadLetterHeaders breaks "S-DEAD-1",
+        /// A message that comes again becomes another dead letter.
+        DuplicatesDeadLetters breaks "S-DEAD-2",
+        /// A list of open dead letters contains decided ones.
+        ListsDecidedDeadLetters breaks "S-DEAD-3",
+        /// A replayed dead letter is not handled again.
         ReplaysNothing breaks "S-DEAD-4",
-        /// A discarded letter stays open.
+        /// A discarded dead letter stays open.
         KeepsDiscardedOpen breaks "S-DEAD-5",
-        /// A later note takes the place of an earlier one.
+        /// A later note replaces the note of the decision.
         RevisesDecisions breaks "S-DEAD-6",
         /// Every member has the same id.
         RepeatsMembers breaks "S-MEM-1",
         /// A dead member lives again.
         RevivesMembers breaks "S-MEM-2",
-        /// Every beat is answered with true.
-        BeatsTheDead breaks "S-MEM-3",
-        /// A member that comes back finds its rows free for everybody.
-        LeavesOwnRows breaks "S-MEM-5",
-        /// Though only one process works on the data, the members of an earlier one live on.
-        OutlivesTheProcess breaks "S-MEM-4",
+        /// The heartbeat of a dead member is answered with true.
+        AcceptsDeadHeartbeats breaks "S-MEM-3",
+        /// The rows of a member that rejoins are free for others.
+        ReleasesRowsOnRejoin breaks "S-MEM-5",
+        /// In a store for one process, the members of an earlier process live on.
+        KeepsFormerMembers breaks "S-MEM-4",
         /// Hints are lost.
         LosesHints breaks "S-HINT-1",
-        /// A start in a transaction does not wait for its commit.
+        /// A start in the caller's transaction is committed on its own.
         StartsOutside breaks "S-IN-1",
         /// A taken key ends the caller's transaction.
-        EndsTheCallers breaks "S-IN-2",
-        /// A bare connection is taken.
-        TakesBareConnections breaks "S-IN-3",
-        /// An event that is published in a transaction does not wait for its commit.
+        EndsTheCallersTransaction breaks "S-IN-2",
+        /// A connection without a transaction is accepted.
+        AcceptsBareConnections breaks "S-IN-3",
+        /// An event in the caller's transaction is committed on its own.
         PublishesOutside breaks "S-IN-4",
-        /// An event that is published is the first of a key.
+        /// Each published event has the first position of its key.
         PublishesUncounted breaks "S-IN-5",
-        /// The commands of a start in the caller's transaction get their ids in another order.
+        /// The commands of a start in the caller's transaction get their ids in reverse order.
         NumbersBackwards breaks "S-IN-6",
     }
 }
@@ -238,7 +238,7 @@ flaws! {
     TransportFlaw {
         /// Every second message is confirmed and lost.
         LosesConfirmed breaks "T-PUB-1",
-        /// One refused message refuses its whole call.
+        /// One refused message makes its whole call fail.
         RefusesTogether breaks "T-PUB-2",
         /// The messages of a call are sent backwards.
         SendsBackwards breaks "T-PUB-3",
@@ -246,31 +246,31 @@ flaws! {
         DropsDuplicates breaks "T-PUB-4",
         /// A message without a subscriber counts as sent.
         SwallowsUnrouted breaks "T-PUB-5",
-        /// A full queue is taken for a transport that is away.
-        TakesFullForAway breaks "T-PUB-6",
-        /// It says that it cannot be reached, and takes what is sent.
-        DeniesReach breaks "T-PUB-7",
+        /// A full queue is reported as an unavailable transport.
+        ReportsFullAsUnavailable breaks "T-PUB-6",
+        /// The transport reports that it is unavailable, and sends the message.
+        ReportsUnavailable breaks "T-PUB-7",
         /// Two receivers of one name get every message each.
         SplitsNames breaks "T-SUB-1",
         /// All names share one queue.
         JoinsNames breaks "T-SUB-1",
-        /// What was delivered counts as accepted.
+        /// A delivery counts as accepted before it is settled.
         AcceptsUnsettled breaks "T-SUB-2",
-        /// What was rejected counts as accepted.
+        /// A rejected message counts as accepted.
         AcceptsRejected breaks "T-SUB-3",
-        /// What is rejected comes for ever.
+        /// A rejected message is redelivered for ever.
         NeverGivesUp breaks "T-SUB-3",
         /// The prefetch is ignored.
         IgnoresPrefetch breaks "T-SUB-4",
-        /// A payload is taken for text.
+        /// A payload is treated as text.
         ManglesPayloads breaks "T-SUB-5",
-        /// A tenant's name is written small.
+        /// A tenant's name is turned to lower case.
         FoldsTenants breaks "T-SUB-5",
-        /// A message is from whom it says that it is from.
+        /// The user of a message is the one that the message names.
         BelievesSenders breaks "T-SUB-6",
         /// Dead letters are never delivered.
         HidesDeadLetters breaks "T-DEAD-1",
-        /// A dead letter that is rejected counts as accepted.
+        /// A rejected dead letter counts as accepted.
         DropsDeadLetters breaks "T-DEAD-1",
     }
 }

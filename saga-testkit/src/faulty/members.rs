@@ -28,7 +28,7 @@ impl Members for FaultyStore {
     }
 
     async fn rejoin(&self, former: MemberId, ttl: Duration) -> Result<Incarnation, StoreError> {
-        if self.has(StoreFlaw::LeavesOwnRows) {
+        if self.has(StoreFlaw::ReleasesRowsOnRejoin) {
             self.inner.leave(self.revived(former)).await?;
             return self.join(ttl).await;
         }
@@ -42,7 +42,7 @@ impl Members for FaultyStore {
             self.noted().revived.insert(member, again);
             return Ok(true);
         }
-        Ok(lives || self.has(StoreFlaw::BeatsTheDead))
+        Ok(lives || self.has(StoreFlaw::AcceptsDeadHeartbeats))
     }
 
     async fn leave(&self, member: MemberId) -> Result<(), StoreError> {

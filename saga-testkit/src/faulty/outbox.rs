@@ -45,7 +45,7 @@ impl Outbox for FaultyStore {
     }
 
     async fn sent(&self, messages: &[MessageId]) -> Result<(), StoreError> {
-        if self.has(StoreFlaw::SendsForEver) { Ok(()) } else { self.inner.sent(messages).await }
+        if self.has(StoreFlaw::KeepsSent) { Ok(()) } else { self.inner.sent(messages).await }
     }
 
     async fn park(&self, parked: &[NewParked]) -> Result<(), StoreError> {

@@ -77,7 +77,7 @@ impl FaultyStore {
         for change in &mut changes {
             for (work, condition) in &mut change.finished {
                 *work = self.inward_to_record(*work);
-                if self.has(StoreFlaw::IgnoresLate) {
+                if self.has(StoreFlaw::IgnoresLateSuccess) {
                     *condition = Condition::Held;
                 }
             }
@@ -99,7 +99,7 @@ impl FaultyStore {
             if self.has(StoreFlaw::KeepsWithdrawn) {
                 change.withdrawn.clear();
             }
-            if self.has(StoreFlaw::LosesLetters) {
+            if self.has(StoreFlaw::LosesDeadLetters) {
                 change.dead_letters.clear();
             }
             if self.has(StoreFlaw::ForgetsMessages) {
@@ -143,7 +143,7 @@ impl FaultyStore {
             (Some(StoreFlaw::AppliesHalf), _) => {
                 Changes { commands: change.commands, history: change.history, ..Changes::default() }
             }
-            (Some(StoreFlaw::StartsOverTaken), Miss::Saga(_)) if change.start.is_some() => {
+            (Some(StoreFlaw::AppliesWithoutItsStart), Miss::Saga(_)) if change.start.is_some() => {
                 Changes { start: None, ..change }
             }
             (Some(StoreFlaw::SendsUncommitted), _) => Changes { messages: change.messages, ..Changes::default() },
@@ -155,7 +155,7 @@ impl FaultyStore {
             (Some(StoreFlaw::RecordsTwice), Miss::Record(_)) => {
                 return self.again(Changes { records: Vec::new(), revised: Vec::new(), ..change }).await;
             }
-            (Some(StoreFlaw::TellsTheSagaFirst), _) => {
+            (Some(StoreFlaw::ReportsTheSagaFirst), _) => {
                 let Some(advance) = &change.saga else { return Ok(Err(miss)) };
                 let rows = self.inner.sagas_by_id(&[advance.id]).await?;
                 let moved = rows.into_iter().find(|row| row.version != advance.expected);

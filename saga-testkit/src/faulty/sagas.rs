@@ -59,7 +59,7 @@ impl Sagas for FaultyStore {
 
     async fn progress(&self, ids: &[SagaId]) -> Result<Vec<SagaProgress>, StoreError> {
         let mut standings = self.inner.progress(ids).await?;
-        if self.has(StoreFlaw::TellsTheFirstVersion) {
+        if self.has(StoreFlaw::ReportsTheFirstVersion) {
             for standing in &mut standings {
                 standing.version = 1;
             }
@@ -92,12 +92,12 @@ impl Sagas for FaultyStore {
     }
 
     async fn orphaned(&self, limit: usize) -> Result<Vec<SagaId>, StoreError> {
-        if self.has(StoreFlaw::FindsNoForgotten) { Ok(Vec::new()) } else { self.inner.orphaned(limit).await }
+        if self.has(StoreFlaw::FindsNoOrphans) { Ok(Vec::new()) } else { self.inner.orphaned(limit).await }
     }
 
     async fn audit_log(&self, filter: &AuditFilter) -> Result<Vec<AuditRow>, StoreError> {
         let mut acts = self.inner.audit_log(filter).await?;
-        if self.has(StoreFlaw::ListsActsBackwards) {
+        if self.has(StoreFlaw::ReversesTheAuditLog) {
             acts.reverse();
         }
         Ok(acts)
@@ -116,10 +116,10 @@ impl StartIn for FaultyStore {
         }
         let started = self.inner.start_in(conn, saga.clone()).await;
         match &started {
-            Err(error) if error.kind() == StoreErrorKind::Misuse && self.has(StoreFlaw::TakesBareConnections) => {
+            Err(error) if error.kind() == StoreErrorKind::Misuse && self.has(StoreFlaw::AcceptsBareConnections) => {
                 self.start_apart(saga).await
             }
-            Ok(Started::AlreadyExists(_)) if self.has(StoreFlaw::EndsTheCallers) => {
+            Ok(Started::AlreadyExists(_)) if self.has(StoreFlaw::EndsTheCallersTransaction) => {
                 conn.end_transaction();
                 started
             }

@@ -13,7 +13,7 @@ impl Store for FaultyStore {
 
     fn capabilities(&self) -> Capabilities {
         let capabilities = self.inner.capabilities();
-        if self.has(StoreFlaw::OutlivesTheProcess) {
+        if self.has(StoreFlaw::KeepsFormerMembers) {
             return Capabilities { shared: false, persistent: true, ..capabilities };
         }
         capabilities
@@ -30,7 +30,7 @@ impl Store for FaultyStore {
                 claim.work = self.inward(claim.work);
             }
         }
-        if self.has(StoreFlaw::GivesAwayRunning) {
+        if self.has(StoreFlaw::ReleasesRunningRows) {
             let taken = self.noted().last_claim.clone();
             self.noted().running = taken;
         }
@@ -38,7 +38,7 @@ impl Store for FaultyStore {
         let body = FaultyBody { body, store: self.clone() };
         let mut answer = self.inner.transact(claims, Box::new(body)).await;
         self.noted().running.clear();
-        if self.has(StoreFlaw::BlamesNobody) {
+        if self.has(StoreFlaw::HidesTheCulprit) {
             answer = answer.map_err(|error| TransactError::from(error.error));
         }
         if answer.is_err() && self.has(StoreFlaw::StartsWhatFails) {

@@ -80,7 +80,7 @@ impl Transport for FaultyTransport {
             let is_unrouted = |error: &TransportError| error.kind() == TransportErrorKind::NoRoute;
             answers.iter_mut().filter(|answer| answer.as_ref().is_err_and(is_unrouted)).for_each(|it| *it = Ok(()));
         }
-        if self.has(TransportFlaw::TakesFullForAway) {
+        if self.has(TransportFlaw::ReportsFullAsUnavailable) {
             let is_nacked = |error: &TransportError| error.kind() == TransportErrorKind::Nacked;
             let away = || Err(TransportError::new(TransportErrorKind::Unavailable, "publish", "it is away"));
             answers.iter_mut().filter(|answer| answer.as_ref().is_err_and(is_nacked)).for_each(|it| *it = away());
@@ -89,7 +89,7 @@ impl Transport for FaultyTransport {
     }
 
     async fn reachable(&self) -> Result<(), TransportError> {
-        if self.has(TransportFlaw::DeniesReach) {
+        if self.has(TransportFlaw::ReportsUnavailable) {
             return Err(TransportError::new(TransportErrorKind::Unavailable, "publish", "it is away"));
         }
         self.inner.reachable().await

@@ -15,7 +15,7 @@ impl Work for FaultyStore {
         request.lease = self.revived_lease(request.lease);
         request.takes_over |= self.has(StoreFlaw::AlwaysTakesOver);
         let (owner, ttl) = (request.lease.owner, request.lease.ttl);
-        if self.has(StoreFlaw::LetsTheDeadTakeOver) && !self.inner.heartbeat(owner, ttl).await? {
+        if self.has(StoreFlaw::LetsDeadMembersClaim) && !self.inner.heartbeat(owner, ttl).await? {
             request.lease.owner = self.inner.join(ttl).await?.member;
         }
         if self.has(StoreFlaw::ClaimsUnknown) {
@@ -30,7 +30,7 @@ impl Work for FaultyStore {
     async fn claim_shares(&self, request: ShareRequest) -> Result<Claimed, StoreError> {
         let mut request = request;
         request.lease = self.revived_lease(request.lease);
-        if self.has(StoreFlaw::ForgetsTheShares) {
+        if self.has(StoreFlaw::IgnoresTheShares) {
             request.shares.iter_mut().for_each(|share| share.limit = usize::MAX);
         }
         let mut claimed = self.inner.claim_shares(request).await?;
@@ -40,7 +40,7 @@ impl Work for FaultyStore {
 
     async fn renew(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
         let lease = self.revived_lease(lease);
-        let ttl = if self.has(StoreFlaw::RenewsForNothing) { Duration::ZERO } else { lease.ttl };
+        let ttl = if self.has(StoreFlaw::RenewsForNoTime) { Duration::ZERO } else { lease.ttl };
         self.inner.renew(&self.all_inward(work), Lease { ttl, ..lease }).await
     }
 
@@ -83,13 +83,13 @@ impl Work for FaultyStore {
         if self.has(StoreFlaw::ReportsUnderAnyEpoch) {
             work.epoch = self.noted().epochs.get(&work.id).copied().unwrap_or(work.epoch);
         }
-        let number = if self.has(StoreFlaw::KeepsAnyReport) { u64::MAX } else { number };
+        let number = if self.has(StoreFlaw::AcceptsAnyReport) { u64::MAX } else { number };
         let lease = lease.filter(|_| !self.has(StoreFlaw::ReportsRenewNothing));
         self.inner.report(work, number, progress, lease.map(|lease| self.revived_lease(lease))).await
     }
 
     async fn note_late(&self, work: WorkId, output: &[u8]) -> Result<bool, StoreError> {
-        if self.has(StoreFlaw::LosesLate) {
+        if self.has(StoreFlaw::LosesLateSuccess) {
             return Ok(self.noted().epochs.contains_key(&work));
         }
         self.inner.note_late(work, output).await
@@ -122,16 +122,16 @@ impl FaultyStore {
         for work in claimed.iter_mut() {
             noted.epochs.insert(work.work.id, work.work.epoch);
             work.work.epoch -= noted.lags.get(&work.work.id).copied().unwrap_or(0);
-            work.recovered &= !self.has(StoreFlaw::SuspectsNobody);
-            work.began |= work.recovered && self.has(StoreFlaw::TakesWaitingForBegun);
+            work.recovered &= !self.has(StoreFlaw::HidesRecovery);
+            work.began |= work.recovered && self.has(StoreFlaw::MarksWaitingAsBegun);
             work.reported.take_if(|_| self.has(StoreFlaw::ForgetsReports));
-            if self.has(StoreFlaw::ForgetsFirstError) {
+            if self.has(StoreFlaw::RestartsTheRetryClock) {
                 work.retrying_for = work.retrying_for.map(|_| Duration::ZERO);
             }
         }
         let again = match self.flaw {
             Some(StoreFlaw::LeasesTwice) => noted.last_claim.clone(),
-            Some(StoreFlaw::GivesAwayRunning) => noted.running.clone(),
+            Some(StoreFlaw::ReleasesRunningRows) => noted.running.clone(),
             Some(StoreFlaw::ClaimsRecorded) => std::mem::take(&mut noted.recorded),
             _ => Vec::new(),
         };

@@ -145,7 +145,7 @@ impl<S: Store, I: Payload> Played<'_, S, I> {
 
 async fn status_of(runtime: &Runtime<MemoryStore>, sub_saga: Option<&str>) -> Result<Option<SagaStatus>, String> {
     let key = key_of(sub_saga).map_err(|error| error.to_string())?;
-    runtime.saga(key.as_str()).await.map_err(|error: RuntimeError| error.to_string())
+    runtime.status(key.as_str()).await.map_err(|error: RuntimeError| error.to_string())
 }
 
 fn steps_of(status: &SagaStatus) -> BTreeMap<String, String> {

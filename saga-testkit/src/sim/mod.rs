@@ -1,57 +1,16 @@
 //! The seeded simulation of the whole engine.
 
-mod batch_steps;
-mod branches;
-mod broker;
-mod bulk;
-mod calls;
-mod client;
-mod consumer;
-mod definition;
-mod definitions;
-mod disruptions;
-mod draw;
+mod clients;
 pub mod executor;
-mod external_client;
-mod fault;
-mod finals;
-mod hook;
-mod kinds;
-mod load;
-mod log;
-mod moves;
-mod mutants;
-mod naming;
-mod operate;
-mod outside;
-mod pauses;
-mod payload;
-mod planner;
-mod random;
-mod rates;
-mod reconcile;
-mod recorder;
-mod remote_sagas;
-mod remote_steps;
-mod replica;
-mod report_log;
-mod restarts;
-mod rows;
+mod results;
 mod run;
-mod scenario;
-mod signals;
-mod steps;
-mod store;
-mod timer_sagas;
-mod times;
-mod transport;
+mod sagas;
+mod schedule;
 mod world;
 
-pub use self::draw::SAGAS_MIN;
-pub use self::fault::{Fault, Hits};
-pub use self::kinds::{has_crowd, has_load, has_services};
-pub use self::random::Random;
-pub(crate) use self::random::splitmix64;
-pub use self::rates::Rates;
 pub use self::run::{Report, run, run_logged, run_mutant};
-pub use self::scenario::{Counts, Disruption, Load, Mutant, SagaScript, Scenario};
+pub(crate) use self::schedule::splitmix64;
+pub use self::schedule::{
+    Counts, Disruption, Load, Mutant, Random, Rates, SAGAS_MIN, SagaScript, Scenario, has_crowd, has_load, has_services,
+};
+pub use self::world::{Fault, Hits};

@@ -5,25 +5,15 @@ use std::time::Duration;
 use saga_core::env::Environment;
 use saga_core::memory::MemoryStore;
 
-use super::branches::note_branches;
-use super::client::Client;
-use super::definition::SimDefinition;
-use super::definitions::{BATCH_DEFINITIONS, definitions};
-use super::disruptions::disrupt;
+use super::clients::{Client, ask_and_take_back, operate};
 use super::executor::{Executor, Finish, Limits};
-use super::external_client::ask_and_take_back;
-use super::finals::{finals, is_quiet, plans, unknown_messages};
-use super::load::load_definitions;
-use super::log::Log;
-use super::mutants::mutated;
-use super::operate::operate;
-use super::planner::begin_asking;
-use super::recorder::Recorder;
-use super::remote_sagas::{SimService, external_definitions, remote_definitions, services};
-use super::replica::{LEASE, Replica, Role};
-use super::times::note_times;
-use super::world::World;
-use super::{Counts, Disruption, Fault, Mutant, Scenario};
+use super::results::{Log, finals, is_quiet, note_branches, note_times, plans, unknown_messages};
+use super::sagas::{
+    BATCH_DEFINITIONS, SimDefinition, SimService, begin_asking, definitions, external_definitions, mutated,
+    remote_definitions, services,
+};
+use super::schedule::{Counts, Disruption, Mutant, Scenario, load_definitions};
+use super::world::{Fault, LEASE, Recorder, Replica, Role, World, disrupt};
 use crate::checker::{Final, Guarantee, Ledger, Op, Recorded, Rest, SagaPlan, Standing, Violation, check};
 
 /// When a schedule is given up: far beyond what any of them needs.

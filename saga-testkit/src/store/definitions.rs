@@ -190,7 +190,7 @@ pub(crate) async fn its_work_belongs_to_the_new_version<H: StoreHarness>(bench: 
     Ok(())
 }
 
-pub(crate) async fn work_that_somebody_has_stays<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+pub(crate) async fn held_work_stays<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = bench.start("k-1").await?;
     let lease = Lease { ttl: HOUR, ..bench.short_lease().await? };
     let claimed = bench.claim_one(lease).await?;

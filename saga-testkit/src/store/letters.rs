@@ -37,7 +37,7 @@ async fn claimed<H: StoreHarness>(bench: &Bench<H>) -> Result<Vec<saga_core::sto
     Ok(bench.store.claim_received(bench.lease().await?, 10).await?.messages)
 }
 
-pub(crate) async fn a_letter_is_kept_as_it_was_buried<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+pub(crate) async fn a_letter_is_kept_as_it_was_added<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let whole = bury(&bench, 1).await?;
     let bare = NewDeadLetter { message: None, headers: Vec::new(), payload: Vec::new(), ..letter(&bench, 2).await? };
     bench.store.add_dead_letters(vec![bare.clone()]).await?;

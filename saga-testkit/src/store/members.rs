@@ -18,7 +18,7 @@ pub(crate) async fn each_member_gets_a_higher_id<H: StoreHarness>(bench: Bench<H
     Ok(())
 }
 
-pub(crate) async fn a_living_member_beats<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+pub(crate) async fn a_living_member_answers_its_heartbeat<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let short = bench.harness.timing().lease;
     let member = bench.store.join(HOUR).await?.member;
     ensure!(bench.store.heartbeat(member, short).await?, "a living member's beat was answered with false");
@@ -69,7 +69,7 @@ pub(crate) async fn members_of_an_earlier_process_are_dead<H: StoreHarness>(benc
     Ok(())
 }
 
-pub(crate) async fn a_member_that_comes_back_has_its_rows<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+pub(crate) async fn a_member_that_rejoins_has_its_rows<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = bench.start("k-1").await?;
     let former = bench.store.join(bench.harness.timing().lease).await?.member;
     let work = bench.claim_one(Lease { owner: former, ttl: HOUR }).await?.work;
@@ -104,7 +104,7 @@ pub(crate) async fn what_was_taken_meanwhile_stays_with_its_new_owner<H: StoreHa
     Ok(())
 }
 
-pub(crate) async fn whoever_came_back_as_another_is_dead_as_the_former<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+pub(crate) async fn a_former_identity_is_dead<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let former = bench.member().await?;
     bench.store.rejoin(former, HOUR).await?;
     ensure!(!bench.store.heartbeat(former, HOUR).await?, "the beat of a member that came back as another was answered");

@@ -6,7 +6,7 @@ use crate::check::{Outcome, ensure, ensure_eq};
 use crate::fixture::{Bench, HOUR};
 use crate::harness::StoreHarness;
 
-pub(crate) async fn an_ended_lease_is_free_and_suspect<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+pub(crate) async fn an_ended_lease_is_free_and_recovered<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     bench.start("k-1").await?;
     let short = bench.short_lease().await?;
     let first = bench.claim_one(short).await?;
@@ -37,7 +37,7 @@ pub(crate) async fn the_work_of_a_silent_member_is_free<H: StoreHarness>(bench: 
     Ok(())
 }
 
-pub(crate) async fn work_leased_to_nobody_is_free<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+pub(crate) async fn work_leased_to_no_member_is_free<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let mut saga = bench.new_saga(&saga_core::key::Tenant::default(), "k-1").await?;
     let lease = bench.lease().await?;
     saga.commands[0].lease = Some(lease);
@@ -76,7 +76,7 @@ pub(crate) async fn who_lost_its_row_decides_nothing<H: StoreHarness>(bench: Ben
     bench.apply(begun.with_work(taken).done(1)).await
 }
 
-pub(crate) async fn an_ended_lease_that_nobody_took_still_decides<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+pub(crate) async fn an_ended_lease_without_a_new_owner_still_decides<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = bench.start("k-1").await?;
     let short = bench.short_lease().await?;
     let work = bench.claim_one(short).await?.work;

@@ -72,7 +72,7 @@ pub(crate) async fn a_report_has_the_time_of_its_statement<H: StoreHarness>(benc
     Ok(())
 }
 
-pub(crate) async fn whoever_lost_the_row_reports_nothing<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+pub(crate) async fn a_lost_row_takes_no_report<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = bench.start("k-1").await?;
     let short = bench.short_lease().await?;
     let lost = bench.claim_one(short).await?;

@@ -7,7 +7,7 @@ use crate::check::{Failed, Outcome, ensure, ensure_eq};
 use crate::fixture::{Act, Begun, Bench, Play, STEP};
 use crate::harness::StoreHarness;
 
-pub(crate) async fn a_claim_that_goes_on_runs_again<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+pub(crate) async fn a_claim_that_continues_runs_again<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = three(&bench).await?;
     let plays = vec![
         Play::keep("a", 1),

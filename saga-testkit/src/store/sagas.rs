@@ -199,7 +199,7 @@ pub(crate) async fn no_read_crosses_tenants<H: StoreHarness>(bench: Bench<H>) ->
     Ok(())
 }
 
-pub(crate) async fn a_standing_is_that_of_the_saga<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+pub(crate) async fn progress_is_that_of_the_saga<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let (one, two) = (bench.start("k-1").await?, bench.start("k-2").await?);
     bench.advance(&two, 1, Status::Stuck).await?;
     let absent = SagaId(bench.id().await?);

@@ -93,7 +93,7 @@ pub(crate) async fn a_share_is_of_steps_and_kinds<H: StoreHarness>(bench: Bench<
     Ok(())
 }
 
-pub(crate) async fn a_share_without_room_keeps_nobody_from_the_others<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+pub(crate) async fn a_share_without_room_holds_up_no_other<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = bench.start_idle("k-1").await?;
     let rows: Vec<String> = (1..=9).map(|item| format!("{STEP}#{item}")).collect();
     let rows: Vec<(WorkKind, &str)> = rows.iter().map(|step| (WorkKind::Do, &**step)).collect();

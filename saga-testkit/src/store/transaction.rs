@@ -191,7 +191,7 @@ pub(crate) async fn without_a_claim_nothing_is_written<H: StoreHarness>(bench: B
     Ok(())
 }
 
-pub(crate) async fn the_granted_rows_are_nobody_elses<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+pub(crate) async fn granted_rows_have_one_owner<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = bench.start("k-1").await?;
     let work = bench.claim_one(bench.short_lease().await?).await?.work;
     let begun = begun.with_work(work);
@@ -344,7 +344,7 @@ pub(crate) async fn an_abandoned_handler_rolls_all_back<H: StoreHarness>(bench: 
     Ok(())
 }
 
-pub(crate) async fn a_handler_that_gives_way_rolls_all_back<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+pub(crate) async fn a_handler_with_a_conflict_rolls_all_back<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = three(&bench).await?;
     let giving_way = vec![Play::keep("a", 1), Play::then("b", 2, HandlerVerdict::Conflict), Play::keep("c", 3)];
     let error = rolled_back(&bench, &begun, giving_way, done(&begun)).await?;

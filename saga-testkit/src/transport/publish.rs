@@ -29,7 +29,7 @@ pub(crate) async fn a_confirmed_message_is_delivered<H: TransportHarness>(bench:
     receiver.expect_nothing().await
 }
 
-pub(crate) async fn nobody_listens<H: TransportHarness>(bench: Bench<H>) -> Outcome {
+pub(crate) async fn no_subscriber_is_no_error<H: TransportHarness>(bench: Bench<H>) -> Outcome {
     // There is no subscription, so the transport answers for nothing but its own acceptance.
     let answers = bench.transport.publish(vec![message("k", 1), message("k", 2)]).await;
     ensure_eq!(answers.len(), 2, "the answers to two messages");

@@ -42,7 +42,7 @@ fn is_completed(outcome: &Outcome) -> bool {
 async fn ends_soon(runtime: &Runtime<MemoryStore>, key: &str) -> Outcome {
     let running = runtime.attach(key).await.unwrap();
     let Ok(outcome) = timeout(SOON, running.outcome()).await else {
-        panic!("{key} has not ended: {:?}", runtime.saga(key).await);
+        panic!("{key} has not ended: {:?}", runtime.status(key).await);
     };
     outcome.unwrap()
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use saga_core::machine::Became;
+use saga_core::engine::Became;
 
 use super::schedule::KEYS;
 
@@ -93,7 +93,7 @@ impl Book {
     }
 
     pub(crate) fn barred(&self) -> usize {
-        self.reported.values().filter(|became| **became == Became::Barred).count()
+        self.reported.values().filter(|became| **became == Became::Tombstoned).count()
     }
 
     fn times(&self, what: &str, key: &str) -> i64 {
@@ -138,7 +138,7 @@ fn judge_step(book: &Book, step: &Step, key: &str) -> Option<String> {
         }
         (1, 0) => &[Became::Done][..],
         (1, _) => &[Became::Undone],
-        _ if is_asked || is_taken_back => &[Became::Barred, Became::Rejected],
+        _ if is_asked || is_taken_back => &[Became::Tombstoned, Became::Rejected],
         _ => return reported.map(|became| format!("it is reported as {}, and nobody asked", became.as_str())),
     };
     (!reported.is_some_and(|became| expected.contains(&became)))

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use saga_core::engine::Happened;
 use saga_core::env::{BoxFuture, Environment};
-use saga_core::machine::Happened;
 use saga_core::memory::{CommitFate, CommitHook, CommitPoint, MemoryStore};
 use saga_core::store::{
     Headers, MessageId, MessageKind, Outbox as _, StoreError, StoreErrorKind, Timestamp, Work as _,
@@ -238,7 +238,7 @@ impl World {
         let shipping = self.runtimes.lock().unwrap().get(&(2, 0)).cloned();
         for key in KEYS {
             let Some(runtime) = &shipping else { continue };
-            let Ok(Some(timeline)) = runtime.query().timeline(key).await else { continue };
+            let Ok(Some(timeline)) = runtime.admin().query().timeline(key).await else { continue };
             for entry in timeline.entries {
                 if let Happened::Step { step, became, .. } = entry.what {
                     book.reported.insert((step, key.to_owned()), became);

@@ -166,7 +166,7 @@ async fn g8_what_cannot_be_understood_is_a_dead_letter_with_its_reason<S: Books>
         let letter = letters.last().unwrap();
         assert_eq!((letter.letter.reason, letter.state), (reason, DeadLetterState::Open), "{}", letter.letter.detail);
         assert!(letter.letter.message.as_ref().is_none_or(|kept| kept.id == sent));
-        let desk = shop.payments_runtime.tenant(tenant).dead_letters();
+        let desk = shop.payments_runtime.tenant(tenant).admin().dead_letters();
         desk.discard(letter.letter.id, "not ours").await.unwrap();
         desk.discard(letter.letter.id, "not ours").await.unwrap();
     }
@@ -186,7 +186,7 @@ async fn a_command_that_was_refused_goes_on_when_its_letter_is_replayed<S: Books
     let letters = shop.letters(&Tenant::default(), 1).await;
     // A version that hosts the step takes over.
     let shop = shop.with_payments().await;
-    let desk = shop.payments_runtime.dead_letters();
+    let desk = shop.payments_runtime.admin().dead_letters();
     assert_eq!(desk.show(letters[0].letter.id).await.unwrap().unwrap().letter.reason, DeadLetterReason::UnknownStep);
     assert!(desk.replay(letters[0].letter.id, " ").await.is_err(), "a replay needs a reason");
     desk.replay(letters[0].letter.id, "the step is hosted now").await.unwrap();
@@ -207,7 +207,7 @@ async fn a_replay_of_what_was_done_doubles_nothing<S: Books>() {
     shop.publish(other).await;
     let letters = shop.letters(&Tenant::default(), 1).await;
     assert_eq!(letters[0].letter.reason, DeadLetterReason::PayloadMismatch);
-    shop.payments_runtime.dead_letters().replay(letters[0].letter.id, "once more").await.unwrap();
+    shop.payments_runtime.admin().dead_letters().replay(letters[0].letter.id, "once more").await.unwrap();
     let again = shop.letters(&Tenant::default(), 1).await;
     assert_ne!(again[0].letter.id, letters[0].letter.id, "it is a letter of its own");
     assert_eq!(shop.charged().await, 12);
@@ -239,8 +239,8 @@ async fn a_host_that_needs_a_person_says_so_and_goes_on<S: Books>() {
     assert!(reason.contains("`payments` says"), "{reason}");
     shop.payments.put("broken", -1).await;
     let key = "o-1>charge-card";
-    let hosted = shop.payments_runtime.saga(key).await.unwrap().unwrap();
-    shop.payments_runtime.operator(key, hosted.revision).unwrap().retry("mended").await.unwrap();
+    let hosted = shop.payments_runtime.status(key).await.unwrap().unwrap();
+    shop.payments_runtime.admin().control(key).at_revision(hosted.revision).retry("mended").await.unwrap();
     assert!(matches!(running.closed().await.unwrap(), Outcome::Compensated { .. }));
     assert_eq!(shop.charged().await, 0);
     tokio::time::timeout(Duration::from_mins(1), shop.is_quiet()).await.unwrap();
@@ -251,7 +251,7 @@ async fn what_waits_to_be_sent_is_counted_and_parked_keys_can_be_discarded<S: Bo
     let refused = Meddling { refuses: vec![MessageKind::Command], ..Meddling::default() };
     let shop = Shop::<S>::open(refused).await;
     let _running = shop.order("o-1", Order { cents: 12, heavy: false }).await;
-    let outbox = shop.orders_runtime.outbox();
+    let outbox = shop.orders_runtime.admin().outbox();
     let waits_for_a_person = async || {
         let parked = outbox.parked().await.unwrap().pop();
         parked.filter(|parked| parked.retry_at.is_none())
@@ -261,7 +261,7 @@ async fn what_waits_to_be_sent_is_counted_and_parked_keys_can_be_discarded<S: Bo
     let depth = outbox.depth().await.unwrap();
     assert_eq!((depth.rows, depth.parked), (1, 1));
     assert!(depth.oldest_age.is_some());
-    let other = shop.orders_runtime.tenant(Tenant::new("other").unwrap()).outbox();
+    let other = shop.orders_runtime.tenant(Tenant::new("other").unwrap()).admin().outbox();
     assert!(!other.discard(parked.message, "not mine").await.unwrap());
     assert!(outbox.discard(parked.message, "").await.is_err(), "it needs a reason");
     assert!(outbox.discard(parked.message, "the queue is gone").await.unwrap());
@@ -269,7 +269,7 @@ async fn what_waits_to_be_sent_is_counted_and_parked_keys_can_be_discarded<S: Bo
     assert_eq!(outbox.depth().await.unwrap().parked, 0);
     // What was discarded, and why, is kept.
     let filter = DeadLetterFilter { state: Some(DeadLetterState::Discarded), ..DeadLetterFilter::default() };
-    let letters = shop.orders_runtime.dead_letters().list(filter).await.unwrap();
+    let letters = shop.orders_runtime.admin().dead_letters().list(filter).await.unwrap();
     let [letter] = &letters[..] else { panic!("{letters:?}") };
     assert_eq!(
         (letter.letter.reason, letter.note.as_deref()),
@@ -278,7 +278,7 @@ async fn what_waits_to_be_sent_is_counted_and_parked_keys_can_be_discarded<S: Bo
     assert_eq!((letter.letter.attempts, letter.letter.detail.as_str()), (5, "publish: the test refuses it"));
     assert_eq!(letter.letter.payload, br#"{"cents":12,"heavy":false}"#);
     assert!(letter.letter.headers.contains(&("message-id".into(), parked.message.to_string())), "{letter:?}");
-    assert!(shop.orders_runtime.dead_letters().replay(letter.letter.id, "after all").await.is_err());
+    assert!(shop.orders_runtime.admin().dead_letters().replay(letter.letter.id, "after all").await.is_err());
     shop.close().await;
 }
 

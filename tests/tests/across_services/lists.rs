@@ -110,7 +110,7 @@ async fn g8_an_item_that_is_not_numbered_right_is_a_dead_letter<S: Books>() {
         let letters = shop.letters(&Tenant::default(), 1).await;
         let [letter] = &letters[..] else { panic!("{letters:?}") };
         assert_eq!(letter.letter.reason, reason, "{item}: {}", letter.letter.detail);
-        shop.payments_runtime.dead_letters().discard(letter.letter.id, "not ours").await.unwrap();
+        shop.payments_runtime.admin().dead_letters().discard(letter.letter.id, "not ours").await.unwrap();
     }
     assert_eq!(shop.charges().await, 0);
     shop.close().await;
@@ -124,7 +124,7 @@ async fn items_that_were_refused_go_on_when_their_letters_are_replayed<S: Books>
     assert!(reason.contains("unknown-step"), "{reason}");
     let letters = shop.letters(&Tenant::default(), 1).await;
     let shop = shop.with_payments().await;
-    shop.payments_runtime.dead_letters().replay(letters[0].letter.id, "the step is hosted now").await.unwrap();
+    shop.payments_runtime.admin().dead_letters().replay(letters[0].letter.id, "the step is hosted now").await.unwrap();
     assert_eq!(running.closed().await.unwrap().to_string(), "completed");
     assert_eq!((shop.charged().await, shop.charges().await), (21, 2));
     shop.is_quiet().await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use saga_core::store::{DeadLetter, DeadLetterFilter};
 use saga_core::transport::{Incoming, Message, Settlement, Subscription, service_topic};
 use saga_core::{
-    Each, Output, Runtime, Saga, SagaHandle, Service, Settings, StepContext, StepError, Tenant, saga_compensation,
+    Output, Outputs, Runtime, Saga, SagaHandle, Service, Settings, StepContext, StepError, Tenant, saga_compensation,
     saga_step,
 };
 use saga_tests::{Books, Kept, eventually};
@@ -82,7 +82,7 @@ async fn note_order<S: Books>(
 async fn note_payments<S: Books>(
     tx: &mut S::Conn,
     orders: Vec<Order>,
-    Output(payments): Output<Each<contracts::charge_card>>,
+    Outputs(payments): Outputs<contracts::charge_card>,
 ) -> Result<(), StepError> {
     let expected: Vec<String> = orders.iter().map(|order| format!("payment of {}", order.cents)).collect();
     assert_eq!(payments, expected, "what the items gave is joined in the order of the list");
@@ -94,7 +94,7 @@ fn create_order<S: Books>() -> Saga<S, Order> {
     Saga::named("create-order")
         .input::<Order>()
         // What the payments need not know they are not told.
-        .step_with::<contracts::charge_card>(|order| Order { heavy: false, ..order.clone() })
+        .step_from::<contracts::charge_card, _>(|order: &Order| Order { heavy: false, ..order.clone() })
         .step::<contracts::ship_order>()
         .step::<note_order>()
         .build()
@@ -105,7 +105,7 @@ fn create_order<S: Books>() -> Saga<S, Order> {
 fn charge_orders<S: Books>(name: &str, at_once: usize) -> Saga<S, Vec<Order>> {
     Saga::named(name)
         .input::<Vec<Order>>()
-        .for_each_with::<contracts::charge_card>(at_once, Vec::clone)
+        .for_each::<contracts::charge_card, _>(at_once, Vec::clone)
         .step::<note_payments>()
         .build()
         .unwrap()
@@ -264,7 +264,7 @@ impl<S: Books> Shop<S> {
 
     /// The open letters of the payments, once the newest of them was seen that often.
     pub(crate) async fn letters(&self, tenant: &Tenant, seen: u64) -> Vec<DeadLetter> {
-        let desk = self.payments_runtime.tenant(tenant.clone()).dead_letters();
+        let desk = self.payments_runtime.tenant(tenant.clone()).admin().dead_letters();
         let has_come = |letters: &Vec<DeadLetter>| letters.last().is_some_and(|letter| letter.seen >= seen);
         eventually("the letters", async || Some(desk.list(DeadLetterFilter::default()).await.unwrap()).filter(has_come))
             .await

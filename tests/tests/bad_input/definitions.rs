@@ -3,7 +3,7 @@
 use saga_core::engine::BuildError;
 use saga_core::memory::MemoryStore;
 use saga_core::saga::SagaProblem;
-use saga_core::{Runtime, Saga};
+use saga_core::{Output, Runtime, Saga};
 use saga_tests::{Order, Shop, book, charge, finish, on_both_stores, order_saga, ship};
 
 fn problem(problems: &[SagaProblem]) -> (&SagaProblem, String) {
@@ -33,7 +33,7 @@ fn an_output_of_a_later_step() {
 #[test]
 fn a_mapping_of_a_later_step() {
     let saga = Saga::<MemoryStore, ()>::named("late").input::<Order>();
-    let saga = saga.step_after::<charge, ship>(|order, _| order.clone()).step::<ship>();
+    let saga = saga.step_from::<charge, _>(|order: &Order, _: Output<ship>| order.clone()).step::<ship>();
     let error = saga.build().unwrap_err();
     let (_, sentence) = problem(error.problems());
     assert!(sentence.contains("`charge` needs the output of `ship`"), "{sentence}");
@@ -72,7 +72,7 @@ async fn a_definition_that_was_never_given<S: Shop>() {
         error.to_string(),
         "the saga `order version 1` is not registered; give it to the runtime with `.saga(&..)`"
     );
-    assert!(runtime.saga("k").await.unwrap().is_none());
+    assert!(runtime.status("k").await.unwrap().is_none());
 }
 
 on_both_stores!(a_state_that_was_never_given, a_definition_that_was_never_given);

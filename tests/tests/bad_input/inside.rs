@@ -36,13 +36,13 @@ async fn ask<S: Shop>(conn: &mut S::Conn, order: Order, State(line): State<Line<
         other => panic!("{other:?}"),
     };
     let answers = answers.into_iter().chain([
-        refused(runtime.saga("k").await.map(drop)),
+        refused(runtime.status("k").await.map(drop)),
         refused(runtime.attach("k").await.map(drop)),
-        refused(runtime.list(SagaFilter::default()).await.map(drop)),
-        refused(runtime.count().await.map(drop)),
-        refused(runtime.operator("k", 1)?.retry("why not").await),
-        refused(runtime.query().describe("k").await.map(drop)),
-        refused(runtime.query().orphaned(1).await.map(drop)),
+        refused(runtime.admin().query().list(SagaFilter::default()).await.map(drop)),
+        refused(runtime.admin().query().count().await.map(drop)),
+        refused(runtime.admin().control("k").at_revision(1).retry("why not").await),
+        refused(runtime.admin().query().status("k").await.map(drop)),
+        refused(runtime.admin().query().orphaned(1).await.map(drop)),
     ]);
     line.answers.lock().unwrap().extend(answers);
     match runtime.start(&line.other, "by-start-in", order).in_tx(conn).await {
@@ -63,7 +63,7 @@ async fn a_step_that_calls_the_runtime<S: Shop>() {
     let outcome = runtime.start(&asks, "no", Order::of(0)).await.unwrap().outcome().await.unwrap();
     assert_eq!(compensated(&outcome), ("ask", "declined"));
     assert!(
-        runtime.saga("by-start-in").await.unwrap().is_none(),
+        runtime.status("by-start-in").await.unwrap().is_none(),
         "it was started in a transaction that did not commit"
     );
     line.answers.lock().unwrap().clear();
@@ -74,7 +74,7 @@ async fn a_step_that_calls_the_runtime<S: Shop>() {
     assert_eq!(answers.len(), 8, "the step ran once and was refused each time: {answers:?}");
     assert!(answers[0].contains("`start_in`") && answers[0].contains("`ctx.emit`"), "{}", answers[0]);
     assert!(answers[1].contains("must not ask the runtime"), "{}", answers[1]);
-    assert!(runtime.saga("by-start").await.unwrap().is_none());
+    assert!(runtime.status("by-start").await.unwrap().is_none());
     let started = runtime.attach("by-start-in").await.unwrap();
     assert!(is_completed(&started.outcome().await.unwrap()), "`start_in` is the way to do it");
 }

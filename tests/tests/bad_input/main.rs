@@ -35,7 +35,7 @@ fn is_completed(outcome: &Outcome) -> bool {
 
 /// An operator tries again what is stuck; answers how the saga ends.
 async fn retry<S: Shop>(runtime: &Runtime<S>, key: &str) -> Outcome {
-    let seen: SagaStatus = runtime.saga(key).await.unwrap().unwrap();
-    runtime.operator(key, seen.revision).unwrap().retry("repaired").await.unwrap();
+    let seen: SagaStatus = runtime.status(key).await.unwrap().unwrap();
+    runtime.admin().control(key).at_revision(seen.revision).retry("repaired").await.unwrap();
     runtime.attach(key).await.unwrap().outcome().await.unwrap()
 }

@@ -41,8 +41,14 @@ async fn an_output_that_has_no_stored_form<S: Shop>() {
     assert_eq!(step, "draw");
     assert!(reason.starts_with("its output cannot be stored: ") && reason.contains("key must be a string"), "{reason}");
     assert_eq!(fixture.store.total("drawn").await, 0);
-    let seen = runtime.saga("t").await.unwrap().unwrap();
-    runtime.operator("t", seen.revision).unwrap().skip_with(&Grid::new(), "an empty one will do").await.unwrap();
+    let seen = runtime.status("t").await.unwrap().unwrap();
+    runtime
+        .admin()
+        .control("t")
+        .at_revision(seen.revision)
+        .skip_with(&Grid::new(), "an empty one will do")
+        .await
+        .unwrap();
     assert!(is_completed(&runtime.attach("t").await.unwrap().outcome().await.unwrap()));
 
     let outcome = runtime.start(&call, "c", Order::of(1)).await.unwrap().outcome().await.unwrap();
@@ -119,14 +125,14 @@ async fn an_output_that_cannot_be_read_again<S: Shop>() {
     assert_eq!(step, "use-measure");
     assert!(reason.starts_with("the recorded output of the step `measure` cannot be read: `f64`"), "{reason}");
     assert_eq!(fixture.store.total("used").await, 0);
-    let seen = runtime.saga("k").await.unwrap().unwrap();
-    runtime.operator("k", seen.revision).unwrap().skip("entered by hand").await.unwrap();
+    let seen = runtime.status("k").await.unwrap().unwrap();
+    runtime.admin().control("k").at_revision(seen.revision).skip("entered by hand").await.unwrap();
     assert!(is_completed(&runtime.attach("k").await.unwrap().outcome().await.unwrap()));
 }
 
 fn mapped<S: Shop>(works: bool) -> Saga<S, Order> {
     let saga = Saga::named("mapped").input::<Order>().step::<charge>();
-    let saga = saga.step_after::<write_long, charge>(move |order, _| {
+    let saga = saga.step_from::<write_long, _>(move |order: &Order, _: Output<charge>| {
         assert!(works, "no such customer");
         order.clone()
     });
@@ -183,7 +189,7 @@ async fn count<S: Shop>(conn: &mut S::Conn, touchy: Touchy) -> Result<Touchy, St
 async fn a_value_that_panics<S: Shop>() {
     let fixture = Fixture::<S>::new().await;
     let saga = Saga::<S, ()>::named("touchy").input::<Order>().step::<charge>();
-    let saga = saga.step_after::<count, charge>(|order, _| Touchy(order.amount)).build().unwrap();
+    let saga = saga.step_from::<count, _>(|order: &Order, _: Output<charge>| Touchy(order.amount)).build().unwrap();
     let runtime = fixture.builder().saga(&saga).start().await.unwrap();
     let outcome = runtime.start(&saga, "written", Order::of(13)).await.unwrap().outcome().await.unwrap();
     let (step, reason) = stuck(&outcome);

@@ -14,12 +14,12 @@ async fn keys_that_are_none<S: Shop>() {
     for (key, says) in [("", "is empty"), (long.as_str(), "has 121 bytes"), ("a\u{7}b", "byte 1"), ("a b", "byte 1")] {
         let error = runtime.start(&fixture.saga, key, Order::of(1)).await.unwrap_err();
         assert!(matches!(error, StartError::Key(_)) && error.to_string().contains(says), "{error}");
-        let error = runtime.saga(key).await.unwrap_err();
+        let error = runtime.status(key).await.unwrap_err();
         assert!(matches!(error, RuntimeError::Key(_)) && error.to_string().contains(says), "{error}");
         assert!(matches!(runtime.attach(key).await, Err(RuntimeError::Key(_))));
-        assert!(matches!(runtime.operator(key, 1), Err(RuntimeError::Key(_))));
+        assert!(matches!(runtime.admin().control(key).retry("why not").await, Err(RuntimeError::Key(_))));
     }
-    assert!(runtime.list(SagaFilter::default()).await.unwrap().is_empty());
+    assert!(runtime.admin().query().list(SagaFilter::default()).await.unwrap().is_empty());
     assert!(matches!(runtime.attach("nobody").await, Err(RuntimeError::NoSaga(_))));
 }
 
@@ -50,22 +50,23 @@ async fn an_input_over_the_limit<S: Shop>() {
     let error = runtime.start(&fixture.saga, "k", long).await.unwrap_err();
     assert!(matches!(error, StartError::TooLarge { bytes: 1_022, max: 1_000 }), "{error}");
     assert!(error.to_string().ends_with("so store it elsewhere and pass a reference"), "{error}");
-    assert!(runtime.saga("k").await.unwrap().is_none());
+    assert!(runtime.status("k").await.unwrap().is_none());
     assert!(is_completed(&fixture.run(&runtime, "k").await), "the key is free");
 }
 
 async fn a_mapping_of_the_first_step_that_gives_nothing_to_store<S: Shop>() {
     let fixture = Fixture::<S>::new().await;
     let panics = Saga::<S, ()>::named("panics").input::<Order>();
-    let panics = panics.step_with::<charge>(|_| panic!("no such customer")).build().unwrap();
+    let panics = panics.step_from::<charge, _>(|_: &Order| panic!("no such customer")).build().unwrap();
     let long = Saga::<S, ()>::named("long").input::<Order>();
-    let long = long.step_with::<charge>(|_| Order { note: "n".repeat(2_000), ..Order::of(1) }).build().unwrap();
+    let long =
+        long.step_from::<charge, _>(|_: &Order| Order { note: "n".repeat(2_000), ..Order::of(1) }).build().unwrap();
     let builder = fixture.builder().saga(&panics).saga(&long);
     let runtime = builder.settings(|settings| settings.payload_bytes_max = 1_000).start().await.unwrap();
     for (saga, says) in [(panics, "panicked: no such customer"), (long, "`payload_bytes_max` allows 1000")] {
         let error = runtime.start(&saga, "k", Order::of(1)).await.unwrap_err();
         assert!(matches!(error, StartError::Input(_)) && error.to_string().contains(says), "{error}");
-        assert!(runtime.saga("k").await.unwrap().is_none());
+        assert!(runtime.status("k").await.unwrap().is_none());
     }
 }
 

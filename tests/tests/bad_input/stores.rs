@@ -64,7 +64,7 @@ async fn every_call_fails_and_then_works(when: When) {
     })
     .await;
     runtime.shutdown().await;
-    assert!(fixture.runtime().await.query().orphaned(1).await.unwrap().is_empty());
+    assert!(fixture.runtime().await.admin().query().orphaned(1).await.unwrap().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -90,7 +90,7 @@ async fn a_runtime_on_a_store_that_fails_for_ever_can_be_ended() {
     fixture.world.open("the store fails");
     let error = runtime.start(&fixture.saga, "late", Order::of(1)).await.unwrap_err();
     assert!(matches!(&error, StartError::Store(error) if error.class() == RetryClass::Transient), "{error}");
-    assert!(runtime.saga("call").await.is_err());
+    assert!(runtime.status("call").await.is_err());
     let limit = Duration::from_secs(11);
     tokio::time::timeout(limit, runtime.shutdown()).await.expect("it ends within its drain limit");
     assert!(call.outcome().await.is_err(), "who waits is told that the runtime ended");

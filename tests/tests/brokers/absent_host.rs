@@ -8,7 +8,7 @@ async fn a_coordinator_that_starts_before_its_host_completes_when_the_host_comes
     let place = Place::new("absent_host").await;
     let orders = place.start_orders().await;
     let running = orders.start(&create_order(), "o-1", 12).await.unwrap();
-    let outbox = orders.outbox();
+    let outbox = orders.admin().outbox();
     // More often than what is refused for what it is.
     let waiting =
         eventually("the sixth attempt", async || outbox.parked().await.unwrap().pop().filter(|key| key.attempts > 5));

@@ -56,7 +56,7 @@ fn all() -> Vec<Bad> {
 }
 
 async fn letters(host: &Runtime<PostgresStore>, tenant: &Tenant) -> Vec<DeadLetter> {
-    host.tenant(tenant.clone()).dead_letters().list(DeadLetterFilter::default()).await.unwrap()
+    host.tenant(tenant.clone()).admin().dead_letters().list(DeadLetterFilter::default()).await.unwrap()
 }
 
 /// G8: each bad message is one dead letter with its reason, and nobody is held up: no queue, no saga, no other message.

@@ -79,7 +79,7 @@ async fn g8_a_full_quorum_queue_holds_up_no_other_service() {
     for number in 0..ORDERS {
         orders.start(&create_order(), format!("o-{number}"), 12).await.unwrap();
     }
-    let outbox = orders.outbox();
+    let outbox = orders.admin().outbox();
     let waiting = eventually("parked keys", async || {
         let parked = outbox.parked().await.unwrap();
         (parked.len() > 2 * BATCH).then_some(parked)
@@ -111,7 +111,7 @@ async fn g8_a_queue_whose_limit_is_lifted_takes_messages_again() {
     for number in 0..3 * FULL_AT {
         orders.start(&create_order(), format!("o-{number}"), 12).await.unwrap();
     }
-    let outbox = orders.outbox();
+    let outbox = orders.admin().outbox();
     eventually("parked keys", async || (!outbox.parked().await.unwrap().is_empty()).then_some(())).await;
     place.vhost.management().delete(&policy).await.unwrap();
     until_policy_is(&place, &Value::Null).await;

@@ -28,7 +28,7 @@ async fn what_the_broker_gave_up_is_a_dead_letter_and_takes_effect_once_when_rep
     let host = place.start_payments().await;
     let Outcome::Stuck { step, reason, .. } = running.outcome().await.unwrap() else { panic!("it is not stuck") };
     assert!(step == "charge-card" && reason.contains("given-up"), "{step}: {reason}");
-    let desk = host.dead_letters();
+    let desk = host.admin().dead_letters();
     let letters = desk.list(DeadLetterFilter::default()).await.unwrap();
     let [letter] = &letters[..] else { panic!("{letters:?}") };
     assert_eq!((letter.letter.reason, letter.letter.attempts), (DeadLetterReason::DeliveryLimit, DELIVERY_LIMIT + 1));
@@ -64,7 +64,7 @@ async fn every_way_of_dying_is_told_with_its_reason() {
     eventually("two dead letters", async || (stranger.count(&dead_letters).await.0 == 2).then_some(())).await;
     let host = place.start_payments().await;
     let letters = eventually("both letters", async || {
-        let letters = host.dead_letters().list(DeadLetterFilter::default()).await.unwrap();
+        let letters = host.admin().dead_letters().list(DeadLetterFilter::default()).await.unwrap();
         (letters.len() == 2).then_some(letters)
     });
     let mut letters = letters.await;
@@ -75,8 +75,8 @@ async fn every_way_of_dying_is_told_with_its_reason() {
     }
     assert!(letters[1].letter.detail.contains("message-id is missing"), "{}", letters[1].letter.detail);
     assert_eq!(letters[1].letter.payload, b"nonsense");
-    host.dead_letters().replay(letters[0].letter.id, "late is better than never").await.unwrap();
+    host.admin().dead_letters().replay(letters[0].letter.id, "late is better than never").await.unwrap();
     eventually("the effect", async || (charges(&host).await == ["o-1:charge-card"]).then_some(())).await;
-    assert!(host.dead_letters().replay(letters[1].letter.id, "it is no message").await.is_err());
+    assert!(host.admin().dead_letters().replay(letters[1].letter.id, "it is no message").await.is_err());
     host.shutdown().await;
 }

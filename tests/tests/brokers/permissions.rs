@@ -5,7 +5,7 @@ use lapin::types::FieldTable;
 use lapin::{Connection, ConnectionProperties};
 use saga_amqp::{AmqpOptions, AmqpTransport, Topology};
 use saga_core::authorization::AccessPolicy;
-use saga_core::engine::SagaQuery;
+use saga_core::engine::SagaAdmin;
 use saga_core::store::{DeadLetterFilter, DeadLetterReason};
 use saga_core::transport::{Subscription, Transport as _, service_topic};
 use saga_core::{Outcome, Runtime, Service};
@@ -103,8 +103,8 @@ async fn services_run_with_the_least_permissions() {
     // Who may only look sees the saga, and can change nothing.
     let url = role(&place.orders, VIEWER_GRANTS).await;
     let options = PostgresOptions::from_url(&url).unwrap().read_only();
-    let inspector = SagaQuery::new(PostgresStore::connect_with(options).await.unwrap());
-    assert!(inspector.describe("order-1").await.unwrap().is_some());
+    let inspector = SagaAdmin::new(PostgresStore::connect_with(options).await.unwrap()).query();
+    assert!(inspector.status("order-1").await.unwrap().is_some());
     let mut viewer = PgConnection::connect(&url).await.unwrap();
     let refused = sqlx::query("DELETE FROM saga.work").execute(&mut viewer).await.unwrap_err();
     assert!(refused.to_string().contains("permission denied"), "{refused}");
@@ -132,7 +132,7 @@ async fn nobody_speaks_as_another_service_on_rabbitmq() {
     stranger.send(from_orders(1), b"12").await;
     stranger.send(from_orders(2).with_user_id(shipping.as_str().into()), b"12").await;
     let letters = eventually("two letters", async || {
-        let letters = payments.dead_letters().list(DeadLetterFilter::default()).await.unwrap();
+        let letters = payments.admin().dead_letters().list(DeadLetterFilter::default()).await.unwrap();
         (letters.len() == 2).then_some(letters)
     });
     let letters = letters.await;

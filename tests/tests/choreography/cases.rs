@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use saga_core::engine::TimelineStatus;
-use saga_core::machine::{Became, Happened, TimelineEntry};
+use saga_core::engine::{Became, Happened, TimelineEntry};
 use saga_core::store::{DeadLetterReason, MessageKind, RecordedOutcome, Status};
 use saga_core::transport::{Message, service_topic};
 use saga_core::{Key, Tenant};
@@ -16,7 +16,7 @@ use super::shop::{Shop, event, last_of, raw};
 /// Whether these steps were undone, or barred where what takes them back came first: services work side by side.
 fn is_taken_back(timeline: &TimelineStatus, steps: &[&str]) -> bool {
     let last = last_of(timeline);
-    steps.iter().all(|step| matches!(last.get(*step), Some(Became::Undone | Became::Barred)))
+    steps.iter().all(|step| matches!(last.get(*step), Some(Became::Undone | Became::Tombstoned)))
 }
 
 async fn events_alone_bring_an_order_to_its_end<S: Books>() {
@@ -31,7 +31,7 @@ async fn events_alone_bring_an_order_to_its_end<S: Books>() {
     assert_eq!(shop.payments.counter("o-1:charge-card").await, 1);
     let record = shop.payments.records_of(&Tenant::default(), &Key::from_stored("o-1>charge-card").unwrap()).await;
     assert_eq!(record.unwrap()[0].outcome, RecordedOutcome::Done);
-    let status = shop.payments_runtime.saga("o-1>charge-card").await.unwrap().unwrap();
+    let status = shop.payments_runtime.status("o-1>charge-card").await.unwrap().unwrap();
     assert_eq!(status.summary.status, Status::Completed);
     shop.close().await;
 }
@@ -87,7 +87,7 @@ async fn events_that_come_out_of_order_wait_for_what_they_need<S: Books>() {
     // The card is charged before anything was packed.
     shop.publish(event(1, "o-1", &CardCharged { payment: "p".into() })).await;
     eventually("a wait", async || (shop.shipping.backlog().await.unwrap().0 > 0).then_some(())).await;
-    assert!(shop.shipping_runtime.saga("o-1>ship").await.unwrap().is_none(), "it has not begun");
+    assert!(shop.shipping_runtime.status("o-1>ship").await.unwrap().is_none(), "it has not begun");
     shop.publish(event(2, "o-1", &StockReserved { quantity: 4 })).await;
     shop.comes_to(&shop.shipping, "pieces", 4).await;
     shop.is_quiet().await;
@@ -98,7 +98,7 @@ async fn g5_an_undo_before_its_do_bars_it<S: Books>() {
     let shop = Shop::<S>::open(Meddling::default()).await;
     let rejected = StockRejected { reason: "sold out".into() };
     shop.publish(event(1, "o-1", &rejected)).await;
-    let barred = async || shop.payments_runtime.saga("o-1>charge-card").await.unwrap();
+    let barred = async || shop.payments_runtime.status("o-1>charge-card").await.unwrap();
     let status = eventually("a tombstone", barred).await;
     assert_eq!(status.summary.status, Status::Compensated);
     shop.publish(event(2, "o-1", &OrderPlaced { cents: 12, quantity: 3 })).await;
@@ -163,7 +163,7 @@ async fn g8_what_cannot_be_understood_is_a_dead_letter_with_its_reason<S: Books>
         let letters = shop.letters(&shop.payments_runtime, 1).await;
         let [letter] = &letters[..] else { panic!("{letters:?}") };
         assert_eq!(letter.letter.reason, reason, "{}", letter.letter.detail);
-        shop.payments_runtime.dead_letters().discard(letter.letter.id, "not ours").await.unwrap();
+        shop.payments_runtime.admin().dead_letters().discard(letter.letter.id, "not ours").await.unwrap();
     }
     assert_eq!(shop.payments.counter("charges").await, 0);
     // Nobody was held up, and of what shares its topic with what is wanted the rest is passed over.
@@ -178,7 +178,7 @@ async fn a_rejection_that_cannot_be_told_waits_for_a_person<S: Books>() {
     let shop = Shop::<S>::open(Meddling::default()).await;
     shop.place("o-1", 6_666, 3).await;
     let stuck = async || {
-        let status = shop.payments_runtime.saga("o-1>charge-card").await.unwrap();
+        let status = shop.payments_runtime.status("o-1>charge-card").await.unwrap();
         status.filter(|status| status.summary.status == Status::Stuck)
     };
     let status = eventually("stuck", stuck).await;
@@ -193,7 +193,7 @@ async fn g5_a_deadline_bars_the_pivot_and_has_the_rest_undone<S: Books>() {
     shop.payments_runtime.publish("o-1", &OrderPlaced { cents: 12, quantity: 3 }).await.unwrap();
     // The card is charged, if there is time for it, nothing can be packed, and the deadline passes.
     shop.timeline("o-1", |timeline| is_taken_back(timeline, &["payments/charge-card"])).await;
-    let pivot = shop.shipping_runtime.saga("o-1>ship").await.unwrap().unwrap();
+    let pivot = shop.shipping_runtime.status("o-1>ship").await.unwrap().unwrap();
     assert_eq!(pivot.summary.status, Status::Compensated);
     // The stock is back, and gets the order and its end; what is packed late is never shipped.
     shop.start_stock().await;
@@ -233,7 +233,7 @@ async fn a_step_is_barred_when_what_it_needs_was_taken_back<S: Books>() {
     let shop = Shop::<S>::open(Meddling::default()).await;
     shop.publish(event(1, "o-1", &StockRejected { reason: "sold out".into() })).await;
     let barred = async |key: &str| {
-        let status = shop.shipping_runtime.saga(key).await.unwrap();
+        let status = shop.shipping_runtime.status(key).await.unwrap();
         status.filter(|status| status.summary.status == Status::Compensated)
     };
     eventually("a tombstone", async || barred("o-1>pack").await).await;
@@ -249,7 +249,7 @@ async fn g5_what_is_barred_is_not_done_and_what_was_done_stays<S: Books>() {
     let shop = Shop::<S>::open(Meddling::default()).await;
     let declined = CardDeclined { reason: "expired".into() };
     let (stock, charged) = (StockReserved { quantity: 3 }, CardCharged { payment: "p".into() });
-    let status = async |key: &str| shop.shipping_runtime.saga(key).await.unwrap().map(|saga| saga.summary.status);
+    let status = async |key: &str| shop.shipping_runtime.status(key).await.unwrap().map(|saga| saga.summary.status);
     // Barred before it was asked for.
     shop.publish(event(1, "o-1", &declined)).await;
     eventually("a tombstone", async || status("o-1>ship").await).await;
@@ -284,8 +284,8 @@ async fn what_the_services_report_is_one_timeline<S: Books>() {
     // What was done is undone, what was not is barred; the order in which that was told does not matter.
     let settled = |timeline: &TimelineStatus| {
         let last = last_of(timeline);
-        last.get("payments/charge-card").is_some_and(|became| matches!(became, Became::Undone | Became::Barred))
-            && last.get("shipping/pack") == Some(&Became::Barred)
+        last.get("payments/charge-card").is_some_and(|became| matches!(became, Became::Undone | Became::Tombstoned))
+            && last.get("shipping/pack") == Some(&Became::Tombstoned)
             && last.get("stock/reserve-stock") == Some(&Became::Rejected)
     };
     let rejected = shop.timeline("o-2", settled).await;
@@ -296,7 +296,7 @@ async fn what_the_services_report_is_one_timeline<S: Books>() {
     };
     assert_eq!(rejected.entries.iter().find_map(reason).as_deref(), Some("sold out"));
     shop.is_quiet_but_for(2).await;
-    let inspector = shop.shipping_runtime.query();
+    let inspector = shop.shipping_runtime.admin().query();
     let all = inspector.timelines(None, 10).await.unwrap();
     let mut keys: Vec<_> = all.iter().map(|timeline| timeline.key.as_str()).collect();
     keys.sort_unstable();
@@ -329,7 +329,7 @@ async fn g8_a_report_that_is_none_is_a_dead_letter<S: Books>() {
         shop.publish(message).await;
         let letters = shop.letters(&shop.shipping_runtime, 1).await;
         assert_eq!(letters[0].letter.reason, reason, "{}", letters[0].letter.detail);
-        shop.shipping_runtime.dead_letters().discard(letters[0].letter.id, "no report").await.unwrap();
+        shop.shipping_runtime.admin().dead_letters().discard(letters[0].letter.id, "no report").await.unwrap();
     }
     shop.publish(report(4, "shipping", good)).await;
     let timeline = shop.timeline("o-1", |_| true).await;

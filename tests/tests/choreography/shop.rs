@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use saga_core::engine::TimelineStatus;
-use saga_core::machine::{Became, Happened};
+use saga_core::engine::{Became, Happened};
 use saga_core::store::{DeadLetter, DeadLetterFilter, Headers, MessageId, MessageKind, Timestamp};
 use saga_core::transport::Message;
 use saga_core::{Event, Runtime, Service, Settings, Tenant};
@@ -214,14 +214,14 @@ impl<S: Books> Shop<S> {
 
     /// The timeline of a saga, once it is as expected.
     pub(crate) async fn timeline(&self, key: &str, expect: impl Fn(&TimelineStatus) -> bool) -> TimelineStatus {
-        let inspector = self.shipping_runtime.query();
+        let inspector = self.shipping_runtime.admin().query();
         let look = async || inspector.timeline(key).await.unwrap().filter(&expect);
         eventually("the timeline", look).await
     }
 
     /// The open letters of a service, once there are so many.
     pub(crate) async fn letters(&self, runtime: &Runtime<S>, count: usize) -> Vec<DeadLetter> {
-        let desk = runtime.dead_letters();
+        let desk = runtime.admin().dead_letters();
         eventually("letters", async || {
             Some(desk.list(DeadLetterFilter::default()).await.unwrap()).filter(|letters| letters.len() >= count)
         })

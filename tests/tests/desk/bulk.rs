@@ -43,7 +43,7 @@ async fn a_plan_is_carried_out_once<S: Shop>() {
 
     // One of them moves before the plan is carried out.
     let revision = fixture.status(&runtime, "stuck-2").await.revision;
-    ann.operator("stuck-2", revision).unwrap().skip("by hand").await.unwrap();
+    ann.control("stuck-2").at_revision(revision).skip("by hand").await.unwrap();
     ended(&runtime, "stuck-2").await;
     (0..4).for_each(|number| fixture.world.repair(&format!("stuck-{number}:ship")));
 

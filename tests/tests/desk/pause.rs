@@ -1,6 +1,6 @@
 use saga_core::Outcome;
+use saga_core::StepPhase;
 use saga_core::engine::{PauseOutcome, ResumeOutcome};
-use saga_core::machine::StepPhase;
 use saga_core::store::Status;
 use saga_tests::{Act, Fixture, Order, Shop, eventually, on_both_stores};
 
@@ -14,8 +14,8 @@ async fn g5_nothing_begins_before_it_is_resumed<S: Shop>() {
     let running = runtime.start(&fixture.saga, "k", Order::of(1)).await.unwrap();
     eventually("it is called", async || (fixture.world.calls_of("k:ship") > 0).then_some(())).await;
     let ann = desk(&fixture);
-    assert_eq!(ann.pause("k", "the carrier called").await.unwrap(), PauseOutcome::Paused);
-    assert_eq!(runtime.pause("k", "so they say").await.unwrap(), PauseOutcome::Already);
+    assert_eq!(ann.control("k").pause("the carrier called").await.unwrap(), PauseOutcome::Paused);
+    assert_eq!(runtime.admin().control("k").pause("so they say").await.unwrap(), PauseOutcome::Already);
     fixture.world.open("carrier");
     for number in 0..20 {
         let outcome = fixture.run(&runtime, &format!("other-{number}")).await;
@@ -29,14 +29,14 @@ async fn g5_nothing_begins_before_it_is_resumed<S: Shop>() {
     assert_eq!((status.summary.status, status.summary.outcome), (Status::Paused, None));
     assert_eq!(status.steps[3].phase, StepPhase::Ready);
     assert_eq!(status.summary.paused.unwrap().actor.as_deref(), Some("ann"));
-    assert!(runtime.query().orphaned(9).await.unwrap().is_empty());
+    assert!(runtime.admin().query().orphaned(9).await.unwrap().is_empty());
     runtime.shutdown().await;
     drop((runtime, running, ann));
 
     let fixture = fixture.reopened().await;
     let runtime = fixture.runtime().await;
     assert_eq!(fixture.status(&runtime, "k").await.summary.status, Status::Paused, "it outlives the process");
-    assert_eq!(desk(&fixture).resume("k", "all is well").await.unwrap(), ResumeOutcome::Resumed);
+    assert_eq!(desk(&fixture).control("k").resume("all is well").await.unwrap(), ResumeOutcome::Resumed);
     let outcome = runtime.attach("k").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     assert_eq!((fixture.store.total("k:book").await, fixture.store.total("k:finish").await), (1, 1));

@@ -33,14 +33,14 @@ async fn g8_bad_sagas_block_nobody_and_each_has_a_reason<S: Shop>() {
             Outcome::Stuck { step, reason, .. } => assert!(n < 5 && !step.is_empty() && !reason.is_empty()),
         }
     }
-    let count = runtime.count().await.unwrap();
+    let count = runtime.admin().query().count().await.unwrap();
     assert_eq!((count[&Status::Completed], count[&Status::Compensated], count[&Status::Stuck]), (15, 3, 2));
     assert_eq!(
         fixture.store.total("booked").await,
         16,
         "each of the good ones once, and the one that is stuck behind it"
     );
-    assert!(runtime.query().orphaned(9).await.unwrap().is_empty());
+    assert!(runtime.admin().query().orphaned(9).await.unwrap().is_empty());
 }
 
 /// G10: A dropped future, a panic in a step and a shutdown at any moment leave the others intact.

@@ -24,7 +24,7 @@ async fn g11_what_a_dead_process_held_goes_on<S: Shop>() {
         (0..5).all(|n| fixture.world.calls_of(&format!("k{n}:charge")) == 1).then_some(())
     })
     .await;
-    assert!(runtime.query().orphaned(9).await.unwrap().is_empty(), "what is leased is not forgotten");
+    assert!(runtime.admin().query().orphaned(9).await.unwrap().is_empty(), "what is leased is not forgotten");
     drop(runtime);
     let fixture = fixture.reopened().await;
     let runtime = fixture.runtime().await;
@@ -33,7 +33,7 @@ async fn g11_what_a_dead_process_held_goes_on<S: Shop>() {
         assert!(is_completed(&outcome), "{outcome}");
         assert_eq!(fixture.store.total(&format!("k{n}:book")).await, 1);
     }
-    assert!(runtime.query().orphaned(9).await.unwrap().is_empty());
+    assert!(runtime.admin().query().orphaned(9).await.unwrap().is_empty());
 }
 
 /// G11, with a clock: another replica has it within a lease and a poll.
@@ -119,8 +119,8 @@ async fn g11_poison_behind_the_pivot_needs_a_person() {
         let Outcome::Stuck { step, reason, .. } = &outcome else { panic!("{outcome}") };
         assert_eq!((step.as_str(), reason.as_str()), ("ship", "its process ended during each of its 3 attempts"));
         fixture.world.repair("k:ship");
-        let seen = runtime.saga("k").await.unwrap().unwrap();
-        runtime.operator("k", seen.revision).unwrap().retry("repaired").await.unwrap();
+        let seen = runtime.status("k").await.unwrap().unwrap();
+        runtime.admin().control("k").at_revision(seen.revision).retry("repaired").await.unwrap();
         assert!(is_completed(&runtime.attach("k").await.unwrap().closed().await.unwrap()));
     })
     .await;

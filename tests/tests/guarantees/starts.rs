@@ -47,7 +47,7 @@ async fn g6_many_starts_of_one_key_are_one_saga<S: Shop>() {
     ids.dedup();
     assert_eq!((new, ids.len()), (1, 1));
     assert_eq!(fixture.world.calls(), ["k:book", "k:charge", "k:ship", "k:finish"]);
-    assert_eq!(replicas[0].list(SagaFilter::default()).await.unwrap().len(), 1);
+    assert_eq!(replicas[0].admin().query().list(SagaFilter::default()).await.unwrap().len(), 1);
 }
 
 async fn g6_another_payload_or_another_saga_is_refused<S: Shop>() {

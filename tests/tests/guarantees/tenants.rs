@@ -31,14 +31,18 @@ async fn g12_the_same_key_of_two_tenants_is_two_sagas<S: Shop>() {
 
     // Each sees its own, and nothing else.
     for (tenant, name, count) in [(&runtime, "", 1), (&acme, "acme", 1), (&blue, "blue", 1)] {
-        let list =
-            tenant.list(SagaFilter { tenant: Tenant::new("acme").unwrap(), ..SagaFilter::default() }).await.unwrap();
+        let list = tenant
+            .admin()
+            .query()
+            .list(SagaFilter { tenant: Tenant::new("acme").unwrap(), ..SagaFilter::default() })
+            .await
+            .unwrap();
         assert_eq!(list.len(), count);
         assert!(list.iter().all(|saga| saga.tenant.as_str() == name), "a filter does not reach over");
-        assert_eq!(tenant.count().await.unwrap().values().sum::<u64>(), 1);
+        assert_eq!(tenant.admin().query().count().await.unwrap().values().sum::<u64>(), 1);
     }
     let another = runtime.tenant(Tenant::new("another").unwrap());
-    assert!(another.saga("k").await.unwrap().is_none());
+    assert!(another.status("k").await.unwrap().is_none());
     assert!(another.attach("k").await.is_err());
 
     // A message says whose it is.
@@ -58,12 +62,12 @@ async fn g12_no_action_and_no_answer_crosses<S: Shop>() {
     fixture.world.always("/acme/k:ship", Act::Panic);
     acme.start(&fixture.saga, "k", Order::of(1)).await.unwrap().outcome().await.unwrap();
     blue.start(&fixture.saga, "k", Order::of(2)).await.unwrap().outcome().await.unwrap();
-    let seen = acme.saga("k").await.unwrap().unwrap();
-    for revision in [seen.revision, blue.saga("k").await.unwrap().unwrap().revision] {
-        assert!(blue.operator("k", revision).unwrap().force_compensated("wrong door").await.is_err());
-        assert!(runtime.operator("k", revision).unwrap().force_compensated("wrong door").await.is_err());
+    let seen = acme.status("k").await.unwrap().unwrap();
+    for revision in [seen.revision, blue.status("k").await.unwrap().unwrap().revision] {
+        assert!(blue.admin().control("k").at_revision(revision).force_compensated("wrong door").await.is_err());
+        assert!(runtime.admin().control("k").at_revision(revision).force_compensated("wrong door").await.is_err());
     }
-    assert_eq!(acme.saga("k").await.unwrap().unwrap(), seen);
+    assert_eq!(acme.status("k").await.unwrap().unwrap(), seen);
     assert!(matches!(blue.start(&fixture.saga, "k", Order::of(1)).await, Err(StartError::PayloadMismatch { .. })));
     assert!(acme.start(&fixture.saga, "k", Order::of(1)).await.unwrap().already_started());
 }

@@ -68,7 +68,7 @@ async fn wait_for<T>(mut ask: impl AsyncFnMut() -> Option<T>) -> T {
 }
 
 async fn parked(runtime: &Runtime<MemoryStore>) -> Vec<ParkedKey> {
-    runtime.outbox().parked().await.unwrap()
+    runtime.admin().outbox().parked().await.unwrap()
 }
 
 #[tokio::test(start_paused = true)]
@@ -82,7 +82,7 @@ async fn a_command_waits_in_sight_until_its_host_comes() {
     assert!(waiting.error.contains("no subscription"), "{waiting:?}");
     let pauses = Duration::from_secs(30) * 31;
     assert!(waiting.retry_at.unwrap().0 - waiting.since.0 < i64::try_from(pauses.as_micros()).unwrap(), "capped");
-    let depth = runtime.outbox().depth().await.unwrap();
+    let depth = runtime.admin().outbox().depth().await.unwrap();
     assert_eq!((depth.rows, depth.parked), (1, 1), "what was sent again meanwhile is the same message");
     assert!(depth.oldest_age.unwrap() > Duration::from_mins(10), "{depth:?}");
     assert!(runtime.health().is_healthy(), "nobody is to blame: {:?}", runtime.health());
@@ -180,7 +180,7 @@ async fn what_the_transport_gave_up_is_a_dead_letter_that_can_be_replayed() {
     let Outcome::Stuck { step, reason, .. } = running.outcome().await.unwrap() else { panic!() };
     assert_eq!(step, "charge-card");
     assert!(reason.contains("given-up"), "{reason}");
-    let desk = payments.dead_letters();
+    let desk = payments.admin().dead_letters();
     let letters = desk.list(DeadLetterFilter::default()).await.unwrap();
     let [letter] = &letters[..] else { panic!("{letters:?}") };
     assert_eq!((letter.letter.reason, letter.letter.attempts), (DeadLetterReason::DeliveryLimit, 4));

@@ -2,7 +2,7 @@
 
 use saga_amqp::AmqpTransport;
 use saga_core::engine::TimelineStatus;
-use saga_core::machine::{Became, Happened};
+use saga_core::engine::{Became, Happened};
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::store::Status;
 use saga_core::{Event, Runtime, Service, StepError, saga_compensation, saga_step};
@@ -76,7 +76,7 @@ const BECAME: [(&str, Became); 6] = [
     ("rejected", Became::Rejected),
     ("failed", Became::Failed),
     ("stuck", Became::Stuck),
-    ("barred", Became::Barred),
+    ("barred", Became::Tombstoned),
     ("undone", Became::Undone),
 ];
 
@@ -136,7 +136,7 @@ async fn events_and_facts_go_both_ways() {
     assert_eq!(undone["body"]["b"], "undone");
     assert_eq!(stock.store().counter("reserved").await, 0);
     let followed = async || {
-        let timeline = desk.query().timeline("o-1").await.unwrap()?;
+        let timeline = desk.admin().query().timeline("o-1").await.unwrap()?;
         let packed = packing(&timeline);
         (timeline.status == Status::Compensated && packed.len() == BECAME.len()).then_some(packed)
     };

@@ -52,7 +52,7 @@ async fn ship(_ctx: &StepContext, sale: Sale) -> Result<(), StepError> {
 fn sell() -> Saga<MemoryStore, Sale> {
     Saga::named("sell")
         .input::<Sale>()
-        .step_with::<contracts::charge_card>(|sale| sale.charge.clone())
+        .step_from::<contracts::charge_card, _>(|sale: &Sale| sale.charge.clone())
         .step::<ship>()
         .build()
         .unwrap()
@@ -101,7 +101,7 @@ impl Shop {
 
     async fn comes_to(&self, key: &str, status: Status) -> Option<Outcome> {
         let look = async || {
-            let summary = self.runtime.saga(key).await.unwrap().unwrap().summary;
+            let summary = self.runtime.status(key).await.unwrap().unwrap().summary;
             (summary.status == status).then_some(summary.outcome)
         };
         eventually(&format!("{key} {status:?}"), look).await
@@ -169,7 +169,7 @@ async fn the_last_report_is_shown_while_the_reply_is_awaited() {
         shop.till.run(json!(["report", key, "charge-card", number, { "page": page }])).await;
     }
     let shown = async || {
-        let status = shop.runtime.saga(&key).await.unwrap().unwrap();
+        let status = shop.runtime.status(&key).await.unwrap().unwrap();
         let progress = status.steps[0].progress.clone()?;
         (progress.report == r#"{"page": 30}"#).then_some(())
     };

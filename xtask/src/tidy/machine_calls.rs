@@ -14,7 +14,7 @@ const MACHINE: &str = "saga-core/src/machine/";
 
 /// The functions of the machine that decide. Its types, and questions about a state, are for everybody.
 const DECISIONS: [&str; 7] =
-    ["after_attempt", "apply", "at_deadline", "event_of_answer", "start", "tombstone", "unseen"];
+    ["after_attempt", "apply", "at_deadline", "event_of_answer", "start", "tombstone", "undo_before_command"];
 
 /// One finding for each decision that is taken from the machine elsewhere.
 pub(crate) fn are_in_the_decider(crates: &Crates<'_>) -> Vec<Finding> {

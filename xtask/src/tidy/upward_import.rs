@@ -22,13 +22,12 @@ const MAY_IMPORT: [(&str, &[&str]); 15] = [
     ("machine", &["key", "step", "store"]),
     ("saga", &["env", "key", "machine", "step", "store", "unwind"]),
     ("service", &["key", "machine", "saga", "step", "store"]),
-    ("choreography", &["key", "machine", "saga", "service", "step", "store", "unwind"]),
+    ("choreography", &["service"]),
     ("memory", &["env", "key", "log", "store", "transport"]),
     (
         "engine",
         &[
             "authorization",
-            "choreography",
             "env",
             "key",
             "log",

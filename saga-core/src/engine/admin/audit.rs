@@ -1,4 +1,4 @@
-//! What people do with sagas, as the history keeps it: what, who and why.
+//! An operator's actions, as the history of a saga keeps them: what, who and why.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::key::Key;
 use crate::store::{HistoryEntry, HistoryKind, SagaId, Timestamp};
 
-/// How long the name of who acts may be.
+/// The longest name of an actor.
 const BY_BYTES_MAX: usize = 120;
 
-/// How long a reason may be.
+/// The longest reason.
 const REASON_BYTES_MAX: usize = 4_000;
 
 /// An operator's action on a saga.
@@ -20,43 +20,43 @@ pub struct AuditEntry {
     /// What: `retry`, `skip`, `cancel`, `pause`, `resume` and so on.
     #[serde(rename = "act")]
     pub action: String,
-    /// Who, where that was said.
+    /// Who, if an actor was named.
     #[serde(rename = "by", default, skip_serializing_if = "Option::is_none")]
     pub actor: Option<String>,
     /// Why.
     #[serde(rename = "why")]
     pub reason: String,
-    /// Which step it is about, where it is about one.
+    /// The step that it is about, if it is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
     /// The input that was replaced, and by what, as hashes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<ReplacedInput>,
-    /// The key of the other saga, where one was started instead of another.
+    /// The key of the other saga of a restart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saga: Option<String>,
-    /// The id of the plan that it is part of, where many sagas were acted on.
+    /// The id of the plan that it is part of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
 }
 
-/// An input that was replaced. What it holds is kept where inputs are, and nowhere else.
+/// An input that was replaced. The inputs themselves are only in the record of the step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ReplacedInput {
     /// The step whose input it was.
     pub step: String,
-    /// The hash of what it was, in hexadecimal digits.
+    /// The hash of the old input, in hexadecimal digits.
     pub old: String,
-    /// The hash of what it is now.
+    /// The hash of the new input.
     pub new: String,
 }
 
-/// An act in a list of them.
+/// An entry of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AuditRecord {
-    /// Its number: the way to the next page.
+    /// Its number; the next page continues after it.
     pub number: i64,
     /// The key of the saga.
     pub key: Key,
@@ -66,7 +66,7 @@ pub struct AuditRecord {
     pub entry: AuditEntry,
 }
 
-/// What is wrong with the reason that a person gives, which is kept with something.
+/// What is wrong with a reason that an operator gives.
 pub(crate) fn reason_problem(reason: &str, kept_with: &str) -> Option<String> {
     if reason.trim().is_empty() {
         return Some(format!("give a reason; it is kept with {kept_with}"));
@@ -81,7 +81,7 @@ impl AuditEntry {
         Self { action: what, actor: by, reason, step: None, input: None, saga: None, plan: None }
     }
 
-    /// What is wrong with who acts, or with the reason.
+    /// What is wrong with the actor or with the reason.
     pub(crate) fn problem(&self) -> Option<String> {
         let is_long = |text: &str, max: usize| (text.len() > max).then(|| format!("of at most {max} bytes"));
         if let Some(problem) = reason_problem(&self.reason, "the action") {
@@ -100,7 +100,7 @@ impl AuditEntry {
         HistoryEntry { saga, step: None, kind: HistoryKind::Operator, attempt: 0, detail }
     }
 
-    /// What a line of the history says. One of before it had a form says what was done and why, with a colon between.
+    /// Reads an entry of the history. Old entries are plain text: the action, a colon, and the reason.
     pub(crate) fn read(detail: &str) -> Self {
         serde_json::from_str(detail).unwrap_or_else(|_| {
             let (what, reason) = detail.split_once(": ").unwrap_or(("", detail));

@@ -1,61 +1,66 @@
-//! Acting on many sagas: first a plan that says what would be done, then the plan, and nothing else, is carried out.
+//! Acting on many sagas: a plan says what would be done, then exactly this plan is executed.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::admin_context::{AdminContext, refused};
 use super::audit::AuditEntry;
+use super::cancel::{CancelOutcome, cancel};
+use super::pause::{PauseOutcome, ResumeOutcome, pause, resume};
+use super::retry_now::retry_now;
 use super::saga_admin::SagaAdmin;
+use super::stuck_action::{StuckAction, act_on_stuck};
 use crate::engine::context::{RuntimeError, outside_step, random_uuid};
 use crate::engine::decide::refusal_of;
 use crate::engine::message::TIMELINES;
 use crate::engine::outcome::{Outcome, outcome_of};
 use crate::key::Key;
-use crate::machine::{self, Action, Event, SagaState};
+use crate::machine::{self, Action, Event, Refused, SagaState};
 use crate::step::Rejection;
 use crate::store::{HistoryKind, SagaFilter, SagaRow, Status, Store, Timestamp};
 
 /// How many sagas are read at a time.
 const PAGE: usize = 500;
 
-/// Which sagas are acted on. Everything that is set must hold.
+/// The sagas that a plan is about: those that match every field that is set.
 #[derive(Debug, Clone, Default)]
 pub struct BatchFilter {
-    /// Those of this status.
+    /// Sagas of this status.
     pub status: Option<Status>,
-    /// Those of definitions with this name.
+    /// Sagas of definitions with this name.
     pub definition: Option<String>,
-    /// Those that are stuck at this step, or compensate or were compensated because of it.
+    /// Sagas that are stuck at this step, or that compensate or were compensated because of it.
     pub failed_step: Option<String>,
-    /// Those that are stuck, or compensate, for a reason in which this text stands.
+    /// Sagas that are stuck or compensate for a reason that contains this text.
     pub reason: Option<String>,
-    /// Those that have not moved for at least so long.
+    /// Sagas about which nothing was decided for at least this time.
     pub idle_for: Option<Duration>,
-    /// At most so many.
+    /// At most this number of sagas.
     pub limit: Option<usize>,
 }
 
-/// What is done with each.
+/// What a plan does with each saga.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum BatchAction {
     /// Try again what is stuck.
     Retry,
-    /// Try at once what waits for its next attempt.
+    /// Make the next attempt due now.
     RetryNow,
-    /// Go past what is stuck.
+    /// Skip what is stuck.
     Skip,
-    /// End it as completed, as it is.
+    /// End it as completed, in its present state.
     ForceCompleted,
-    /// End it as compensated, as it is.
+    /// End it as compensated, in its present state.
     ForceCompensated,
     /// Cancel it.
     Cancel,
     /// Pause it.
     Pause,
-    /// Let it go on.
+    /// Resume it.
     Resume,
 }
 
@@ -63,11 +68,11 @@ pub enum BatchAction {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct BatchPlan {
-    /// The plan's own id, which each act of it names.
+    /// The id of the plan, which the history of each saga names.
     pub id: String,
     /// What is done.
     pub action: BatchAction,
-    /// With which sagas.
+    /// The sagas that it is done with.
     pub sagas: Vec<PlannedAction>,
 }
 
@@ -77,9 +82,9 @@ pub struct BatchPlan {
 pub struct PlannedAction {
     /// The saga's key.
     pub key: String,
-    /// As it was seen. It is acted on only if it still stands so.
+    /// The revision at which it was seen. The plan acts on it at this revision only.
     pub revision: u64,
-    /// Where it stood.
+    /// Its status then.
     pub status: Status,
     /// The step that it is stuck at, or that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,36 +92,36 @@ pub struct PlannedAction {
     /// Why it is stuck, or compensates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why the action would be refused, where that is known already.
+    /// Why the action would be refused, if that is known already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
 }
 
-/// What became of one saga of a plan.
+/// The result for one saga of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BatchResult {
-    /// It was acted on by this call.
+    /// This call acted on it.
     Done,
-    /// It was acted on when the plan was carried out before.
+    /// An earlier execution of the plan acted on it.
     Already,
-    /// It was not: it moved since, or the action does not fit it.
+    /// Nothing was done: the saga moved since, or the action is not possible for it.
     Refused(String),
-    /// The store failed; carry the plan out again.
+    /// The store failed; execute the plan again.
     Failed(String),
 }
 
-/// What became of a plan.
+/// The result of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BatchSummary {
-    /// How many were acted on by this call.
+    /// How many sagas this call acted on.
     pub done: usize,
-    /// How many had been acted on before.
+    /// How many sagas earlier executions acted on.
     pub already: usize,
-    /// The keys of those that were not, and why.
+    /// The keys of the sagas that were refused, and why.
     pub refused: Vec<(String, String)>,
-    /// The keys of those where the store failed, and how.
+    /// The keys of the sagas for which the store failed, and how.
     pub failed: Vec<(String, String)>,
 }
 
@@ -142,7 +147,7 @@ impl BatchAction {
             Self::Skip => Event::Operator(Action::Skip),
             Self::ForceCompleted => force(true),
             Self::ForceCompensated => force(false),
-            Self::Cancel => Event::CalledOff { reason: Rejection::new(""), has_begun: true },
+            Self::Cancel => Event::CancelRequested { reason: Rejection::new(""), has_begun: true },
             Self::Pause => Event::Paused { by: None, reason: String::new() },
             Self::Resume => Event::Resumed,
         })
@@ -172,7 +177,7 @@ impl<S: Store> SagaAdmin<S> {
     ///     Ok(())
     /// }
     ///
-    /// /// It stands behind the pivot: there is no way back, so a rejection needs a person.
+    /// /// After the pivot there is no way back, so a rejection makes the saga stuck.
     /// #[saga_step]
     /// async fn greet(name: String) -> Result<(), StepError> {
     ///     if name.is_empty() { Err(StepError::reject("it has no name")) } else { Ok(()) }
@@ -186,15 +191,15 @@ impl<S: Store> SagaAdmin<S> {
     ///     runtime.start(&greeting, key, name.to_owned()).await?.outcome().await?;
     /// }
     ///
-    /// let desk = runtime.admin().actor("ann");
+    /// let admin = runtime.admin().actor("ann");
     /// let filter = BatchFilter { status: Some(Status::Stuck), failed_step: Some("greet".into()), ..BatchFilter::default() };
-    /// let plan = desk.plan(BatchAction::Skip, &filter).await?;
+    /// let plan = admin.plan(BatchAction::Skip, &filter).await?;
     /// assert_eq!(plan.sagas.len(), 2);
     ///
     /// let per_second = NonZeroU32::new(10).ok_or("it is not zero")?;
-    /// let done = desk.execute(&plan, "the guests have left", per_second, |_, _| ()).await?;
+    /// let done = admin.execute(&plan, "the guests have left", per_second, |_, _| ()).await?;
     /// assert_eq!((done.done, done.refused.len()), (2, 0));
-    /// let again = desk.execute(&plan, "the guests have left", per_second, |_, _| ()).await?;
+    /// let again = admin.execute(&plan, "the guests have left", per_second, |_, _| ()).await?;
     /// assert_eq!((again.done, again.already), (0, 2));
     /// # runtime.shutdown().await;
     /// # Ok(())
@@ -202,14 +207,14 @@ impl<S: Store> SagaAdmin<S> {
     /// ```
     pub async fn plan(&self, action: BatchAction, filter: &BatchFilter) -> Result<BatchPlan, RuntimeError> {
         outside_step()?;
-        let id = random_uuid(&*self.decider()?.env).to_string();
-        // Nothing is received by that: it only tells the time of the store's clock.
+        let id = random_uuid(&*self.ctx.decider()?.env).to_string();
+        // It receives no message, and only returns the time of the store's clock.
         let now = match filter.idle_for {
-            Some(_) => self.desk.store.receive(Vec::new()).await?.now,
+            Some(_) => self.ctx.tenant_store.store.receive(Vec::new()).await?.now,
             None => Timestamp::default(),
         };
         let mut page = SagaFilter {
-            tenant: self.desk.tenant.clone(),
+            tenant: self.ctx.tenant_store.tenant.clone(),
             status: filter.status,
             definition: filter.definition.clone(),
             after: None,
@@ -217,7 +222,7 @@ impl<S: Store> SagaAdmin<S> {
         };
         let mut sagas = Vec::new();
         loop {
-            let rows = self.desk.store.list(&page).await?;
+            let rows = self.ctx.tenant_store.store.list(&page).await?;
             // A timeline is kept as a row, and is no saga.
             for row in rows.iter().filter(|row| row.definition.name != TIMELINES.name) {
                 if filter.limit.is_some_and(|limit| sagas.len() >= limit) {
@@ -232,12 +237,13 @@ impl<S: Store> SagaAdmin<S> {
         }
     }
 
-    /// Carries a plan out, so many acts a second at most. Each saga is acted on only if it still stands as it was seen. What
-    /// became of each is told to `progress` with the place of the saga in the plan; what was done before is not done again,
-    /// so that a plan that was interrupted is carried out by the same call.
+    /// Executes a plan, with at most `per_second` actions in a second. It acts on a saga only at the revision that the plan
+    /// has. `progress` is called with the position of each saga in the plan and its result. An action that was done before
+    /// is not done again, so the same call continues a plan that was interrupted.
     ///
     /// # Errors
-    /// When the reason or the name of who acts is none. What is refused, and what fails in the store, is counted.
+    /// When the reason or the name of the actor is refused. A saga that is refused, or for which the store fails, is counted
+    /// in the summary.
     ///
     /// # Cancel safety
     /// When dropped, some sagas were acted on; the same call again goes on with the rest.
@@ -249,18 +255,18 @@ impl<S: Store> SagaAdmin<S> {
         mut progress: impl FnMut(usize, &BatchResult) + Send,
     ) -> Result<BatchSummary, RuntimeError> {
         outside_step()?;
-        let desk = self.clone().carrying_out(&plan.id);
-        if let Some(problem) = desk.act("in bulk", reason).problem() {
+        let ctx = AdminContext { plan: Some(plan.id.clone()), ..self.ctx.clone() };
+        if let Some(problem) = ctx.audit_entry("in bulk", reason).problem() {
             return Err(RuntimeError::Plan(problem));
         }
-        let env = std::sync::Arc::clone(&self.decider()?.env);
+        let env = std::sync::Arc::clone(&self.ctx.decider()?.env);
         let (began, each) = (env.now(), Duration::from_secs(1) / per_second.get());
         let mut summary = BatchSummary::default();
         let mut acts = 0;
         for (place, planned) in plan.sagas.iter().enumerate() {
             let due = began.saturating_add(each.saturating_mul(acts));
             env.sleep(due.saturating_sub(env.now())).await;
-            let result = desk.act_on(plan, planned, reason).await;
+            let result = act_on(&ctx, plan, planned, reason).await;
             progress(place, &result);
             match result {
                 BatchResult::Done => {
@@ -285,7 +291,7 @@ impl<S: Store> SagaAdmin<S> {
         row: &SagaRow,
         now: Timestamp,
     ) -> Option<PlannedAction> {
-        let found = self.definition_of(row).map_err(|error| error.to_string()).and_then(|definition| {
+        let found = self.ctx.definition_of(row).map_err(|error| error.to_string()).and_then(|definition| {
             let state = SagaState::decode(&row.state, definition.steps.len())?;
             Ok((definition, state))
         });
@@ -304,49 +310,83 @@ impl<S: Store> SagaAdmin<S> {
         let (key, revision, status) = (row.key.to_string(), row.version, row.status);
         passes.then_some(PlannedAction { key, revision, status, step, reason, refusal })
     }
+}
 
-    async fn act_on(&self, plan: &BatchPlan, planned: &PlannedAction, reason: &str) -> BatchResult {
-        // Hurrying does not move a saga, so that only its history tells that it was done.
-        if plan.action == BatchAction::RetryNow && self.was_acted_on(plan, planned).await.is_ok_and(|was| was) {
-            return BatchResult::Already;
-        }
-        let acted = match self.operator(&planned.key, planned.revision) {
-            Err(error) => Err(error),
-            Ok(operator) => match plan.action {
-                BatchAction::Retry => operator.retry(reason).await,
-                BatchAction::RetryNow => operator.retry_now(reason).await.and_then(|count| match count {
-                    0 => Err(operator.refused("nothing of it waits for its next attempt".to_owned())),
-                    _ => Ok(()),
-                }),
-                BatchAction::Skip => operator.skip(reason).await,
-                BatchAction::ForceCompleted => operator.force_completed(reason).await,
-                BatchAction::ForceCompensated => operator.force_compensated(reason).await,
-                BatchAction::Cancel => operator.cancel(reason).await,
-                BatchAction::Pause => operator.pause(reason).await,
-                BatchAction::Resume => operator.resume(reason).await,
-            },
-        };
-        match acted {
-            Ok(()) => BatchResult::Done,
-            Err(RuntimeError::Store(error)) => BatchResult::Failed(error.to_string()),
-            Err(error) => match self.was_acted_on(plan, planned).await {
-                Ok(true) => BatchResult::Already,
-                Ok(false) => BatchResult::Refused(error.to_string()),
-                Err(error) => BatchResult::Failed(error.to_string()),
-            },
-        }
+async fn act_on<S: Store>(
+    ctx: &AdminContext<S>,
+    plan: &BatchPlan,
+    planned: &PlannedAction,
+    reason: &str,
+) -> BatchResult {
+    // Retrying at once does not move a saga, so only its history tells that it was done.
+    if plan.action == BatchAction::RetryNow && was_acted_on(ctx, plan, planned).await.is_ok_and(|was| was) {
+        return BatchResult::Already;
     }
+    match act_once(ctx, plan.action, planned, reason).await {
+        Ok(()) => BatchResult::Done,
+        Err(RuntimeError::Store(error)) => BatchResult::Failed(error.to_string()),
+        Err(error) => match was_acted_on(ctx, plan, planned).await {
+            Ok(true) => BatchResult::Already,
+            Ok(false) => BatchResult::Refused(error.to_string()),
+            Err(error) => BatchResult::Failed(error.to_string()),
+        },
+    }
+}
 
-    /// Whether the saga moved by this very plan.
-    async fn was_acted_on(&self, plan: &BatchPlan, planned: &PlannedAction) -> Result<bool, RuntimeError> {
-        let key = Key::from_stored(&planned.key)?;
-        let stored = match self.stored(&key, None).await {
-            Err(RuntimeError::NoSaga(_)) => return Ok(false),
-            stored => stored?,
-        };
-        let acts = stored.history.iter().filter(|(_, entry)| entry.kind == HistoryKind::Operator);
-        Ok(acts.map(|(_, entry)| AuditEntry::read(&entry.detail)).any(|act| act.plan.as_deref() == Some(&*plan.id)))
-    }
+/// Acts on a saga that is still at the planned revision. A saga that the action does not fit is an error.
+async fn act_once<S: Store>(
+    ctx: &AdminContext<S>,
+    action: BatchAction,
+    planned: &PlannedAction,
+    reason: &str,
+) -> Result<(), RuntimeError> {
+    let key = Key::from_stored(&planned.key)?;
+    let seen = Some(planned.revision);
+    let refusal = match action {
+        BatchAction::Retry => return act_on_stuck(ctx, &key, seen, StuckAction::of(Action::Retry), reason).await,
+        BatchAction::Skip => return act_on_stuck(ctx, &key, seen, StuckAction::of(Action::Skip), reason).await,
+        BatchAction::ForceCompleted => {
+            return act_on_stuck(ctx, &key, seen, StuckAction::force(true, reason), reason).await;
+        }
+        BatchAction::ForceCompensated => {
+            return act_on_stuck(ctx, &key, seen, StuckAction::force(false, reason), reason).await;
+        }
+        BatchAction::RetryNow => match retry_now(ctx, &key, seen, reason).await? {
+            0 => return Err(refused(&key, "nothing of it waits for its next attempt")),
+            _ => return Ok(()),
+        },
+        BatchAction::Cancel => match cancel(ctx, &key, seen, reason).await? {
+            CancelOutcome::Begun => return Ok(()),
+            CancelOutcome::UnderWay => Refused::Compensating,
+            CancelOutcome::Ended(_) => Refused::Ended,
+        },
+        BatchAction::Pause => match pause(ctx, &key, seen, reason).await? {
+            PauseOutcome::Paused => return Ok(()),
+            PauseOutcome::Already => Refused::Paused,
+            PauseOutcome::Ended(_) => Refused::Ended,
+        },
+        BatchAction::Resume => match resume(ctx, &key, seen, reason).await? {
+            ResumeOutcome::Resumed => return Ok(()),
+            ResumeOutcome::NotPaused(status) if status.is_ended() => Refused::Ended,
+            ResumeOutcome::NotPaused(_) => Refused::NotPaused,
+        },
+    };
+    Err(refused(&key, refusal.to_string()))
+}
+
+/// Whether this plan acted on the saga already.
+async fn was_acted_on<S: Store>(
+    ctx: &AdminContext<S>,
+    plan: &BatchPlan,
+    planned: &PlannedAction,
+) -> Result<bool, RuntimeError> {
+    let key = Key::from_stored(&planned.key)?;
+    let stored = match ctx.stored(&key, None).await {
+        Err(RuntimeError::NoSaga(_)) => return Ok(false),
+        stored => stored?,
+    };
+    let acts = stored.history.iter().filter(|(_, entry)| entry.kind == HistoryKind::Operator);
+    Ok(acts.map(|(_, entry)| AuditEntry::read(&entry.detail)).any(|act| act.plan.as_deref() == Some(&*plan.id)))
 }
 
 fn idle_for(row: &SagaRow, now: Timestamp) -> Duration {

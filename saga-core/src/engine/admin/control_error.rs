@@ -23,7 +23,7 @@ impl From<RuntimeError> for ControlError {
     }
 }
 
-/// What an operator's action came to: its result, or why the saga refuses it and how the saga stands.
+/// The result of an operator's action, or why the saga refuses it, and the status of the saga.
 pub(crate) type Applied<T> = Result<T, (Refused, Status)>;
 
 /// Makes an attempt at an action, again as long as other decisions about the saga are committed first.

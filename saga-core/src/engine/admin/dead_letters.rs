@@ -1,36 +1,24 @@
-//! What a person can do with messages that could not be handled.
+//! What an operator can do with messages that could not be handled.
 
 use std::fmt;
-use std::sync::Arc;
 
 use super::audit::reason_problem;
-use super::tenant_store::{AdminRuntime, TenantStore};
+use super::tenant_store::TenantStore;
 use crate::engine::context::{RuntimeError, outside_step};
-use crate::key::Tenant;
 use crate::store::{DeadLetter, DeadLetterFilter, DeadLetterId, DeadLetterState, Store, WorkId};
 
-/// The dead letters of one tenant. Every action needs a reason, which stays with the letter; the same action twice acts
-/// once. It needs no runtime, only a store that can be written: what is handed in again waits for one.
+/// The dead letters of one tenant, which [`SagaAdmin::dead_letters`](super::SagaAdmin::dead_letters) returns. Every action
+/// needs a reason, which is kept with the letter; the same action twice acts once. On a bare store, a replayed message
+/// waits for a runtime.
 pub struct DeadLetterAdmin<S: Store>(TenantStore<S>);
 
 impl<S: Store> DeadLetterAdmin<S> {
-    /// The dead letters of the default tenant in this store.
-    pub fn new(store: impl Into<Arc<S>>) -> Self {
-        Self(TenantStore::new(store.into()))
+    pub(super) fn new(tenant_store: TenantStore<S>) -> Self {
+        Self(tenant_store)
     }
 
-    pub(crate) fn of(runtime: AdminRuntime<S>, tenant: &Tenant) -> Self {
-        Self(TenantStore::of(runtime, tenant))
-    }
-
-    /// Looks at the letters of this tenant.
-    #[must_use]
-    pub fn tenant(mut self, tenant: Tenant) -> Self {
-        self.0.tenant = tenant;
-        self
-    }
-
-    /// The letters that pass the filter, oldest first. The filter's tenant is the runtime's.
+    /// The letters that pass the filter, oldest first. The tenant of the filter is ignored: it is that of the
+    /// admin.
     ///
     /// # Errors
     /// When the store fails.
@@ -55,14 +43,14 @@ impl<S: Store> DeadLetterAdmin<S> {
         Ok(self.0.store.dead_letter(&self.0.tenant, id).await?)
     }
 
-    /// Hands the message in again, with the same id and the same keys: what it had caused before is not caused again.
-    /// One that still cannot be handled becomes another letter.
+    /// Puts the message into the inbox again, with the same id and the same keys, so nothing that it caused before is
+    /// caused again. A message that still cannot be handled becomes another letter.
     ///
     /// # Errors
     /// When there is no such letter, it was discarded, it could not even be read, or the store fails.
     ///
     /// # Cancel safety
-    /// When dropped, it was handed in or not; the same call again acts once.
+    /// When dropped, it was replayed or not; the same call again acts once.
     pub async fn replay(&self, id: DeadLetterId, reason: &str) -> Result<(), RuntimeError> {
         outside_step()?;
         let refused = |problem: &str| Err(RuntimeError::DeadLetter { letter: id.0, problem: problem.to_owned() });

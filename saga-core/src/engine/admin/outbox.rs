@@ -1,41 +1,27 @@
-//! What a person can see of, and do with, what waits to be sent.
+//! What an operator can see of messages that wait to be sent, and do with them.
 
 use std::fmt;
-use std::sync::Arc;
 
 use super::audit::reason_problem;
-use super::tenant_store::{AdminRuntime, TenantStore};
+use super::tenant_store::TenantStore;
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::message::fingerprint_of;
-use crate::key::Tenant;
 use crate::log;
 use crate::store::{DeadLetterId, DeadLetterReason, MessageId, NewDeadLetter, OutboxDepth, ParkedKey, Store};
 
-/// More keys than are ever parked at once: those of other tenants are among them.
+/// How many parked keys of all tenants are read; far more than are ever parked at once.
 const PARKED_MAX: usize = 10_000;
 
-/// Where a letter comes from that was to leave.
+/// The source of a dead letter that was in the outbox.
 const SOURCE: &str = "outbox";
 
-/// The outbox: how much waits, and the ordering keys of one tenant whose next message cannot be sent. It needs no
-/// runtime, only a store: what is released waits for one.
+/// The outbox, which [`SagaAdmin::outbox`](super::SagaAdmin::outbox) returns: how many messages wait, and the ordering keys
+/// of one tenant whose next message cannot be sent. On a bare store, a released message waits for a runtime.
 pub struct OutboxAdmin<S: Store>(TenantStore<S>);
 
 impl<S: Store> OutboxAdmin<S> {
-    /// The outbox of this store, and the parked keys of the default tenant.
-    pub fn new(store: impl Into<Arc<S>>) -> Self {
-        Self(TenantStore::new(store.into()))
-    }
-
-    pub(crate) fn of(runtime: AdminRuntime<S>, tenant: &Tenant) -> Self {
-        Self(TenantStore::of(runtime, tenant))
-    }
-
-    /// Looks at the parked keys of this tenant.
-    #[must_use]
-    pub fn tenant(mut self, tenant: Tenant) -> Self {
-        self.0.tenant = tenant;
-        self
+    pub(super) fn new(tenant_store: TenantStore<S>) -> Self {
+        Self(tenant_store)
     }
 
     /// How many messages of all tenants wait, since when the oldest does, and how many ordering keys are parked.
@@ -51,7 +37,7 @@ impl<S: Store> OutboxAdmin<S> {
     }
 
     /// The ordering keys whose next message could not be sent, each with its attempts and its error, and with the time at
-    /// which it is tried again by itself. One without such a time waits to be released or discarded.
+    /// which the relay tries it again. A key without such a time waits until an operator releases or discards its message.
     ///
     /// # Errors
     /// When the store fails.
@@ -65,7 +51,7 @@ impl<S: Store> OutboxAdmin<S> {
         Ok(parked)
     }
 
-    /// Lets the key of this message try again; answers whether it was parked.
+    /// Lets the relay try the key of this message again. Returns whether it was parked.
     ///
     /// # Errors
     /// When the store fails.
@@ -81,8 +67,8 @@ impl<S: Store> OutboxAdmin<S> {
         Ok(was_parked)
     }
 
-    /// Gives this message of a parked key up, so that the key goes on behind it; answers whether it was parked. The
-    /// message stays among the dead letters, as discarded for this reason.
+    /// Discards this message of a parked key, so that the relay sends the messages behind it. Returns whether it was parked.
+    /// The message stays among the dead letters, as discarded for this reason.
     ///
     /// # Errors
     /// When no reason is given, or the store fails.

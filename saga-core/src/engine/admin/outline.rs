@@ -1,4 +1,4 @@
-//! What must be known of a definition to show its sagas: also of one that is not registered, as a store keeps it.
+//! What the status of a saga needs of its definition. The store keeps it, so a definition that is not registered has one, too.
 
 use serde::Deserialize;
 
@@ -9,26 +9,34 @@ use crate::store::{Store, StoredDefinition};
 #[derive(Debug, Clone)]
 pub(crate) struct Outline {
     pub(crate) steps: Vec<OutlinedStep>,
-    /// Whether the definition itself is known here.
+    /// Whether the definition is registered here.
     pub(crate) is_registered: bool,
 }
 
-/// A step, and those that it comes after.
+/// A step, and the steps that it follows.
 #[derive(Debug, Clone)]
 pub(crate) struct OutlinedStep {
     pub(crate) name: String,
     pub(crate) after: Vec<usize>,
     /// The arms of a choice, by name.
     pub(crate) arms: Vec<String>,
-    /// Whether it is a saga of its own.
+    /// Whether it is a sub-saga.
     pub(crate) is_child: bool,
-    /// Whether it only waits: for a time or a signal.
-    pub(crate) waits: bool,
-    /// Whether that is for a signal.
-    pub(crate) awaits_signal: bool,
+    /// What it waits for, if it only waits.
+    pub(crate) wait: Option<WaitKind>,
 }
 
-/// What is read of a kept shape.
+/// What a step waits for that only waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WaitKind {
+    /// A time.
+    Sleep,
+    /// A signal, or the end of the time that it may take.
+    Signal,
+}
+
+/// The part of a stored shape that is read.
 #[derive(Deserialize)]
 struct KeptShape {
     steps: Vec<KeptStep>,
@@ -49,6 +57,13 @@ struct KeptStep {
     each: Option<usize>,
 }
 
+impl KeptStep {
+    fn wait(&self) -> Option<WaitKind> {
+        let is_sleep = || self.effect == "own" && self.each.is_none() && self.arms.is_empty() && self.child.is_none();
+        if self.effect == "signal" { Some(WaitKind::Signal) } else { is_sleep().then_some(WaitKind::Sleep) }
+    }
+}
+
 impl Outline {
     pub(crate) fn of<S: Store>(definition: &Definition<S>) -> Self {
         let steps = definition.steps.iter().enumerate().map(|(index, step)| OutlinedStep {
@@ -56,21 +71,22 @@ impl Outline {
             after: definition.shape.predecessors(index).collect(),
             arms: definition.shape.steps[index].arms.iter().map(|arm| (*arm).to_owned()).collect(),
             is_child: definition.shape.is_child(index),
-            waits: definition.shape.is_idle(index),
-            awaits_signal: definition.shape.awaits_signal(index),
+            wait: match (definition.shape.is_wait(index), definition.shape.awaits_signal(index)) {
+                (_, true) => Some(WaitKind::Signal),
+                (true, false) => Some(WaitKind::Sleep),
+                (false, false) => None,
+            },
         });
         Self { steps: steps.collect(), is_registered: true }
     }
 
-    /// As the store keeps it, where it can be read.
+    /// Of a definition as the store keeps it; `None` if that cannot be read.
     pub(crate) fn of_kept(kept: &StoredDefinition) -> Option<Self> {
         let shape: KeptShape = serde_json::from_str(kept.shape.as_deref()?).ok()?;
         let steps = shape.steps.into_iter().enumerate().map(|(index, step)| OutlinedStep {
+            wait: step.wait(),
             name: step.name,
             after: step.after.unwrap_or_else(|| index.checked_sub(1).into_iter().collect()),
-            waits: step.effect == "signal"
-                || (step.effect == "own" && step.each.is_none() && step.arms.is_empty() && step.child.is_none()),
-            awaits_signal: step.effect == "signal",
             arms: step.arms,
             is_child: step.child.is_some(),
         });

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use super::admin_context::AdminContext;
 use super::audit::{AuditEntry, AuditRecord};
 use super::outline::Outline;
 use super::status::{SagaStatus, SagaSummary};
+use super::tenant_store::TenantStore;
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::message::TIMELINES;
 use crate::key::{Key, Tenant};
-use crate::saga::{Definition, Saga};
-use crate::service::Service;
+use crate::saga::Definition;
 use crate::store::{AuditFilter, AuditRow, DefinitionId, SagaFilter, SagaId, SagaRow, Status, Store, StoredDefinition};
 
-/// A definition that is not known here, and of which commands wait.
+/// A definition that is not registered here and for which commands wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unregistered {
@@ -34,56 +35,21 @@ impl fmt::Display for Unregistered {
     }
 }
 
-/// Answers what happened to sagas. It needs no runtime, only a store that can be read, and the definitions.
+/// Reads sagas, their histories and the audit log of one tenant: [`SagaAdmin::query`](super::SagaAdmin::query) returns it. A
+/// store that can only be read is enough.
 pub struct SagaQuery<S: Store> {
-    pub(crate) store: Arc<S>,
-    pub(crate) tenant: Tenant,
-    definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
+    pub(super) store: Arc<S>,
+    pub(super) tenant: Tenant,
+    definitions: Arc<BTreeMap<DefinitionId, Arc<Definition<S>>>>,
 }
 
 impl<S: Store> SagaQuery<S> {
-    /// An inspector of the default tenant's sagas in this store.
-    pub fn new(store: impl Into<Arc<S>>) -> Self {
-        Self { store: store.into(), tenant: Tenant::default(), definitions: BTreeMap::new() }
+    pub(super) fn new(ctx: &AdminContext<S>) -> Self {
+        let TenantStore { store, tenant, .. } = &ctx.tenant_store;
+        Self { store: Arc::clone(store), tenant: tenant.clone(), definitions: Arc::clone(&ctx.definitions) }
     }
 
-    pub(crate) fn with(
-        store: &Arc<S>,
-        tenant: &Tenant,
-        definitions: &BTreeMap<DefinitionId, Arc<Definition<S>>>,
-    ) -> Self {
-        Self { store: Arc::clone(store), tenant: tenant.clone(), definitions: definitions.clone() }
-    }
-
-    /// Adds a definition, by which the steps of its sagas have names.
-    #[must_use]
-    pub fn saga<I>(mut self, saga: &Saga<S, I>) -> Self {
-        for definition in Definition::with_children(saga.definition()) {
-            self.definitions.insert(definition.id.clone(), Arc::clone(definition));
-        }
-        self
-    }
-
-    /// Adds the steps that a service hosts: what it did for others is a saga of one step, under `key>step`.
-    #[must_use]
-    pub fn service(mut self, service: &Service<S>) -> Self {
-        for (_, definition) in service.hosted() {
-            self.definitions.insert(definition.id.clone(), Arc::clone(definition));
-        }
-        for definition in service.choreographed() {
-            self.definitions.insert(definition.id.clone(), Arc::clone(definition));
-        }
-        self
-    }
-
-    /// Looks at the sagas of this tenant.
-    #[must_use]
-    pub fn tenant(mut self, tenant: Tenant) -> Self {
-        self.tenant = tenant;
-        self
-    }
-
-    /// What happened to the saga of that key, step by step. Nothing if there is none.
+    /// What happened to the saga with this key, step by step; `None` if there is no such saga.
     ///
     /// # Errors
     /// When the key is not a legal one, neither this process nor the store knows the definition, what is stored cannot be
@@ -91,7 +57,7 @@ impl<S: Store> SagaQuery<S> {
     ///
     /// # Cancel safety
     /// It only reads.
-    pub async fn describe(&self, key: impl AsRef<str>) -> Result<Option<SagaStatus>, RuntimeError> {
+    pub async fn status(&self, key: impl AsRef<str>) -> Result<Option<SagaStatus>, RuntimeError> {
         outside_step()?;
         let key = Key::from_stored(key.as_ref())?;
         let Some(stored) = self.store.saga_with_steps(&self.tenant, &key).await? else { return Ok(None) };
@@ -112,10 +78,10 @@ impl<S: Store> SagaQuery<S> {
         Ok(Some(status))
     }
 
-    /// The sagas that pass the filter, by the order of their starts. The filter's tenant is the inspector's.
+    /// The sagas that pass the filter, by the order of their starts. The tenant of the filter is ignored: it is that of the admin.
     ///
-    /// A step that an event asked for is listed as the saga of one step that it is, under `key>step`. What joins the steps
-    /// of one key is its [timeline](Self::timeline), which is no saga: [`timelines`](Self::timelines) lists those.
+    /// A step that reacts to an event is listed as a saga of one step, under `key>step`. The [timeline](Self::timeline) that
+    /// joins the steps of one key is no saga: [`timelines`](Self::timelines) lists timelines.
     ///
     /// # Errors
     /// When the store fails.
@@ -186,8 +152,8 @@ impl<S: Store> SagaQuery<S> {
         kept.and_then(Outline::of_kept)
     }
 
-    /// How many sagas there are in each status; every status is listed. Where a service follows sagas that are wired by
-    /// events, each of their timelines counts as one that is completed, since there is nothing to do for it.
+    /// How many sagas there are in each status; every status is listed. If a service follows choreographed sagas, each of
+    /// their timelines counts as a completed saga.
     ///
     /// # Errors
     /// When the store fails.
@@ -201,7 +167,7 @@ impl<S: Store> SagaQuery<S> {
         Ok(counts)
     }
 
-    /// What people did with the sagas, the latest first. The filter's tenant is the inspector's.
+    /// What operators did with the sagas, the latest first. The tenant of the filter is ignored: it is that of the admin.
     ///
     /// # Errors
     /// When the store fails.

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use super::admin_context::{AdminContext, refused};
 use super::audit::AuditEntry;
-use super::saga_admin::{SagaAdmin, refused};
+use super::saga_control::SagaControl;
+use super::tenant_store::TenantStore;
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::decide::{StartTiming, deadline_of, deadline_row};
 use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, in_flight};
@@ -27,8 +29,8 @@ pub enum RestartOutcome {
     Already,
 }
 
-impl<S: Store> SagaAdmin<S> {
-    /// Restarts a saga that has ended, as a new saga with its own key and the same input. The new saga begins at the
+impl<S: Store> SagaControl<S> {
+    /// Restarts the saga, which has ended, as a new saga with its own key and the same input. The new saga begins at the
     /// step `from` and takes over the outputs of the steps before it.
     ///
     /// The effects that are taken over belong to the old saga. When the new saga compensates, it undoes only its own
@@ -68,8 +70,8 @@ impl<S: Store> SagaAdmin<S> {
     /// runtime.start(&report, "report-2025", 2025).await?.outcome().await?;
     ///
     /// // The mail was lost on its way: it is sent once more, and not drawn up again.
-    /// let desk = runtime.admin().actor("ann");
-    /// let restart = desk.restart("report-2025", "send", "report-2025-again", "the mail was lost").await?;
+    /// let report = runtime.admin().actor("ann").control("report-2025");
+    /// let restart = report.restart("send", "report-2025-again", "the mail was lost").await?;
     /// assert_eq!(restart, RestartOutcome::Begun);
     /// let again = runtime.attach("report-2025-again").await?;
     /// assert!(matches!(again.outcome().await?, Outcome::Completed { .. }));
@@ -79,121 +81,116 @@ impl<S: Store> SagaAdmin<S> {
     /// ```
     pub async fn restart(
         &self,
-        key: impl AsRef<str>,
         from: &str,
         new_key: impl AsRef<str>,
         reason: &str,
     ) -> Result<RestartOutcome, RuntimeError> {
         outside_step()?;
-        let (key, new_key) = (Key::from_stored(key.as_ref())?, Key::new(new_key.as_ref())?);
-        self.restart_seen(&key, None, from, new_key, reason).await
-    }
-
-    pub(crate) async fn restart_seen(
-        &self,
-        key: &Key,
-        seen: Option<u64>,
-        from: &str,
-        new_key: Key,
-        reason: &str,
-    ) -> Result<RestartOutcome, RuntimeError> {
-        let act =
-            AuditEntry { step: Some(from.to_owned()), saga: Some(new_key.to_string()), ..self.act("restart", reason) };
-        if let Some(problem) = act.problem() {
-            return Err(refused(key, problem));
+        let (key, new_key) = (Key::from_stored(&self.key)?, Key::new(new_key.as_ref())?);
+        let ctx = &self.ctx;
+        let entry = ctx.audit_entry("restart", reason);
+        let entry = AuditEntry { step: Some(from.to_owned()), saga: Some(new_key.to_string()), ..entry };
+        if let Some(problem) = entry.problem() {
+            return Err(refused(&key, problem));
         }
-        // First: what the old saga did may have changed since it was restarted.
-        if self.is_restarted(key, from, &new_key).await? {
+        // This is checked first, since the old saga may have changed after it was restarted.
+        if is_restarted(ctx, &key, from, &new_key).await? {
             return Ok(RestartOutcome::Already);
         }
-        let old = self.stored(key, seen).await?;
-        let definition = self.definition_of(&old.saga)?.clone();
+        let old = ctx.stored(&key, self.seen).await?;
+        let definition = ctx.definition_of(&old.saga)?.clone();
         if let Some(longest) = definition.step_key_bytes_max() {
             new_key.check_length_with(longest, &old.saga.tenant)?;
         }
-        let state = self.instance(&old)?.state;
+        let state = ctx.instance(&old)?.state;
         let step = check(&old.saga, &state, &definition, from)?;
-        let is_passed_by = |&index: &usize| state.steps[index].phase == StepPhase::NotTaken;
-        if is_passed_by(&step) {
+        let is_not_taken = |&index: &usize| state.steps[index].phase == StepPhase::NotTaken;
+        if is_not_taken(&step) {
             return Err(refused(
-                key,
+                &key,
                 format!(
                     "its step `{from}` stands in an arm that was not taken; begin with the choice, or in front of it"
                 ),
             ));
         }
-        let (passed_by, taken): (Vec<usize>, Vec<usize>) =
-            definition.shape.before(step).into_iter().partition(is_passed_by);
+        let (not_taken, taken): (Vec<usize>, Vec<usize>) =
+            definition.shape.before(step).into_iter().partition(is_not_taken);
         let before = taken_over_before(&old, &definition);
         let records = taken
             .iter()
             .map(|&index| {
                 let is_anothers = before.contains(&index);
                 let record = standing(&old, &state, &definition, (index, step), is_anothers);
-                record.map_err(|problem| refused(key, problem))
+                record.map_err(|problem| refused(&key, problem))
             })
             .collect::<Result<Vec<_>, _>>()?;
 
-        let ids = self.take_ids(definition.width + 2).await?;
+        let ids = ctx.take_ids(definition.width + 2).await?;
         let mut new = fresh(&old.saga, &definition, SagaId(ids.start), new_key.clone());
-        let mut saga = in_flight(&definition, &new).map_err(|_| refused(key, "its steps cannot be read"))?.unstored();
+        let mut saga = in_flight(&definition, &new).map_err(|_| refused(&key, "its steps cannot be read"))?.unstored();
         let when = StartTiming { within: state.within, ..StartTiming::default() };
         let deadline = deadline_of(&definition, &mut saga.state, when, Timer::of(WorkId(ids.end - 1)));
         for record in &records {
             saga.remember(StepRecord { outcome: RecordedOutcome::Skipped, input: None, ..(*record).clone() });
         }
-        let hand_on = NextWork { ids: ids.start + 1, slot: NextSlot::Nowhere };
-        let advanced = self.decider()?.decide(
+        let next_work = NextWork { ids: ids.start + 1, slot: NextSlot::Nowhere };
+        let decided = ctx.decider()?.decide(
             &mut saga,
-            Event::TakenOver { steps: taken, passed_by },
+            Event::Restarted { steps: taken, not_taken },
             &AttemptDetails::default(),
-            hand_on,
+            next_work,
         );
-        let mut prepared = advanced.map_err(|refusal| refused(key, refusal.to_string()))?;
+        let mut pending = decided.map_err(|refusal| refused(&key, refusal.to_string()))?;
         let whose = Rejection::new(format!("taken over from the saga `{key}`"));
-        // Beside them stands what the new saga itself has decided already: a choice, or an empty list.
-        for written in &mut prepared.changes.records {
+        // The other records are of what the new saga has decided already: a choice, or an empty list.
+        for written in &mut pending.changes.records {
             let Some(record) = records.iter().find(|record| record.step == written.step) else { continue };
             written.error = serde_json::to_vec(&whose).ok();
             written.output.clone_from(&record.output);
             written.took = Duration::ZERO;
         }
-        // It may begin behind its pivot.
+        // It may begin after its pivot.
         let deadline = deadline.filter(|_| saga.state.deadline.is_some());
-        let first = prepared.changes.commands.first();
+        let first = pending.changes.commands.first();
         let row = first.zip(deadline).map(|(first, deadline)| deadline_row(deadline, Duration::ZERO, first));
-        prepared.changes.commands.extend(row);
-        // It is one start.
-        if let Some(advance) = prepared.changes.saga.take() {
+        pending.changes.commands.extend(row);
+        // The decision is part of the start.
+        if let Some(advance) = pending.changes.saga.take() {
             (new.status, new.state) = (advance.status, saga.state.encode());
         }
-        let taken_over = AuditEntry { action: TAKEN_OVER.to_owned(), saga: Some(key.to_string()), ..act.clone() };
-        prepared.changes.history.extend([act.entry(old.saga.id), taken_over.entry(new.id)]);
-        prepared.changes.start = Some(Box::new(new));
-        match self.commit(key, prepared).await? {
+        let taken_over = AuditEntry { action: TAKEN_OVER.to_owned(), saga: Some(key.to_string()), ..entry.clone() };
+        pending.changes.history.extend([entry.entry(old.saga.id), taken_over.entry(new.id)]);
+        pending.changes.start = Some(Box::new(new));
+        match ctx.commit(&key, pending).await? {
             Ok(()) => Ok(RestartOutcome::Begun),
             // A saga of that key has records of its own.
-            Err(Miss::Saga(_) | Miss::Record(_)) if self.is_restarted(key, from, &new_key).await? => {
+            Err(Miss::Saga(_) | Miss::Record(_)) if is_restarted(ctx, &key, from, &new_key).await? => {
                 Ok(RestartOutcome::Already)
             }
             Err(Miss::Saga(_) | Miss::Record(_)) => {
                 let taken = "belongs to another saga; give the new one a key of its own";
-                Err(refused(key, format!("the key `{new_key}` {taken}")))
+                Err(refused(&key, format!("the key `{new_key}` {taken}")))
             }
-            Err(miss) => Err(refused(key, format!("it was not restarted: {miss:?}"))),
+            Err(miss) => Err(refused(&key, format!("it was not restarted: {miss:?}"))),
         }
-    }
-
-    /// Whether the saga of the new key was started instead of that one, at that step.
-    async fn is_restarted(&self, old: &Key, from: &str, new_key: &Key) -> Result<bool, RuntimeError> {
-        let Some(new) = self.desk.store.saga_with_steps(&self.desk.tenant, new_key).await? else { return Ok(false) };
-        let is_from = |act: &AuditEntry| act.saga.as_deref() == Some(old.as_str()) && act.step.as_deref() == Some(from);
-        let mut acts = new.history.iter().map(|(_, entry)| AuditEntry::read(&entry.detail));
-        Ok(acts.any(|act| act.action == TAKEN_OVER && is_from(&act)))
     }
 }
 
-/// Which step it is, if a saga can begin there instead of this one.
+/// Whether the saga of the new key was started in place of this one, at this step.
+async fn is_restarted<S: Store>(
+    ctx: &AdminContext<S>,
+    old: &Key,
+    from: &str,
+    new_key: &Key,
+) -> Result<bool, RuntimeError> {
+    let TenantStore { store, tenant, .. } = &ctx.tenant_store;
+    let Some(new) = store.saga_with_steps(tenant, new_key).await? else { return Ok(false) };
+    let is_from = |act: &AuditEntry| act.saga.as_deref() == Some(old.as_str()) && act.step.as_deref() == Some(from);
+    let mut acts = new.history.iter().map(|(_, entry)| AuditEntry::read(&entry.detail));
+    Ok(acts.any(|act| act.action == TAKEN_OVER && is_from(&act)))
+}
+
+/// The index of the step `from`, if a new saga can begin there in place of this one.
 fn check<S: Store>(
     old: &SagaRow,
     state: &SagaState,
@@ -219,8 +216,8 @@ fn check<S: Store>(
     })
 }
 
-/// The steps that this saga itself took over, where it was started instead of another one: what that one did stands,
-/// however this one ended.
+/// The steps that this saga itself took over, if it is a restart: their effects belong to the earlier saga, and stay however
+/// this one ended.
 fn taken_over_before<S: Store>(old: &SagaWithSteps, definition: &Definition<S>) -> Vec<usize> {
     let acts = old.history.iter().filter(|(_, entry)| entry.kind == HistoryKind::Operator);
     let taken_over = acts.map(|(_, entry)| AuditEntry::read(&entry.detail)).find(|act| act.action == TAKEN_OVER);
@@ -228,7 +225,7 @@ fn taken_over_before<S: Store>(old: &SagaWithSteps, definition: &Definition<S>) 
     from.map(|from| definition.shape.before(from)).unwrap_or_default()
 }
 
-/// The record of a step whose effect stands, for a saga that begins at `from`.
+/// The record of a step that a saga which begins at `from` takes over; its effect was not undone.
 fn standing<'a, S: Store>(
     old: &'a SagaWithSteps,
     state: &SagaState,
@@ -241,7 +238,7 @@ fn standing<'a, S: Store>(
     let outcome = record.map(|record| record.outcome);
     let again = "start it anew under another key";
     let earlier = "restart it from there, or from an earlier step";
-    // Of what was done for each item of a list, the items say what became of it.
+    // The phase of a step that runs for each item of a list follows from its items.
     let items = state.items.iter().filter(|items| items.step == index).flat_map(Items::range);
     let items: Vec<usize> = items.collect();
     let phases: Vec<StepPhase> = items.iter().map(|item| state.steps[*item].phase).collect();
@@ -290,15 +287,9 @@ fn standing<'a, S: Store>(
 fn fresh<S: Store>(old: &SagaRow, definition: &Definition<S>, id: SagaId, key: Key) -> NewSaga {
     let state = SagaState::new(definition.steps.len());
     NewSaga {
-        id,
-        tenant: old.tenant.clone(),
-        key,
-        definition: definition.id.clone(),
-        digest: definition.digest,
         input: old.input.clone(),
         input_hash: old.input_hash.clone(),
-        status: state.status(),
         state: state.encode(),
-        commands: Vec::new(),
+        ..NewSaga::new(id, &old.tenant, key, definition.id.clone(), definition.digest)
     }
 }

@@ -1,11 +1,11 @@
-//! What a query answers about a saga and its steps.
+//! The status of a saga and of its steps, as a query returns it.
 
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
 use super::audit::AuditEntry;
-use super::outline::{Outline, OutlinedStep};
+use super::outline::{Outline, OutlinedStep, WaitKind};
 use crate::engine::outcome::{Outcome, outcome_by};
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{Phase, SagaState, StepPhase, StepState};
@@ -19,9 +19,9 @@ use crate::store::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SagaSummary {
-    /// The saga's row; the way to the next page.
+    /// The saga's row; a list continues after it.
     pub id: SagaId,
-    /// Whose saga it is.
+    /// The tenant that the saga belongs to.
     pub tenant: Tenant,
     /// The saga's key.
     pub key: Key,
@@ -29,11 +29,11 @@ pub struct SagaSummary {
     pub saga: String,
     /// The definition's version.
     pub version: u32,
-    /// Where it stands.
+    /// Its status.
     pub status: Status,
-    /// How it ended, or why it is stuck, where the definition is known here.
+    /// How it ended, or why it is stuck; `None` if the definition is not known here.
     pub outcome: Option<Outcome>,
-    /// Who has paused it, and why, where the definition is known here.
+    /// Who paused it, and why; `None` if the definition is not known here.
     pub paused: Option<PausedBy>,
     /// When it was started.
     pub started_at: Timestamp,
@@ -41,21 +41,21 @@ pub struct SagaSummary {
     pub advanced_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// Why the saga waits although nothing of it is running: its definition is not registered here.
+    /// The reason why this process does nothing of the saga: its definition is not registered here.
     pub waits_for: Option<String>,
     /// The saga in the same store that it is a step of, if it is one.
     pub step_of: Option<Key>,
 }
 
-/// Who has paused a saga, and why.
+/// Who paused a saga, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PausedBy {
-    /// Who, where that was said.
+    /// The actor, if one was named.
     pub actor: Option<String>,
     /// Why.
     pub reason: String,
-    /// Since when. A list does not say that.
+    /// Since when; `None` in a list.
     pub since: Option<Timestamp>,
 }
 
@@ -65,10 +65,11 @@ pub struct PausedBy {
 pub struct SagaStatus {
     /// The saga as a list shows it.
     pub summary: SagaSummary,
-    /// How often it was advanced. An operator's action names the one that it saw.
+    /// How many decisions about it were committed. An operator can act
+    /// [at this revision](super::SagaControl::at_revision) only.
     pub revision: u64,
-    /// The steps in the order of the definition. Behind one that is done for each item of a list stand those of its items
-    /// of which there is something to see: which are under way, or did not simply take effect.
+    /// The steps in the order of the definition. A step that runs for each item of a list is followed by those of its items
+    /// that are under way, or that failed.
     pub steps: Vec<StepStatus>,
     /// When the saga starts compensating if it has not reached its pivot; `None` if it has no deadline.
     pub deadline: Option<Timestamp>,
@@ -82,72 +83,72 @@ pub struct SagaStatus {
 pub struct StepStatus {
     /// The step's name.
     pub step: String,
-    /// The steps that it comes after: those before it, or the ends of the branches of the group before it.
+    /// The steps that it follows: the step before it, or the last steps of the branches of the group before it.
     pub after: Vec<String>,
-    /// Where it stands.
+    /// Its phase.
     pub phase: StepPhase,
-    /// The saga that it is, where it is one that was begun.
+    /// The sub-saga of the step, once it was begun.
     pub child: Option<ChildStatus>,
-    /// The names of its arms, where it is a choice.
+    /// The names of its arms, if it is a choice.
     pub arms: Vec<String>,
-    /// The arm of it that runs, where it is a choice that was made.
+    /// The arm that runs, once a choice was made.
     pub taken: Option<String>,
     /// The id of the signal that it waited for, once that has arrived.
     pub signal: Option<String>,
-    /// Whether it is one that only waits: then it is due when it has waited long enough.
-    pub waits: bool,
-    /// How many items it is done for, where it is done for each of a list that is there.
+    /// What the step waits for, if it only waits; it is due when it has waited long enough.
+    pub wait: Option<WaitKind>,
+    /// How far its items are, if it runs for each item of a list, once there is a list.
     pub items: Option<ItemCounts>,
-    /// Why a person is to decide about it, or about its undo. Of several steps of a saga, which stand in branches beside
-    /// each other, an operator's action is for the one that the saga's outcome names; the others have their turn then.
+    /// Why an operator must decide about it, or about its undo. If several steps of a saga are stuck, in parallel branches,
+    /// an operator's action is about the one that the outcome of the saga names; the others follow one by one.
     pub stuck: Option<String>,
     /// How many attempts were made, of the step and of its undos.
     pub attempts: u32,
-    /// When what became of it was recorded.
+    /// When its result was recorded.
     pub recorded_at: Option<Timestamp>,
     /// How long its last attempt took.
     pub took: Option<Duration>,
     /// When its undo was recorded.
     pub undone_at: Option<Timestamp>,
-    /// Since when its attempts have failed, while it is tried.
+    /// Since when its attempts have failed, while it is retried.
     pub retrying_since: Option<Timestamp>,
-    /// When it is tried next, while it waits for that.
+    /// When its next attempt is due, while it waits for that.
     pub due_at: Option<Timestamp>,
-    /// Why it was not done, or what its last attempt said.
+    /// Why it failed, or the error of its last attempt.
     pub error: Option<String>,
-    /// What it reported last, or its undo, while that is tried.
+    /// The last progress report of the step or of its undo, while that is retried.
     pub progress: Option<StepProgress>,
 }
 
-/// What a step reported last of how far it is.
+/// The last progress report of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StepProgress {
-    /// When it was written down.
+    /// When it was written.
     pub at: Timestamp,
     /// The report as JSON.
     pub report: String,
 }
 
-/// The saga that a step of another one is.
+/// The sub-saga of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChildStatus {
-    /// Its key, by which one asks for its steps and acts on it.
+    /// Its key, for its own status and control.
     pub key: Key,
-    /// Where it stands; nothing while it was not started.
+    /// Its status; `None` until it is started.
     pub status: Option<Status>,
     /// How it ended, or why it is stuck.
     pub outcome: Option<Outcome>,
 }
 
-/// How far a step is that is done for each item of a list.
+/// How far the items of a step are that runs for each item of a list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ItemCounts {
     /// How many there are.
     pub all: usize,
-    /// How many took effect, and stand.
+    /// How many are done and not undone.
     pub done: usize,
     /// How many were undone.
     pub undone: usize,
@@ -155,7 +156,7 @@ pub struct ItemCounts {
     pub waiting: usize,
 }
 
-/// Something that happened to a saga and is no step's outcome.
+/// An entry in the history of a saga: what happened to it beside the results of its steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HistoryEvent {
@@ -163,11 +164,11 @@ pub struct HistoryEvent {
     pub at: Timestamp,
     /// What.
     pub kind: HistoryKind,
-    /// To which step, or to which undo.
+    /// The step or undo that it is about.
     pub step: Option<StepId>,
-    /// In which attempt, where it is about one.
+    /// The attempt that it is about, or 0.
     pub attempt: u32,
-    /// In words.
+    /// What happened, in words.
     pub detail: String,
     /// The operator's action, if the event is one.
     pub audit: Option<AuditEntry>,
@@ -216,8 +217,8 @@ impl SagaStatus {
                 child: child_of(step, state.steps[index].phase, &stored.saga.key),
                 arms: step.arms.clone(),
                 taken: taken(step, &stored),
-                waits: step.waits,
-                signal: step.awaits_signal.then(|| signal_of(&step.name, &stored)).flatten(),
+                wait: step.wait,
+                signal: (step.wait == Some(WaitKind::Signal)).then(|| signal_of(&step.name, &stored)).flatten(),
                 items: items.clone().map(|items| ItemCounts::of(&state.steps[items])),
                 stuck: state.stuck_at(index).map(|stuck| stuck.reason.clone()),
                 progress: progress(&step.name, index, &state, &stored),
@@ -262,14 +263,14 @@ impl StepProgress {
     /// The report as the step's own type.
     ///
     /// # Errors
-    /// The report is no `T`.
+    /// When the report is not a `T`.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(&self.report)
     }
 }
 
 impl StepStatus {
-    /// Whether it is that of an item of a list: its name is `step#n`.
+    /// Whether it is the status of one item of a list, whose name is `step#n`.
     pub fn is_item(&self) -> bool {
         self.step.contains('#')
     }
@@ -287,8 +288,8 @@ impl ItemCounts {
     }
 }
 
-/// A step that is done for each item of a list has no effect of its own: in a saga that was undone, its items say what
-/// became of it.
+/// A step that runs for each item of a list has no effect of its own. In a compensated saga its phase follows from its
+/// items.
 fn shown_phase(state: &SagaState, step: usize) -> StepPhase {
     let phase = state.steps[step].phase;
     let Some(mut items) = state.items_of(step).filter(|_| state.phase == Phase::Compensated) else { return phase };
@@ -315,7 +316,7 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps, parked: &[i
         arms: Vec::new(),
         taken: None,
         signal: None,
-        waits: false,
+        wait: None,
         items: None,
         stuck: None,
         attempts,
@@ -323,14 +324,14 @@ fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps, parked: &[i
         took: done.map(|record| record.took),
         undone_at: undone.filter(|record| record.outcome == RecordedOutcome::Done).map(|record| record.recorded_at),
         retrying_since: work.and_then(|work| work.retrying_since),
-        // What waits for a resumption is due when that comes.
+        // A row that waits for a resume has no time at which it is due.
         due_at: work.filter(|work| work.owner.is_none() && !parked.contains(&work.work.id.0)).map(|work| work.due_at),
         error: work.and_then(|work: &WorkStatus| work.error.clone()).or_else(|| done.and_then(reason)),
         progress: None,
     }
 }
 
-/// What a step or its undo reported last: on its row, or, where a person decides, with the state of the saga.
+/// The last report of a step or of its undo: from its row, or, if the step is stuck, from the state of the saga.
 fn progress(name: &str, step: usize, state: &SagaState, stored: &SagaWithSteps) -> Option<StepProgress> {
     let is_of_step = |id: &StepId| id.step_and_item() == name;
     let on_row = stored.work.iter().find(|work| is_of_step(&work.step)).and_then(|work| work.reported.as_ref());
@@ -351,7 +352,7 @@ fn child_of(step: &OutlinedStep, phase: StepPhase, key: &Key) -> Option<ChildSta
     (step.is_child && is_begun).then(|| ChildStatus { key: key.hosted(&step.name), status: None, outcome: None })
 }
 
-/// The arm that was recorded of a choice.
+/// The arm that the record of a choice names.
 fn taken(step: &OutlinedStep, stored: &SagaWithSteps) -> Option<String> {
     if step.arms.is_empty() {
         return None;

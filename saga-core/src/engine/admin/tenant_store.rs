@@ -1,17 +1,17 @@
-//! What a store keeps of one tenant, with a runtime in this process or without one.
+//! The rows of one tenant in a store, with a runtime in this process or without one.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::commit::Committer;
 use crate::engine::decide::Decider;
-use crate::key::Tenant;
+use crate::key::{Key, Tenant};
 use crate::store::{Hint, Store};
 
-/// One tenant's part of a store.
+/// The rows of one tenant in a store.
 pub(crate) struct TenantStore<S: Store> {
     pub(crate) store: Arc<S>,
-    /// The runtime that follows up at once, where one runs in this process.
+    /// The runtime of this process, which does at once what follows from a decision.
     runtime: Option<AdminRuntime<S>>,
     pub(crate) tenant: Tenant,
 }
@@ -23,7 +23,7 @@ pub(crate) struct AdminRuntime<S: Store> {
 }
 
 impl<S: Store> TenantStore<S> {
-    /// The default tenant's.
+    /// The rows of the default tenant.
     pub(crate) fn new(store: Arc<S>) -> Self {
         Self { store, runtime: None, tenant: Tenant::default() }
     }
@@ -36,12 +36,12 @@ impl<S: Store> TenantStore<S> {
         self.runtime.as_ref()
     }
 
-    /// The longest payload, where a runtime says so.
+    /// The longest payload that the runtime of this process allows.
     pub(crate) fn payload_bytes_max(&self) -> Option<usize> {
         self.runtime.as_ref().map(|runtime| runtime.decider.settings.payload_bytes_max)
     }
 
-    /// Says that there is work that no process has: here, and to other processes.
+    /// Tells the workers of this process and of others that there is work that no process holds.
     pub(crate) fn wake_workers(&self) {
         match &self.runtime {
             Some(runtime) => runtime.committer.scheduler.announce_unclaimed(Duration::ZERO),
@@ -49,7 +49,14 @@ impl<S: Store> TenantStore<S> {
         }
     }
 
-    /// Says that there are rows in the outbox: here, and to other processes.
+    /// A saga that was written past the components of the runtime is no longer valid in its cache of waiting sagas.
+    pub(crate) fn forget_waiting(&self, key: &Key) {
+        if let Some(runtime) = &self.runtime {
+            runtime.committer.waiting_cache.take(&self.tenant, key);
+        }
+    }
+
+    /// Tells the relays of this process and of others that there are rows in the outbox.
     pub(crate) fn wake_relay(&self) {
         if let Some(runtime) = &self.runtime {
             runtime.committer.outbox.filled.notify_one();
@@ -57,7 +64,7 @@ impl<S: Store> TenantStore<S> {
         self.store.hint(Hint::Outbox);
     }
 
-    /// Says that there are messages in the inbox: here, and to other processes.
+    /// Tells the inboxes of this process and of others that there are messages.
     pub(crate) fn wake_inbox(&self) {
         if let Some(runtime) = &self.runtime {
             runtime.committer.inbox_filled.notify_one();

@@ -14,16 +14,16 @@ use crate::store::{SagaFilter, SagaId, SagaRow, Status, Store, Timestamp};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimelineStatus {
-    /// Of the row that keeps it: the way to the next page of a list.
+    /// The row that keeps it; a list continues after it.
     pub id: SagaId,
     /// The saga's key.
     pub key: Key,
-    /// Where the saga stands: ended when an event that ends it was seen; stuck when a step needs a person; compensating
-    /// when a step came to nothing, or was undone or barred.
+    /// The status of the saga: ended if an event that ends it was seen; stuck if a step needs an operator; compensating
+    /// if a step failed, or was undone or barred.
     pub status: Status,
-    /// When the event was committed that ended it.
+    /// When the event that ended it was committed.
     pub ended_at: Option<Timestamp>,
-    /// What happened, in the order of the commits. The clocks of several databases may differ.
+    /// What happened, in the order of the commits, by the clocks of the databases, which may differ.
     pub entries: Vec<TimelineEntry>,
     /// Whether more happened than is kept.
     pub is_cut: bool,
@@ -45,7 +45,7 @@ impl TimelineStatus {
 }
 
 impl<S: Store> SagaQuery<S> {
-    /// The joined status of the saga of that key. Nothing if no service of this store has heard of it.
+    /// The timeline of the choreographed saga with this key; `None` if no service of this store has heard of it.
     ///
     /// # Errors
     /// When the key is not a legal one, what is stored cannot be read, or the store fails.
@@ -59,7 +59,7 @@ impl<S: Store> SagaQuery<S> {
         row.as_ref().map(TimelineStatus::of).transpose()
     }
 
-    /// The joined status of sagas, in the order in which they were heard of: at most so many behind this one.
+    /// Timelines, in the order in which this store heard of their sagas: at most `limit` of them after the row `after`.
     ///
     /// # Errors
     /// When what is stored cannot be read, or the store fails.

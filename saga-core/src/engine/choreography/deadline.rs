@@ -8,12 +8,11 @@ use std::time::Duration;
 
 use super::choreography::Choreography;
 use super::reactions::tombstone_request;
-use crate::choreography::EventEncoder;
-use crate::engine::commit::{CONFLICTS_MAX, ends, retry_on_conflict};
+use crate::engine::commit::{CONFLICTS_MAX, changes, ends, retry_on_conflict};
 use crate::engine::decide::at_pivot_deadline;
 use crate::engine::message::{HandleError, InboundMessage};
 use crate::machine::{AtDeadline, SagaState};
-use crate::saga::Definition;
+use crate::saga::{Definition, EventEncoder};
 use crate::store::{Changes, DeadLetterReason, Headers, MessageId, NewMessage, Postponed, Store};
 
 /// How often a pivot in flight is checked again.
@@ -48,7 +47,7 @@ impl<S: Store> Choreography<S> {
                 AtDeadline::Decided => {
                     self.committer.recorder.record(inbound.handled(Changes::default())).await.map(|_| true)?
                 }
-                AtDeadline::Bar => {
+                AtDeadline::Tombstone => {
                     let event = self.deadline_event(encoder.event, payload.clone(), &request.key.asked_for(), inbound);
                     self.host.tombstone_and_emit(&request, inbound, Some(event)).await?
                 }
@@ -80,7 +79,7 @@ impl<S: Store> Choreography<S> {
     pub(crate) async fn postpone(&self, inbound: &InboundMessage, due_in: Duration) -> Result<(), HandleError> {
         let Some(work) = inbound.work else { return Ok(()) };
         let postponed = Postponed { work, due_in, attempts: 0, in_doubt: false, error: None };
-        let _ = self.committer.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await?;
+        let _ = self.committer.recorder.record(changes::postpone(postponed)).await?;
         Ok(())
     }
 

@@ -9,13 +9,13 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use super::choreography::Choreography;
-use crate::choreography::Reacts;
 use crate::engine::message::{
     HandleError, HostRequest, InboundMessage, MappedEvent, event_id_of, request_hash, saga_key_of,
 };
 use crate::key::{Key, StepId, Tenant};
 use crate::saga::{Definition, Mapping};
-use crate::step::Outputs;
+use crate::service::Reacts;
+use crate::step::StepOutputs;
 use crate::store::{
     Changes, DeadLetterReason, Message, MessageId, NewReceived, RecordedOutcome, SagaRow, Status, Store, WorkId,
 };
@@ -61,7 +61,7 @@ pub(crate) fn tombstone_request<S: Store>(
 }
 
 fn made_of(input: &Mapping, message: &Message) -> Result<Vec<u8>, HandleError> {
-    input.apply(&message.payload, &Outputs::new()).map_err(|problem| {
+    input.apply(&message.payload, &StepOutputs::new()).map_err(|problem| {
         HandleError::Dead(DeadLetterReason::Undecodable, format!("no input can be made of the event: {problem}"))
     })
 }
@@ -105,7 +105,7 @@ impl<S: Store> Choreography<S> {
                 let asked = tombstone_request(definition, message)?;
                 self.host.undo_hosted(&asked, arrived).await
             }
-            Reacts::Bar { definition } => self.handle_tombstone(definition, arrived).await,
+            Reacts::Tombstone { definition } => self.handle_tombstone(definition, arrived).await,
             Reacts::Mark(mark) => self.handle_mark(*mark, arrived).await,
             Reacts::Deadline { pivot, after, tell } => self.handle_deadline(pivot, *after, tell, arrived).await,
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::bulkhead::{CLAIM_MAX, ClaimPlan};
-use crate::engine::commit::Committer;
+use crate::engine::commit::{Committer, changes};
 use crate::engine::context::EngineContext;
 use crate::engine::decide::{Decider, keep_report, late_success, unwanted};
 use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, SagaInstance, TakenWork, WorkItem};
@@ -14,7 +14,7 @@ use crate::engine::store_calls::catch_panic;
 use crate::log;
 use crate::machine::{self, Command as Order, Effect, Event};
 use crate::store::{
-    Changes, ClaimRequest, Claimed, ClaimedWork, Condition, Lease, MemberId, Postponed, SagaRow, ShareRequest, Status,
+    ClaimRequest, Claimed, ClaimedWork, Condition, Lease, MemberId, Postponed, SagaRow, ShareRequest, Status,
     StepRecord, Store, StoreError, Timestamp, WorkKind,
 };
 
@@ -191,7 +191,7 @@ impl<S: Store> Poller<S> {
             in_doubt: command.in_doubt,
             error: None,
         };
-        match self.committer.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await {
+        match self.committer.recorder.record(changes::postpone(postponed)).await {
             Ok(Ok(())) => self.committer.scheduler.announce_work(due_in),
             Ok(Err(_)) => {}
             Err(_) => self.committer.scheduler.release(&[command.work]).await,

@@ -1,6 +1,7 @@
 //! Recording decisions, and what follows from a commit.
 
 mod after_commit;
+pub(crate) mod changes;
 mod committer;
 mod inbound;
 mod put_back;

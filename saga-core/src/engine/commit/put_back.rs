@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use super::changes;
 use super::committer::Committer;
 use crate::engine::instance::TakenWork;
 use crate::engine::lifecycle::backoff_after;
 use crate::log;
-use crate::store::{Changes, Postponed, Store};
+use crate::store::{Postponed, Store};
 use crate::unwind::caught_while;
 
 impl<S: Store> Committer<S> {
@@ -44,7 +45,7 @@ impl<S: Store> Committer<S> {
             error: Some(format!("the runtime panicked: {panic}")),
         };
         let due_in = postponed.due_in;
-        let changes = Changes { postponed: vec![postponed], ..Changes::default() };
+        let changes = changes::postpone(postponed);
         let mut backoff = self.store_calls.backoff(0);
         loop {
             match self.recorder.record(changes.clone()).await {

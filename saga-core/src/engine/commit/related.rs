@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::changes;
 use crate::engine::context::EngineContext;
 use crate::engine::instance::SagaInstance;
 use crate::engine::schedule::Scheduler;
@@ -14,7 +15,7 @@ use crate::key::{Key, Tenant};
 use crate::log;
 use crate::machine::{Phase, StepPhase};
 use crate::saga::Definition;
-use crate::store::{Changes, Postponed, Status, Store, StoreError, WorkKind, WorkStatus};
+use crate::store::{Postponed, Status, Store, StoreError, WorkKind, WorkStatus};
 
 /// Whose commands are to look at their sagas again.
 struct Waiting {
@@ -80,7 +81,7 @@ async fn hurry<S: Store>(store: &S, waiting: &Waiting) -> Result<bool, StoreErro
         return Ok(false);
     }
     // A worker that has claimed one meanwhile reads the saga itself.
-    let each = due.into_iter().map(|due| Changes { postponed: vec![due], ..Changes::default() });
+    let each = due.into_iter().map(changes::postpone);
     Ok(store.record(each.collect()).await?.iter().any(Result::is_ok))
 }
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::changes;
 use super::committer::Committer;
 use crate::engine::outcome::Outcome;
 use crate::log;
-use crate::store::{Advance, Changes, Condition, HistoryEntry, HistoryKind, Miss, SagaRow, Status, Store, WorkRef};
+use crate::store::{Changes, HistoryEntry, HistoryKind, Miss, SagaRow, Store, WorkRef};
 
 impl<S: Store> Committer<S> {
     /// Blocks a saga whose stored state cannot be read: this is no rejection by a step, so the saga needs an
@@ -14,8 +15,6 @@ impl<S: Store> Committer<S> {
         let (tenant, saga, definition) = (row.tenant.as_str(), &row.key, &row.definition);
         log::error!(tenant, %saga, %definition, error = problem, "saga unreadable");
         let changes = Changes {
-            saga: Some(Advance { id: row.id, expected: row.version, status: Status::Stuck, state: row.state.clone() }),
-            finished: work.map(|work| (work, Condition::Held)).into_iter().collect(),
             history: vec![HistoryEntry {
                 saga: row.id,
                 step: None,
@@ -23,7 +22,7 @@ impl<S: Store> Committer<S> {
                 attempt: 0,
                 detail: problem.to_owned(),
             }],
-            ..Changes::default()
+            ..changes::block_saga(row, work)
         };
         match self.recorder.record(changes).await {
             Ok(Ok(())) => {

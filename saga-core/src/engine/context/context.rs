@@ -7,11 +7,11 @@ use uuid::Uuid;
 
 use super::authorizer::MessageAuthorizer;
 use super::settings::Settings;
-use crate::choreography::Reaction;
 use crate::engine::health::HealthMonitor;
 use crate::engine::lifecycle::Lifecycle;
 use crate::env::Environment;
 use crate::saga::Definition;
+use crate::service::Reaction;
 use crate::step::States;
 use crate::store::{DefinitionId, Store};
 use crate::transport::Transport;

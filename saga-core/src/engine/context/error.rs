@@ -164,8 +164,8 @@ pub enum RuntimeError {
         /// Why not.
         problem: String,
     },
-    /// A `SagaAdmin` without a runtime was used outside a tokio runtime.
-    #[error("`SagaAdmin` needs a tokio runtime: {0}; call it from async code of tokio")]
+    /// A `SagaAdmin` on a bare store was used outside a tokio runtime.
+    #[error("sagas are worked on inside a tokio runtime: {0}")]
     NoTokio(#[from] tokio::runtime::TryCurrentError),
     /// The store has lost a saga that it had committed.
     #[error(

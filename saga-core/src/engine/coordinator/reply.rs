@@ -11,7 +11,7 @@ use crate::key::{Key, Tenant};
 use crate::log;
 use crate::machine::{self, AnsweredCommand, Event, Sent};
 use crate::step::Rejection;
-use crate::store::{Answer, Changes, DeadLetterReason, Message, Store, WorkId};
+use crate::store::{Answer, Changes, DeadLetterReason, Message, Store};
 
 /// The result of applying a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) fn answered_command<S: Store>(
     let (name, item) = step_or_item(message.headers.step.as_deref()?).ok()?;
     let step = saga.state.index_of(saga.definition.shape.position(name)?, item)?;
     let command = message.headers.correlation?;
-    Some((step, machine::told(&saga.state.steps[step], command.0.as_u128())?))
+    Some((step, machine::answered_command(&saga.state.steps[step], command.0.as_u128())?))
 }
 
 impl<S: Store> Coordinator<S> {
@@ -117,7 +117,7 @@ impl<S: Store> Coordinator<S> {
         if saga.state == before {
             return Ok(ReplyDecision::Unwanted("it was known"));
         }
-        prepared.changes.withdrawn.extend((answered.sent.work != 0).then_some(WorkId(answered.sent.work)));
+        prepared.changes.withdrawn.extend(answered.sent.row());
         let is_committed = self.committer.commit_inbound(prepared, inbound).await?;
         Ok(if is_committed { ReplyDecision::Committed } else { ReplyDecision::Conflict })
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::coordinator::Coordinator;
+use crate::engine::commit::changes;
 use crate::engine::instance::{TakenWork, WorkItem};
 use crate::log;
 use crate::store::{Changes, Postponed, Store};
@@ -38,7 +39,7 @@ impl<S: Store> Coordinator<S> {
 
     fn resend_changes(&self, command: &WorkItem<S>) -> Changes {
         let attempts = command.attempts + 1;
-        let was_sent = command.attempts > 0 || command.work.epoch > 1;
+        let was_sent = command.attempts > 0 || command.work.times_taken() > 0;
         let due_in = self.ctx.settings.reply_timeout.saturating_mul(1 << command.attempts.min(DOUBLINGS_MAX));
         if command.attempts > 0 {
             let (tenant, saga, step) = (command.saga.tenant.as_str(), &command.saga.key, command.step_id());
@@ -47,6 +48,6 @@ impl<S: Store> Coordinator<S> {
         let error = was_sent.then(|| format!("no reply yet; it was sent {attempts} times"));
         let postponed = Postponed { work: command.work, due_in, attempts, in_doubt: true, error };
         let messages = self.messages.command_message(&command.saga, command.command).into_iter().collect();
-        Changes { postponed: vec![postponed], messages, ..Changes::default() }
+        changes::resend(postponed, messages)
     }
 }

@@ -1,6 +1,7 @@
 //! Dead letters of the broker: each becomes a dead letter of the store before it is acknowledged.
 
 use super::dead_letters::DeadLetters;
+use crate::engine::commit::changes;
 use crate::engine::message::{for_service, step_or_item};
 use crate::key::Key;
 use crate::store::{Changes, DeadLetterReason, Message, MessageKind, NewDeadLetter, Store, StoreError};
@@ -61,7 +62,7 @@ impl<S: Store> DeadLetters<S> {
         };
         let mut letter = letter;
         letter.headers.extend([(QUEUE.to_owned(), queue.clone()), (REASON.to_owned(), reason.clone())]);
-        Some(Changes { dead_letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() })
+        Some(changes::dead_letter(letter, refusal))
     }
 
     /// Whether the step of a message has a row here; `None` if the runtime stops first.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::engine::commit::Committer;
+use crate::engine::commit::{Committer, changes};
 use crate::engine::context::EngineContext;
 use crate::engine::lifecycle::backoff_after;
 use crate::engine::message::{HandleError, InboundMessage, Validator, fingerprint_of, reason_bytes};
@@ -48,13 +48,13 @@ impl<S: Store> DeadLetters<S> {
         let HandleError::Dead(reason, detail) = problem else { return Some(Changes::default()) };
         let letter = self.new_dead_letter(message, source, *reason, detail, 1).await?;
         let refusal = self.refusal(message, source, *reason, detail);
-        Some(Changes { dead_letters: vec![letter], messages: refusal.into_iter().collect(), ..Changes::default() })
+        Some(changes::dead_letter(letter, refusal))
     }
 
     /// The changes that dead-letter a malformed message; `None` if the runtime stops first.
     pub(crate) async fn unreadable_changes(&self, unreadable: &Unreadable, source: &str) -> Option<Changes> {
         let letter = self.new_unreadable(unreadable, source).await?;
-        Some(Changes { dead_letters: vec![letter], ..Changes::default() })
+        Some(changes::dead_letter(letter, None))
     }
 
     /// The letter of a malformed message.
@@ -90,8 +90,8 @@ impl<S: Store> DeadLetters<S> {
         let letter =
             self.new_dead_letter(message, source, *reason, detail, arrived.attempts + 1).await.ok_or_else(later)?;
         let letter_id = letter.id;
-        let messages = self.refusal(message, source, *reason, detail).into_iter().collect();
-        let changes = arrived.handled(Changes { dead_letters: vec![letter], messages, ..Changes::default() });
+        let refusal = self.refusal(message, source, *reason, detail);
+        let changes = arrived.handled(changes::dead_letter(letter, refusal));
         match self.committer.recorder.record(changes).await? {
             Ok(()) | Err(Miss::Work(_)) => {
                 let (letter_id, message_id, service, reason) = (letter_id.0, message.id, source, reason.as_str());

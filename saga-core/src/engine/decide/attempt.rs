@@ -16,12 +16,11 @@ impl<S: Store> Decider<S> {
     /// An attempt of this command as the machine sees it.
     pub(crate) fn attempt_of<'a>(&self, command: &'a WorkItem<S>, findings: &AttemptDetails) -> Attempt<'a> {
         let step = command.step_index();
+        let shape = &command.saga.definition.shape;
+        let side = shape.side(command.saga.state.base(step));
+        let first = Attempt::first(step, command.effect(), side, &command.options().retry, self.env.random());
+        let first = Attempt { undo: command.is_undo(), ..first };
         Attempt {
-            step,
-            undo: command.is_undo(),
-            effect: command.effect(),
-            side: command.saga.definition.shape.side(command.saga.state.base(step)),
-            policy: &command.options().retry,
             attempts: findings.attempts,
             in_doubt: command.in_doubt,
             informed: command.saga.own_output_of(step).is_some(),
@@ -31,7 +30,7 @@ impl<S: Store> Decider<S> {
                 Duration::ZERO => Duration::ZERO,
                 retrying_for => retrying_for.saturating_add(findings.took),
             },
-            random: self.env.random(),
+            ..first
         }
     }
 }

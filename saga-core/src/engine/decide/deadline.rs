@@ -34,17 +34,10 @@ pub(crate) fn deadline_of<S: Store>(
     set_deadline(&definition.shape, state, deadline).then_some(deadline)
 }
 
-/// The row that falls due at the deadline of a saga that begins after that delay. All but its time is as in another row
-/// of it.
+/// The row that falls due at the deadline of a saga that begins after that delay. It is of the saga of the other row.
 pub(crate) fn deadline_row(deadline: Deadline, delay: Duration, other: &NewWork) -> NewWork {
-    NewWork {
-        id: deadline.timer.row(other.saga),
-        kind: WorkKind::Deadline,
-        step: StepId::of_deadline(),
-        payload: None,
-        due_in: delay.saturating_add(deadline.within),
-        lease: None,
-        tried: None,
-        ..other.clone()
-    }
+    let (id, owner) = (deadline.timer.row(other.saga), (&other.tenant, &other.key));
+    let step = StepId::of_deadline();
+    let row = NewWork::new(id, other.saga, owner, &other.definition, WorkKind::Deadline, step);
+    NewWork { due_in: delay.saturating_add(deadline.within), ..row }
 }

@@ -16,7 +16,7 @@ use crate::engine::outbox::Outbox;
 use crate::engine::outcome::outcome_of;
 use crate::engine::schedule::{Placement, Scheduler};
 use crate::env::Environment;
-use crate::machine::{self, Decision, Effect, Event, Next, Refused, Timer, answer_of, is_to_be_taken_back};
+use crate::machine::{self, Decision, Effect, Event, Next, Refused, Timer, answer_of, must_undo};
 use crate::step::Emitted;
 use crate::store::{
     Advance, Changes, Condition, HistoryEntry, HistoryKind, Lease, MemberId, Postponed, RecordedOutcome, Store, WorkId,
@@ -216,8 +216,8 @@ impl<S: Store> Decider<S> {
         let told = answer_of(&saga.state);
         let mut decision = machine::apply(&definition.shape, &mut saga.state, event)?;
         saga.state.drop_reports();
-        if is_to_be_taken_back(&saga.state) {
-            let back = machine::apply(&definition.shape, &mut saga.state, Event::TakenBack)?;
+        if must_undo(&saga.state) {
+            let back = machine::apply(&definition.shape, &mut saga.state, Event::UndoRequested)?;
             decision.commands.extend(back.commands);
             decision.blocked.extend(back.blocked);
             decision.withdrawn.extend(back.withdrawn);

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use crate::choreography::{EmittedEvents, EventEncoder};
 use crate::engine::instance::{SagaInstance, WorkItem};
 use crate::engine::message::{Messages, reason_bytes};
 use crate::log;
 use crate::machine::{Event, failed_by_now};
+use crate::saga::{EmittedEvents, EventEncoder};
 use crate::step::{Emitted, Rejection};
 use crate::store::{Answer, Changes, HistoryEntry, HistoryKind, Store};
 

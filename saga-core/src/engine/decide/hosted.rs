@@ -16,8 +16,12 @@ pub(crate) fn hosted_state<S: Store>(definition: &Definition<S>, caller: Caller)
 
 /// The state of a hosted step whose undo arrives before its command, and the event that follows. `is_done` says whether
 /// the caller knows that the step took effect.
-pub(crate) fn unseen_state<S: Store>(definition: &Definition<S>, is_done: bool, caller: Caller) -> (SagaState, Event) {
-    let (mut state, event) = machine::unseen(&definition.shape, is_done);
+pub(crate) fn state_of_early_undo<S: Store>(
+    definition: &Definition<S>,
+    is_done: bool,
+    caller: Caller,
+) -> (SagaState, Event) {
+    let (mut state, event) = machine::undo_before_command(&definition.shape, is_done);
     state.caller = Some(Box::new(caller));
     (state, event)
 }

@@ -1,7 +1,5 @@
 //! What a move writes, and whether what is stored of a saga can be read as the new version's.
 
-use std::time::Duration;
-
 use super::choice::{arm_output, arm_taken, arms_taken};
 use crate::engine::instance::SagaInstance;
 use crate::key::StepId;
@@ -46,12 +44,10 @@ pub(crate) fn prepare_move<S: Store>(
     }
     (plan.check_input)(&row.input).map_err(|problem| format!("its input is not one of {}: {problem}", to.id))?;
     let route = Route {
-        from: &from.shape,
-        to: &to.shape,
-        places: &plan.places,
-        passed: &plan.passed,
+        assumed_done: &plan.passed,
         arms: &plan.arms,
-        chosen: &plan.chosen,
+        assumed_arms: &plan.chosen,
+        ..Route::new(&from.shape, &to.shape, &plan.places)
     };
     let made = arms_taken(&from.shape, &state, &stored.records)?;
     let migrated = machine::migrate(&route, &state, &made).map_err(|problems| problems.join("; "))?;
@@ -73,17 +69,12 @@ pub(crate) fn prepare_move<S: Store>(
         detail: format!("from {} to {}: {reason}", from.id, to.id),
     };
     Ok(MigrationCheck::CanMove(Box::new(SagaMigration {
-        saga: row.id,
-        tenant: row.tenant.clone(),
-        key: row.key.clone(),
-        expected: row.version,
-        definition: to.id.clone(),
-        digest: to.digest,
         state: migrated.state.encode(),
         rewritten,
         records,
         withdrawn: migrated.withdrawn.iter().map(|timer| timer.row(row.id)).collect(),
         history: vec![history],
+        ..SagaMigration::new(row, &to.id, to.digest)
     })))
 }
 
@@ -91,18 +82,10 @@ pub(crate) fn prepare_move<S: Store>(
 fn skipped<S: Store>(plan: &Plan<S>, stored: &SagaWithSteps, record: &machine::Record) -> NewRecord {
     let step = &plan.to.shape.steps[record.step];
     let chosen = plan.chosen.iter().find(|(choice, _)| *choice == record.step);
+    let (saga, doing) = (&stored.saga, StepId::doing(step.name));
     NewRecord {
-        saga: stored.saga.id,
-        tenant: stored.saga.tenant.clone(),
-        key: stored.saga.key.clone(),
-        step: StepId::doing(step.name),
-        outcome: record.outcome,
         output: chosen.map(|(_, arm)| arm_output(step, *arm)),
-        error: None,
-        input: None,
-        position: record.position,
-        attempts: 0,
-        took: Duration::ZERO,
+        ..NewRecord::new(saga.id, &saga.tenant, &saga.key, doing, record.outcome, record.position)
     }
 }
 
@@ -318,7 +301,7 @@ impl<S: Store> Move<'_, S> {
             for taken in step.undo_takes.iter().filter(|_| may_be_undone) {
                 let Some(place) = to.shape.position(taken.step) else { continue };
                 let is_known =
-                    self.outputs.contains(&place) || (taken.is_if_taken && phase(place) == StepPhase::NotTaken);
+                    self.outputs.contains(&place) || (taken.is_optional && phase(place) == StepPhase::NotTaken);
                 if !is_known {
                     self.problems.push(format!(
                         "the compensation of `{}` takes the output of `{}`, of which this saga has none",

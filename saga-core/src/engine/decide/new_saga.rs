@@ -11,7 +11,7 @@ use crate::engine::message::request_hash;
 use crate::key::{Key, Tenant};
 use crate::machine::{self, Timer};
 use crate::saga::Definition;
-use crate::step::Outputs;
+use crate::step::StepOutputs;
 use crate::store::{NewSaga, NewWork, SagaId, Store, WorkId, WorkKind};
 
 impl<S: Store> Decider<S> {
@@ -38,7 +38,7 @@ impl<S: Store> Decider<S> {
             let payload = match &definition.steps[step].input {
                 None => None,
                 Some(mapping) => {
-                    let mapped = mapping.apply(&input, &Outputs::new());
+                    let mapped = mapping.apply(&input, &StepOutputs::new());
                     Some(mapped.and_then(|mapped| self.check_length(mapped)).map_err(StartError::Input)?)
                 }
             };
@@ -47,35 +47,22 @@ impl<S: Store> Decider<S> {
             if idle.is_some() {
                 state.steps[step].timer = Some(Timer::started_with(commands.len()));
             }
-            commands.push(NewWork {
-                id: WorkId(0),
-                saga: SagaId(0),
-                tenant: tenant.clone(),
-                key: key.clone(),
-                kind: WorkKind::Do,
-                step: definition.steps[step].doing.clone(),
-                definition: definition.id.clone(),
-                payload,
-                due_in: when.delay.saturating_add(idle.unwrap_or_default()),
-                lease: None,
-                tried: None,
-            });
+            let due_in = when.delay.saturating_add(idle.unwrap_or_default());
+            let doing = definition.steps[step].doing.clone();
+            let row = NewWork::new(WorkId(0), SagaId(0), (tenant, &key), &definition.id, WorkKind::Do, doing);
+            commands.push(NewWork { payload, due_in, ..row });
         }
         let timer = Timer::started_with(commands.len());
         let deadline = deadline_of(definition, &mut state, when, timer);
         let row = commands.first().zip(deadline).map(|(first, deadline)| deadline_row(deadline, when.delay, first));
         commands.extend(row);
         Ok(NewSaga {
-            id: SagaId(0),
-            tenant: tenant.clone(),
-            key,
-            definition: definition.id.clone(),
-            digest: definition.digest,
             input_hash: request_hash(&input),
             input,
             status: state.status(),
             state: state.encode(),
             commands,
+            ..NewSaga::new(SagaId(0), tenant, key, definition.id.clone(), definition.digest)
         })
     }
 }

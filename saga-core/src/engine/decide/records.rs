@@ -1,7 +1,5 @@
 //! What a decision leaves behind for later readers: step records, revisions of them, the history.
 
-use std::time::Duration;
-
 use crate::engine::instance::{AttemptDetails, SagaInstance};
 use crate::key::StepId;
 use crate::log;
@@ -46,11 +44,6 @@ fn insert<S: Store>(
         saga.keep_own_output(record.step, output.clone().into());
     }
     changes.records.push(NewRecord {
-        saga: saga.id,
-        tenant: saga.tenant.clone(),
-        key: saga.key.clone(),
-        step: saga.step_id(order),
-        outcome: record.outcome,
         output,
         // A message and JSON text always encode.
         error: error.and_then(|reason| serde_json::to_vec(&reason).ok()),
@@ -61,27 +54,16 @@ fn insert<S: Store>(
             None => saga.mapped_input_of(record.step).map(|input| input.to_vec()),
             Some(_) => None,
         },
-        position: record.position,
         attempts: findings.attempts,
         took: findings.took,
+        ..new_record(saga, saga.step_id(order), record.outcome, record.position)
     });
 }
 
 /// The list that a step is done for: from then on each item finds its input there.
 fn insert_list<S: Store>(saga: &SagaInstance<S>, step: usize, position: u32, changes: &mut Changes) {
-    changes.records.push(NewRecord {
-        saga: saga.id,
-        tenant: saga.tenant.clone(),
-        key: saga.key.clone(),
-        step: StepId::of_item(saga.step(step).name, 0),
-        outcome: RecordedOutcome::Done,
-        output: None,
-        error: None,
-        input: saga.mapped_input_of(step).map(|list| list.to_vec()),
-        position,
-        attempts: 0,
-        took: Duration::ZERO,
-    });
+    let input = saga.mapped_input_of(step).map(|list| list.to_vec());
+    changes.records.push(NewRecord { input, ..own_record(saga, step, position) });
 }
 
 /// A signal has a record of its own, so that the next owner of the step's command finds it.
@@ -93,20 +75,19 @@ fn insert_signal<S: Store>(
     payload: Option<Vec<u8>>,
     changes: &mut Changes,
 ) {
-    changes.records.push(NewRecord {
-        saga: saga.id,
-        tenant: saga.tenant.clone(),
-        key: saga.key.clone(),
-        step: StepId::of_item(saga.step(step).name, 0),
-        outcome: RecordedOutcome::Done,
-        // Text always encodes.
-        output: serde_json::to_vec(id).ok(),
-        error: None,
-        input: payload,
-        position,
-        attempts: 0,
-        took: Duration::ZERO,
-    });
+    // Text always encodes.
+    let output = serde_json::to_vec(id).ok();
+    changes.records.push(NewRecord { output, input: payload, ..own_record(saga, step, position) });
+}
+
+/// The record of a list or of a signal, beside that of its step.
+fn own_record<S: Store>(saga: &SagaInstance<S>, step: usize, position: u32) -> NewRecord {
+    let step = StepId::of_item(saga.step(step).name, 0);
+    new_record(saga, step, RecordedOutcome::Done, position)
+}
+
+fn new_record<S: Store>(saga: &SagaInstance<S>, step: StepId, outcome: RecordedOutcome, position: u32) -> NewRecord {
+    NewRecord::new(saga.id, &saga.tenant, &saga.key, step, outcome, position)
 }
 
 pub(crate) fn add_revision<S: Store>(
@@ -133,14 +114,8 @@ pub(crate) fn add_revision<S: Store>(
             _ => format!("it was {} when an older owner reported its success", revision.expected.as_str()),
         },
     });
-    changes.revised.push(RevisedRecord {
-        tenant: saga.tenant.clone(),
-        key: saga.key.clone(),
-        step,
-        expected: revision.expected,
-        outcome: revision.outcome,
-        output: findings.output.clone(),
-    });
+    let revised = RevisedRecord::new(&saga.tenant, &saga.key, step, revision.expected, revision.outcome);
+    changes.revised.push(RevisedRecord { output: findings.output.clone(), ..revised });
 }
 
 pub(crate) fn reason_of(event: &Event) -> Option<Rejection> {

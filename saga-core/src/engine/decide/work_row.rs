@@ -24,19 +24,9 @@ pub(crate) fn work_row<S: Store>(
         machine::Command::Do { .. } => WorkKind::Do,
         machine::Command::Undo { .. } => WorkKind::Undo,
     };
-    NewWork {
-        id: WorkId(id),
-        saga: saga.id,
-        tenant: saga.tenant.clone(),
-        key: saga.key.clone(),
-        kind,
-        step: saga.step_id(order),
-        definition: saga.definition.id.clone(),
-        payload,
-        due_in,
-        lease,
-        tried: None,
-    }
+    let step = saga.step_id(order);
+    let row = NewWork::new(WorkId(id), saga.id, (&saga.tenant, &saga.key), &saga.definition.id, kind, step);
+    NewWork { payload, due_in, lease, ..row }
 }
 
 pub(crate) fn is_of_list<S: Store>(saga: &SagaInstance<S>, step: usize) -> bool {

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::commit::{CONFLICTS_MAX, Committer, ends, retry_on_conflict};
+use crate::engine::commit::{CONFLICTS_MAX, Committer, changes, ends, retry_on_conflict};
 use crate::engine::context::EngineContext;
-use crate::engine::decide::{hosted_state, unseen_state};
+use crate::engine::decide::{hosted_state, state_of_early_undo};
 use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, SagaInstance, WorkItem, in_flight};
 use crate::engine::message::{
     HandleError, HostRequest, InboundMessage, Messages, UndoContent, Validator, check_value, request_hash, step_or_item,
@@ -16,8 +16,8 @@ use crate::key::{Key, StepId};
 use crate::machine::{self, Caller, Event, SagaState, answer_of};
 use crate::saga::Definition;
 use crate::store::{
-    Answer, Changes, DeadLetterReason, Lease, Message, Miss, NewMessage, NewSaga, NewWork, RetryClass, SagaId, SagaRow,
-    Store, WorkId, WorkKind, WorkRef,
+    Answer, DeadLetterReason, Lease, Message, Miss, NewMessage, NewSaga, NewWork, RetryClass, SagaId, SagaRow, Store,
+    WorkId, WorkKind, WorkRef,
 };
 
 /// A message must be this much younger than the retention, since the clocks of two databases may differ.
@@ -78,7 +78,7 @@ impl<S: Store> Host<S> {
             return Err(HandleError::Later { why: "the step runs at this moment".to_owned(), is_counted: false });
         }
         let (saga, first) = self.new_request(request, &inbound.message).await?;
-        let changes = inbound.handled(Changes { start: Some(Box::new(saga)), ..Changes::default() });
+        let changes = inbound.handled(changes::start(saga));
         match self.committer.recorder.record(changes).await {
             Ok(Ok(())) if first.slot.is_some() => self.committer.scheduler.enqueue(first),
             Ok(Ok(())) => self.committer.scheduler.announce_unclaimed(Duration::ZERO),
@@ -128,7 +128,7 @@ impl<S: Store> Host<S> {
         };
         let state = hosted_state(&request.definition, caller);
         let mut saga = self.new_hosted(request, message, input, state).await?;
-        let work = WorkRef { id: WorkId(saga.id.0 + 1), epoch: 1 };
+        let work = WorkRef::inserted(WorkId(saga.id.0 + 1));
         let owner = self.committer.scheduler.membership.member();
         let effect = request.definition.shape.steps[0].effect;
         let key = self.committer.scheduler.bulkheads.concurrency_key(&request.definition.id, 0, false, effect);
@@ -192,7 +192,7 @@ impl<S: Store> Host<S> {
             return Ok(());
         }
         // A miss says that another process has the message, and replies.
-        let _ = self.committer.recorder.record(inbound.handled(Changes { messages, ..Changes::default() })).await?;
+        let _ = self.committer.recorder.record(inbound.handled(changes::send(messages))).await?;
         self.committer.outbox.wake_relay();
         Ok(())
     }
@@ -214,13 +214,13 @@ impl<S: Store> Host<S> {
         caller.undo = Some(request.by);
         if was_taken_back && answer_of(&saga.state).is_some() {
             let messages = self.messages.reply_again(&saga, request.by, true).into_iter().collect();
-            let applied =
-                self.committer.recorder.record(inbound.handled(Changes { messages, ..Changes::default() })).await?;
+            let applied = self.committer.recorder.record(inbound.handled(changes::send(messages))).await?;
             self.committer.outbox.wake_relay();
             return Ok(!matches!(applied, Err(Miss::Saga(_))));
         }
         let next_work = self.committer.reserve_next_work(&saga.definition).await?;
-        let prepared = self.starter.decider.decide(&mut saga, Event::TakenBack, &AttemptDetails::default(), next_work);
+        let prepared =
+            self.starter.decider.decide(&mut saga, Event::UndoRequested, &AttemptDetails::default(), next_work);
         // The machine refuses only operators' actions.
         let Ok(mut prepared) = prepared else { return Ok(true) };
         if prepared.changes.messages.is_empty() {
@@ -252,7 +252,7 @@ impl<S: Store> Host<S> {
             traceparent: message.headers.traceparent.clone(),
             earlier: Vec::new(),
         };
-        let (state, event) = unseen_state(&request.definition, output.is_some(), caller);
+        let (state, event) = state_of_early_undo(&request.definition, output.is_some(), caller);
         let mut new = self.new_hosted(request, message, &input, state).await?;
         let mut saga = in_flight(&request.definition, &new).map_err(unreadable)?.unstored();
         let next_work = NextWork { ids: new.id.0 + 1, slot: NextSlot::Nowhere };

@@ -4,10 +4,11 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use super::inbox::Inbox;
+use crate::engine::commit::changes;
 use crate::engine::lifecycle::backoff_after;
 use crate::engine::message::{HandleError, InboundMessage};
 use crate::log;
-use crate::store::{Changes, DeadLetterReason, MessageKind, Postponed, Store};
+use crate::store::{DeadLetterReason, MessageKind, Postponed, Store};
 use crate::unwind::caught_while;
 
 impl<S: Store> Inbox<S> {
@@ -67,7 +68,7 @@ impl<S: Store> Inbox<S> {
         let attempts = arrived.attempts + u32::from(is_counted);
         let due_in = backoff_after(attempts.max(1)).max(self.ctx.settings.poll_interval);
         let postponed = Postponed { work, due_in, attempts, in_doubt: false, error: Some(why.to_owned()) };
-        let postponed = Changes { postponed: vec![postponed], ..Changes::default() };
+        let postponed = changes::postpone(postponed);
         if self.committer.recorder.record(postponed).await.is_err() {
             self.committer.scheduler.release(&[work]).await;
         }

@@ -69,7 +69,7 @@ pub(crate) fn arrived(
     let arrived = |(message, (is_new, id)): (Message, (&bool, i64))| InboundMessage {
         age: age(&message, received_batch.now),
         message,
-        work: is_new.then_some(WorkRef { id: WorkId(id), epoch: 1 }),
+        work: is_new.then_some(WorkRef::inserted(WorkId(id))),
         attempts: 0,
         source: service.to_owned(),
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{self, Effect, Phase, SagaState, StepPhase};
 use crate::saga::{Definition, StepDefinition};
-use crate::step::{NeededOutput, OptionalOutputs, Outputs, items_of};
+use crate::step::{NeededOutput, OptionalOutputs, StepOutputs, items_of};
 use crate::store::{NewSaga, RecordedOutcome, SagaId, SagaRow, StepRecord, Store};
 
 impl<S: Store> SagaInstance<S> {
@@ -50,7 +50,7 @@ pub(crate) struct SagaInstance<S: Store> {
     pub(crate) version: u64,
     pub(crate) state: SagaState,
     pub(crate) input: Arc<[u8]>,
-    pub(crate) outputs: Outputs,
+    pub(crate) outputs: StepOutputs,
     /// The inputs that mappings gave, by the step's index.
     pub(crate) inputs: Vec<(usize, Arc<[u8]>)>,
     /// What the item that is under way gave, or the one that was done last.
@@ -68,7 +68,7 @@ impl<S: Store> SagaInstance<S> {
             version: 1,
             state,
             input: Arc::from(&*new.input),
-            outputs: Outputs::new(),
+            outputs: StepOutputs::new(),
             inputs: Vec::new(),
             item_output: None,
         }
@@ -94,7 +94,7 @@ impl<S: Store> SagaInstance<S> {
             version: row.version,
             state: SagaState::decode(&row.state, definition.steps.len())?,
             input: row.input.clone().into(),
-            outputs: Outputs::new(),
+            outputs: StepOutputs::new(),
             inputs: Vec::new(),
             item_output: None,
         };
@@ -143,7 +143,7 @@ impl<S: Store> SagaInstance<S> {
             _ => true,
         };
         let is_known = |needed: &NeededOutput| {
-            self.outputs.get(needed.step).is_some() || (needed.is_if_taken && self.outputs.is_passed_by(needed.step))
+            self.outputs.get(needed.step).is_some() || (needed.is_optional && self.outputs.is_passed_by(needed.step))
         };
         has_input && has_own && of.needs.outputs.iter().all(is_known)
     }
@@ -262,8 +262,8 @@ impl<S: Store> SagaInstance<S> {
 }
 
 /// What a step that an event asked for reads of earlier ones.
-pub(crate) fn earlier_outputs<S: Store>(definition: &Definition<S>, state: &SagaState) -> Outputs {
-    let (Some(told), Some(caller)) = (&definition.told, &state.caller) else { return Outputs::new() };
+pub(crate) fn earlier_outputs<S: Store>(definition: &Definition<S>, state: &SagaState) -> StepOutputs {
+    let (Some(told), Some(caller)) = (&definition.told, &state.caller) else { return StepOutputs::new() };
     let name_of = |step: &str| told.reads.iter().find(|reads| reads.step == step).map(|reads| reads.step);
     let known = |(step, output): &(String, String)| Some((name_of(step)?, Arc::from(output.as_bytes())));
     caller.earlier.iter().filter_map(known).collect()

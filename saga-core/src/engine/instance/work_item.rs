@@ -63,7 +63,7 @@ impl<S: Store> WorkItem<S> {
     ) -> Self {
         Self {
             saga,
-            work: WorkRef { id: work, epoch: 1 },
+            work: WorkRef::inserted(work),
             command,
             attempts: 0,
             in_doubt: false,
@@ -114,13 +114,11 @@ impl<S: Store> WorkItem<S> {
         // have killed its process unnoticed, since its beginning is not recorded.
         let suspect = claimed.recovered && (claimed.began || !is_call);
         let row = machine::ClaimedRow {
-            command: order,
-            effect,
-            undo: saga.definition.shape.undo(&saga.state, step),
             in_doubt: claimed.in_doubt,
             recovered: suspect,
             is_late: claimed.late.is_some(),
-            can_be_asked: saga.step(step).resolve.is_some(),
+            has_resolution: saga.step(step).resolve.is_some(),
+            ..machine::ClaimedRow::first(order, effect, saga.definition.shape.undo(&saga.state, step))
         };
         Ok(Self {
             work: claimed.work,
@@ -144,14 +142,13 @@ impl<S: Store> WorkItem<S> {
 
     /// The command as the machine sees a claimed row.
     pub(crate) fn row(&self) -> machine::ClaimedRow {
+        let undo = self.saga.definition.shape.undo(&self.saga.state, self.step_index());
         machine::ClaimedRow {
-            command: self.command,
-            effect: self.effect(),
-            undo: self.saga.definition.shape.undo(&self.saga.state, self.step_index()),
             in_doubt: self.in_doubt,
             recovered: self.recovered,
             is_late: self.late_success.is_some(),
-            can_be_asked: self.resolve().is_some(),
+            has_resolution: self.resolve().is_some(),
+            ..machine::ClaimedRow::first(self.command, self.effect(), undo)
         }
     }
 
@@ -238,15 +235,8 @@ impl<S: Store> WorkItem<S> {
     }
 
     pub(crate) fn claim(&self) -> Claim {
-        Claim {
-            work: self.work,
-            saga: self.saga.id,
-            tenant: self.saga.tenant.clone(),
-            key: self.saga.key.clone(),
-            step: self.step_id(),
-            kind: if self.is_undo() { WorkKind::Undo } else { WorkKind::Do },
-            start: None,
-        }
+        let kind = if self.is_undo() { WorkKind::Undo } else { WorkKind::Do };
+        Claim::new(self.work, self.saga.id, &self.saga.tenant, &self.saga.key, self.step_id(), kind)
     }
 }
 
@@ -266,7 +256,7 @@ impl<S: Store> WorkItem<S> {
         self.resolve().map(|resolve| Resolving {
             policy: &resolve.options.retry,
             settle_time: self.settle_time(),
-            turned_round: self.saga.state.phase != Phase::Running,
+            is_compensating: self.saga.state.phase != Phase::Running,
             is_fresh: self.recovered && !findings.is_settled,
         })
     }

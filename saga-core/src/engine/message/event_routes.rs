@@ -7,9 +7,9 @@ use uuid::Uuid;
 
 use super::handle_error::HandleError;
 use super::validator::Validator;
-use crate::choreography::{Reaction, Reacts};
 use crate::key::Key;
 use crate::saga::Definition;
+use crate::service::{Reaction, Reacts};
 use crate::store::{DeadLetterReason, Message, MessageId, MessageKind, Store};
 
 /// The longest name of a service, or of a step with its number, with some room.

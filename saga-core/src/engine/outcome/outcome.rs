@@ -95,12 +95,11 @@ pub(crate) fn outcome_by<'a>(name_of: impl Fn(usize) -> &'a str, state: &SagaSta
         Phase::Completed => Some(Outcome::Completed { forced: state.forced.clone() }),
         Phase::Compensated => {
             let forced = state.forced.clone();
-            let (failed_step, reason, cause) = match &state.failure {
-                Some(failure) => (name(failure.step), failure.reason.clone(), CompensationCause::of(failure)),
-                None => {
-                    let reason = Rejection::new(forced.as_deref().unwrap_or("ended by an operator"));
-                    (String::new(), reason, CompensationCause::Forced)
-                }
+            let (failed_step, reason, cause) = if let Some(failure) = &state.failure {
+                (name(failure.step), failure.reason.clone(), CompensationCause::of(failure))
+            } else {
+                let reason = Rejection::new(forced.as_deref().unwrap_or("ended by an operator"));
+                (String::new(), reason, CompensationCause::Forced)
             };
             Some(Outcome::Compensated { failed_step, reason, cause, forced })
         }

@@ -8,7 +8,6 @@ use super::engine::Engine;
 use super::register::register;
 use super::runtime::Runtime;
 use crate::authorization::{AccessPolicy, SigningKey};
-use crate::choreography::Reaction;
 use crate::engine::context::{BuildError, EngineParts, MessageAuthorizer, Settings};
 use crate::env::{Environment, TokioEnvironment};
 use crate::key::check_step_name;
@@ -16,12 +15,13 @@ use crate::log;
 use crate::machine::Effect;
 use crate::memory::MemoryTransport;
 use crate::saga::{Definition, Saga};
+use crate::service::Reaction;
 use crate::service::Service;
 use crate::step::States;
 use crate::store::{Capabilities, DefinitionId, Durability, Store};
 use crate::transport::Transport;
 
-/// A runtime that is being put together.
+/// Configures and starts a [`Runtime`].
 pub struct RuntimeBuilder<S: Store> {
     store: Arc<S>,
     transport: Option<Arc<dyn Transport>>,
@@ -71,8 +71,8 @@ impl<S: Store> RuntimeBuilder<S> {
         self
     }
 
-    /// Hosts a service: what is addressed to it for the sagas of others, and the events that it does something for, are
-    /// received, done and answered.
+    /// Hosts a service: this runtime receives the commands that other services address to it, and the events that it reacts
+    /// to, runs their steps, and replies.
     #[must_use]
     pub fn service(mut self, service: &Service<S>) -> Self {
         if self.services.iter().any(|known| known == service.name()) {
@@ -101,44 +101,44 @@ impl<S: Store> RuntimeBuilder<S> {
         self
     }
 
-    /// Sets what carries events to others; in process where it is not set.
+    /// Sets the transport for messages to other services. The default delivers them in this process.
     #[must_use]
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.transport = Some(Arc::new(transport));
         self
     }
 
-    /// Sets which services may send messages to this one, and what each of them may say. Without it everybody with access
-    /// to the transport is trusted.
+    /// Sets which services may send messages to this one, and which messages. Without it, every sender with access to the
+    /// transport is trusted.
     #[must_use]
     pub fn access_policy(mut self, policy: AccessPolicy) -> Self {
         self.access_policy = Some(policy);
         self
     }
 
-    /// Signs every message that this runtime sends. The signature is made when the message is handed to the transport, so
-    /// it cannot be had of a store whose messages leave by change data capture.
+    /// Signs every message that this runtime sends. The signature is made when the message is given to the transport, so
+    /// it is not possible with a store whose messages leave by change data capture.
     #[must_use]
     pub fn sign_with(mut self, key: SigningKey) -> Self {
         self.signing_key = Some(key);
         self
     }
 
-    /// Changes the limits and times.
+    /// Changes the settings.
     #[must_use]
     pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.settings);
         self
     }
 
-    /// Sets where time, tasks and randomness come from; the tokio runtime of the caller where it is not set.
+    /// Sets where time, tasks and randomness come from. The default is the tokio runtime of the caller.
     #[must_use]
     pub fn environment(mut self, env: Arc<dyn Environment>) -> Self {
         self.env = Some(env);
         self
     }
 
-    /// Starts the runtime: it goes on with what is unfinished, and takes new sagas.
+    /// Starts the runtime: it continues unfinished sagas of the store, and starts new ones.
     ///
     /// # Errors
     /// Every problem of the settings, the definitions and the states at once; what changed in a definition since sagas of

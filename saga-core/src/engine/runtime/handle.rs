@@ -10,7 +10,7 @@ use crate::engine::start::StartedSaga;
 use crate::key::Key;
 use crate::store::{SagaId, Store};
 
-/// A saga that was started, or was there already. Dropping it changes nothing for the saga.
+/// A saga that was started, now or before. Dropping the handle changes nothing for the saga.
 pub struct SagaHandle<S: Store> {
     engine: Arc<Engine<S>>,
     slot: Arc<OutcomeSlot>,
@@ -42,7 +42,7 @@ impl<S: Store> SagaHandle<S> {
         &self.key
     }
 
-    /// The saga's row.
+    /// The id of the saga's row.
     pub fn id(&self) -> SagaId {
         self.id
     }
@@ -52,11 +52,11 @@ impl<S: Store> SagaHandle<S> {
         self.already_started
     }
 
-    /// Waits until the saga has ended or needs a person. That it is stuck is not final: see [`SagaHandle::closed`].
+    /// Waits until the saga has ended or is stuck. A stuck saga may still end: see [`SagaHandle::closed`].
     ///
     /// # Errors
     /// When the runtime ends first; the saga goes on when a runtime runs again. And [`RuntimeError::Lost`], when the
-    /// store does not have the saga any more.
+    /// saga is no longer in the store.
     ///
     /// # Cancel safety
     /// Nothing is lost when it is dropped.
@@ -64,11 +64,11 @@ impl<S: Store> SagaHandle<S> {
         self.wait(|_| true).await
     }
 
-    /// Waits until the saga has ended, also beyond being stuck.
+    /// Waits until the saga has ended. While it is stuck, this waits for an operator.
     ///
     /// # Errors
     /// When the runtime ends first; the saga goes on when a runtime runs again. And [`RuntimeError::Lost`], when the
-    /// store does not have the saga any more.
+    /// saga is no longer in the store.
     ///
     /// # Cancel safety
     /// Nothing is lost when it is dropped.

@@ -1,4 +1,4 @@
-//! Hints of other processes.
+//! Hints from other processes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ impl<S: Store> HintListener<S> {
         Self { committer }
     }
 
-    /// Hears from other processes what there is to do, until it is dropped.
+    /// Wakes the components of this process when another process says that there is work for them, until it is dropped.
     pub(crate) async fn listen(self: Arc<Self>) {
         let Some(mut listener) = self.committer.ctx.store.listen() else { return };
         loop {

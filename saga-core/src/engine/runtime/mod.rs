@@ -5,7 +5,6 @@ mod control;
 mod engine;
 mod handle;
 mod listener;
-mod migrate;
 mod publish;
 mod publish_event;
 mod register;
@@ -17,7 +16,6 @@ mod tasks;
 
 pub use self::builder::RuntimeBuilder;
 pub use self::handle::SagaHandle;
-pub use self::migrate::MigrationReport;
 pub use self::publish::PublishError;
 pub use self::publish_event::{PublishEvent, PublishEventInTx, UncommittedPublish};
 pub use self::runtime::Runtime;

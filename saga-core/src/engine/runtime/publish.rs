@@ -4,11 +4,12 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::engine::Engine;
+use crate::engine::commit::changes;
 use crate::engine::context::is_inside_step;
 use crate::engine::message::request_hash;
 use crate::engine::store_calls::store_error;
 use crate::key::{InvalidName, Key, Tenant, check_topic};
-use crate::store::{Changes, Headers, MessageId, NewMessage, StartIn, Store, StoreError};
+use crate::store::{Headers, MessageId, NewMessage, StartIn, Store, StoreError};
 
 /// Why an event was not published. Nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +18,7 @@ pub enum PublishError {
     /// The topic or the ordering key is not a legal one.
     #[error(transparent)]
     Name(#[from] InvalidName),
-    /// The topic is the name of a saga, whose events are in an order of their own.
+    /// The topic is the name of a saga, whose events have an order of their own.
     #[error("the topic `{0}` is the name of a saga, whose steps emit the events of that topic; take another one")]
     TopicOfSaga(String),
     /// The event cannot be encoded.
@@ -33,7 +34,7 @@ pub enum PublishError {
         /// The limit.
         max: usize,
     },
-    /// It was called inside a step, whose transaction would not know of it.
+    /// It was called inside a step, whose transaction would not contain it.
     #[error("inside a step, tell it with `ctx.emit`, which commits together with the step")]
     InsideStep,
     /// The store failed, or the connection is not in a transaction.
@@ -94,7 +95,7 @@ impl<S: Store> Engine<S> {
             headers: Headers { saga_key: Some(key.to_string()), ..Headers::default() },
             ..NewMessage::event(id, tenant, (name, &id.to_string()), name, payload)
         };
-        let changes = Changes { messages: vec![message], ..Changes::default() };
+        let changes = changes::send(vec![message]);
         let recorded = self.committer.recorder.record(changes).await.map_err(|error| store_error(&error))?;
         debug_assert!(recorded.is_ok(), "a message alone cannot miss");
         self.committer.outbox.wake_relay();

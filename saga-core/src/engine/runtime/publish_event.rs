@@ -55,7 +55,7 @@ impl<S: Store> Runtime<S> {
     /// assert_eq!(first, again);
     ///
     /// // The step that reacts to an event is a saga under the key of the event's saga and the name of the step.
-    /// while runtime.saga("order-7>note-order").await?.is_none() {
+    /// while runtime.status("order-7>note-order").await?.is_none() {
     ///     tokio::task::yield_now().await;
     /// }
     /// # runtime.shutdown().await;

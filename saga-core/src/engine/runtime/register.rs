@@ -1,4 +1,4 @@
-//! What a definition was when it was first used is kept, so that one which changed under its version is refused.
+//! The store keeps each definition as it was first used, so that one that changed under its version is refused.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::machine::differences;
 use crate::saga::Definition;
 use crate::store::{DefinitionId, NewDefinition, Store, StoreError, StoredDefinition};
 
-/// Registers definitions with the store. Answers a sentence for each that is not what is kept of it.
+/// Registers definitions with the store. Returns a sentence for each definition that differs from the one that is kept.
 pub(crate) async fn register<S: Store>(
     store: &S,
     definitions: &BTreeMap<DefinitionId, Arc<Definition<S>>>,

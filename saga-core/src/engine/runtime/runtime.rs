@@ -1,21 +1,19 @@
 //! The runtime, as users see it.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use super::engine::Engine;
 use super::handle::SagaHandle;
-use crate::engine::admin::{SagaQuery, SagaStatus, SagaSummary};
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::health::Health;
 use crate::engine::statistics::Statistics;
 use crate::key::{Key, Tenant};
-use crate::store::{SagaFilter, Status, Store};
+use crate::store::Store;
 use crate::transport::Incoming;
 
-/// A runtime: it starts sagas and brings them to their end. Cheap to clone; it stops when the last clone is dropped,
-/// and what it had not finished goes on when a runtime runs again.
+/// A runtime: it starts sagas and brings them to their end. Cheap to clone. It stops when the last clone is dropped; the
+/// sagas that it had not finished go on when a runtime runs on the store again.
 pub struct Runtime<S: Store> {
     pub(crate) engine: Arc<Engine<S>>,
     pub(crate) tenant: Tenant,
@@ -44,7 +42,7 @@ impl<S: Store> Runtime<S> {
         Self { engine: Arc::clone(&self.engine), tenant, running: Arc::clone(&self.running) }
     }
 
-    /// A handle on the saga of that key, to wait for its outcome.
+    /// A handle on the saga with this key, to wait for its outcome.
     ///
     /// # Errors
     /// When there is no such saga, or the store fails.
@@ -61,44 +59,6 @@ impl<S: Store> Runtime<S> {
         Ok(SagaHandle::new(&self.engine, slot, row.id, key, true))
     }
 
-    /// What happened to the saga of that key, step by step. Nothing if there is none.
-    ///
-    /// # Errors
-    /// Those of [`SagaQuery::describe`].
-    ///
-    /// # Cancel safety
-    /// It only reads.
-    pub async fn saga(&self, key: impl AsRef<str>) -> Result<Option<SagaStatus>, RuntimeError> {
-        self.query().describe(key).await
-    }
-
-    /// The sagas that pass the filter, by the order of their starts.
-    ///
-    /// # Errors
-    /// When the store fails.
-    ///
-    /// # Cancel safety
-    /// It only reads.
-    pub async fn list(&self, filter: SagaFilter) -> Result<Vec<SagaSummary>, RuntimeError> {
-        self.query().list(filter).await
-    }
-
-    /// How many sagas there are in each status; every status is listed.
-    ///
-    /// # Errors
-    /// When the store fails.
-    ///
-    /// # Cancel safety
-    /// It only reads.
-    pub async fn count(&self) -> Result<BTreeMap<Status, u64>, RuntimeError> {
-        self.query().count().await
-    }
-
-    /// Answers what happened to sagas.
-    pub fn query(&self) -> SagaQuery<S> {
-        SagaQuery::with(&self.engine.ctx.store, &self.tenant, &self.engine.ctx.definitions)
-    }
-
     /// The store.
     pub fn store(&self) -> &Arc<S> {
         &self.engine.ctx.store
@@ -109,8 +69,8 @@ impl<S: Store> Runtime<S> {
         self.engine.statistics.read()
     }
 
-    /// How the store and the transport stand, as the calls of this runtime found them, and what of the runtime panicked. What
-    /// a transport knows of its own connections it says itself.
+    /// The state of the store and of the transport, as the calls of this runtime found them, and which tasks of the runtime
+    /// panicked. A transport reports on its own connections itself.
     pub fn health(&self) -> Health {
         let now = self.engine.ctx.env.now();
         Health {
@@ -120,7 +80,8 @@ impl<S: Store> Runtime<S> {
         }
     }
 
-    /// Takes nothing new, waits for what is under way (at most `shutdown_timeout`), gives the rest back, and ends.
+    /// Takes nothing new, waits for running steps (at most [`shutdown_timeout`](crate::Settings::shutdown_timeout)), gives
+    /// the rest back to the store, and ends.
     ///
     /// # Cancel safety
     /// When dropped, the runtime takes nothing new any more; call it again to wait for the rest.

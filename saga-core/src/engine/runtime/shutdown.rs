@@ -1,4 +1,4 @@
-//! Ending a runtime: what is under way ends, the rest is given back.
+//! Ending a runtime: running steps end, the rest is given back to the store.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::log;
 use crate::store::{Hint, Store};
 
 impl<S: Store> Engine<S> {
-    /// Takes nothing new, waits for what is under way, and gives the rest back.
+    /// Takes nothing new, waits for running steps, and gives the rest back to the store.
     pub(crate) async fn shut_down(self: &Arc<Self>) {
         self.ctx.lifecycle.stopping.cancel();
         // The poller may wait for work or for a place; it looks whether it should stop when it is woken.
@@ -32,7 +32,7 @@ impl<S: Store> Engine<S> {
         {
             log::warn!(%error, "member not removed at shutdown");
         }
-        // What is left has no owner any more.
+        // Rows that were given back have no owner, so other processes may claim them.
         self.ctx.store.hint(Hint::Work);
         self.ctx.store.hint(Hint::Outbox);
         log::info!(count, "runtime stopped");

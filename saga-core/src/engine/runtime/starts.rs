@@ -22,6 +22,7 @@ impl<S: Store> Runtime<S> {
     ///
     /// # Cancel safety
     /// When dropped, the saga was started or not; start it again with the same key to be sure.
+    #[expect(clippy::needless_pass_by_value, reason = "an input is handed over, as a step takes it")]
     pub fn start<'a, I: Payload>(&'a self, saga: &'a Saga<S, I>, key: impl AsRef<str>, input: I) -> StartSaga<'a, S> {
         StartSaga::new(self, saga.definition(), encode(key, &input))
     }

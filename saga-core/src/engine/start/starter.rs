@@ -311,7 +311,7 @@ impl<S: Store> Starter<S> {
                 for request in group {
                     let calls = request.answer(Err((&error).into()));
                     let commands = calls.iter().flat_map(|call| &call.saga.commands);
-                    in_doubt.extend(commands.map(|command| WorkRef { id: command.id, epoch: 1 }));
+                    in_doubt.extend(commands.map(|command| WorkRef::inserted(command.id)));
                 }
                 if error.class() == RetryClass::Unknown {
                     // If it was committed after all, this process holds leases that it does not use.

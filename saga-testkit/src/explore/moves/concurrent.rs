@@ -19,7 +19,7 @@ impl<E: Explore> Course<'_, E> {
     pub(super) async fn side_by_side(&self) -> Result<End, String> {
         let (old, new) = (self.process(&self.old, 0), self.process(&self.new, 1));
         let both = async { new.live(self.beside(&old, &new)).await?.ok_or_else(|| "it crashed".to_owned()) };
-        old.live(both).await?.ok_or_else(|| "it crashed".to_owned())
+        Box::pin(old.live(both)).await?.ok_or_else(|| "it crashed".to_owned())
     }
 
     async fn beside(&self, old: &Process<'_, E>, new: &Process<'_, E>) -> Result<End, String> {
@@ -74,7 +74,7 @@ impl<E: Explore> Course<'_, E> {
     ) -> Result<(Answer, Option<(Outcome, bool)>), String> {
         let migration = self.migration.instrumented(&new.hook());
         let is_held = self.is_held(runtime).await?;
-        let answer = runtime.migrate(&migration, KEY, WHY).await;
+        let answer = runtime.admin().control(KEY).migrate(&migration, WHY).await;
         self.old.halt.release();
         let answer = match read(answer)? {
             Some(Went::Moved) if is_held => {

@@ -30,7 +30,7 @@ impl Moves {
     }
 
     /// The points at which it could not be moved, each with the reason that
-    /// [`Runtime::migrate`](saga_core::Runtime::migrate) gives. It went on in the old version there.
+    /// [`SagaControl::migrate`](saga_core::engine::SagaControl::migrate) gives. It went on in the old version there.
     pub fn unmoved(&self) -> &[Refusal] {
         &self.unmoved
     }

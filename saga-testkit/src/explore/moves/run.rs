@@ -73,7 +73,7 @@ impl<'a, E: Explore> Course<'a, E> {
     async fn live(&self, manner: Manner) -> Result<End, String> {
         let (answer, finished) = match manner {
             Manner::Crash | Manner::Stop => self.one_after_the_other(manner).await?,
-            Manner::Beside => self.side_by_side().await?,
+            Manner::Beside => Box::pin(self.side_by_side()).await?,
         };
         self.process(&self.new, LIVES_MAX).judge(&finished.ended).await?;
         Ok((answer, finished))
@@ -174,7 +174,7 @@ pub(super) async fn move_until_answered<E: saga_core::store::Store>(
     mut has_waited: bool,
 ) -> Result<Answer, String> {
     loop {
-        if let Some(went) = read(runtime.migrate(migration, KEY, WHY).await)? {
+        if let Some(went) = read(runtime.admin().control(KEY).migrate(migration, WHY).await)? {
             return Ok(Answer { went, has_waited });
         }
         has_waited = true;

@@ -51,7 +51,7 @@ pub(super) async fn one_restart<E: Explore>(
             let (subject, world, look) = (&*subject, &*world, look_at(&subject, &world));
             Course { subject, world, look, from: run.from, old: &old, new: &new }.live().await
         };
-        let result = in_time(living).await;
+        let result = Box::pin(in_time(living)).await;
         let is_reached = old.is_done() && new.is_done();
         if let Some(made) = tries.end(Made { run: run.clone(), result, passed: new.passed(), is_reached }) {
             return made;
@@ -108,7 +108,7 @@ impl<E: Explore> Course<'_, E> {
     async fn restarted_life(&self, process: &Process<'_, E>) -> Result<Result<Finished, String>, String> {
         let saga = self.subject.saga().instrumented::<Explored<E::Store>>(&process.hook());
         let runtime = process.open(|builder| builder.saga(&saga)).await?;
-        match runtime.admin().restart(KEY, self.from, NEW_KEY, WHY).await {
+        match runtime.admin().control(KEY).restart(self.from, NEW_KEY, WHY).await {
             Ok(_) => {}
             Err(RuntimeError::Refused { problem, .. }) => {
                 runtime.shutdown().await;
@@ -146,8 +146,8 @@ impl<E: Explore> Course<'_, E> {
 /// What a person does who gives a stuck saga up: it ends as compensated, and what it did stays as it is.
 async fn force<S: Store>(runtime: &Runtime<S>) -> Result<(), String> {
     loop {
-        let status = runtime.saga(KEY).await.map_err(|error| error.to_string())?.ok_or("there is no saga")?;
-        let operator = runtime.operator(KEY, status.revision).map_err(|error| error.to_string())?;
+        let status = runtime.status(KEY).await.map_err(|error| error.to_string())?.ok_or("there is no saga")?;
+        let operator = runtime.admin().control(KEY).at_revision(status.revision);
         match operator.force_compensated(WHY).await {
             Ok(()) => return Ok(()),
             // Another branch moved it meanwhile.

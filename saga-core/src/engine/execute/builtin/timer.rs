@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use super::builtin_steps::BuiltinSteps;
+use crate::engine::commit::changes;
 use crate::engine::instance::WorkItem;
 use crate::saga::{Idle, LONGEST};
-use crate::store::{Changes, Postponed, Store, StoreError, Timestamp};
+use crate::store::{Postponed, Store, StoreError, Timestamp};
 
 impl<S: Store> BuiltinSteps<S> {
     /// Handles the claimed row of a wait.
@@ -37,8 +38,7 @@ impl<S: Store> BuiltinSteps<S> {
 
     async fn sleep_on(&self, command: WorkItem<S>, due_in: Duration) {
         let postponed = Postponed { work: command.work, due_in, attempts: 0, in_doubt: false, error: None };
-        match self.records.committer.recorder.record(Changes { postponed: vec![postponed], ..Changes::default() }).await
-        {
+        match self.records.committer.recorder.record(changes::postpone(postponed)).await {
             Ok(Ok(())) => self.records.committer.scheduler.announce_work(due_in),
             // Another process has the command.
             Ok(Err(_)) => {}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
-use crate::engine::commit::Committer;
+use crate::engine::commit::{Committer, changes};
 use crate::engine::context::EngineContext;
 use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
 use crate::engine::message::{Messages, content};
@@ -14,7 +14,7 @@ use crate::engine::store_calls::catch_panic;
 use crate::log;
 use crate::machine::Ending;
 use crate::step::{CancelSignal, ReportLimit, Reporting, Reports, StepContext};
-use crate::store::{Changes, Lease, Store, StoreError};
+use crate::store::{Lease, Store, StoreError};
 
 /// Why a step in a transaction reports nothing.
 pub(crate) const IN_TRANSACTION: &str =
@@ -64,7 +64,7 @@ impl<S: Store> ProgressWriter<S> {
         self.ctx.lifecycle.spawn(
             "report",
             Box::pin(async move {
-                match this.committer.recorder.record(Changes { messages: vec![message], ..Changes::default() }).await {
+                match this.committer.recorder.record(changes::send(vec![message])).await {
                     Ok(_) => this.committer.outbox.wake_relay(),
                     Err(error) => {
                         log::debug!(tenant = tenant.as_str(), %saga, %step, %error, "progress report not sent");

@@ -93,7 +93,7 @@ impl<S: Store> AttemptRecorder<S> {
         let step = step.ok_or_else(|| format!("{} has no step `{name}`", definition.id))?;
         saga.recall_given(step, given);
         let event = match fact {
-            LateFinding::Success => Event::Late { step },
+            LateFinding::Success => Event::LateSuccess { step },
             LateFinding::Unanswered { ended_at }
                 if self.may_have_missed_undo(saga, step, &records, findings, ended_at).await? =>
             {

@@ -7,7 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::admin::{AdminRuntime, SagaAdmin};
+use crate::engine::admin::{AdminContext, AdminRuntime, cancel};
+use crate::engine::commit::changes;
 use crate::engine::context::{EngineContext, StartError};
 use crate::engine::decide::{StartTiming, tombstone};
 use crate::engine::execute::record::AttemptRecorder;
@@ -18,7 +19,7 @@ use crate::log;
 use crate::machine::{Ending, Event, Failure, FailureKind, Next, Phase, SagaState};
 use crate::saga::{Definition, StepRun};
 use crate::step::Rejection;
-use crate::store::{Changes, Postponed, SagaId, SagaRow, Status, Store};
+use crate::store::{Postponed, SagaId, SagaRow, Status, Store};
 
 /// The pause before a sub-saga is read again. It doubles up to `DOUBLINGS_MAX` times.
 const CHECK_AGAIN_IN: Duration = Duration::from_millis(500);
@@ -106,7 +107,7 @@ impl<S: Store> SubSagas<S> {
             in_doubt: command.in_doubt,
             error: problem,
         };
-        let changes = Changes { postponed: vec![waiting.clone()], ..Changes::default() };
+        let changes = changes::postpone(waiting.clone());
         match self.records.committer.recorder.record(changes).await {
             Ok(Ok(())) => self.records.committer.scheduler.announce_work(due_in),
             // Another process has the command.
@@ -126,9 +127,7 @@ impl<S: Store> SubSagas<S> {
         if row.is_some_and(|row| row.status.is_ended()) {
             let due = Postponed { due_in: Duration::ZERO, ..waiting };
             // A worker that has claimed the row meanwhile reads the sub-saga itself.
-            if let Ok(Ok(())) =
-                self.records.committer.recorder.record(Changes { postponed: vec![due], ..Changes::default() }).await
-            {
+            if let Ok(Ok(())) = self.records.committer.recorder.record(changes::postpone(due)).await {
                 self.records.committer.scheduler.announce_unclaimed(Duration::ZERO);
             }
         }
@@ -182,7 +181,7 @@ impl<S: Store> SubSagas<S> {
         };
         let ids = self.records.committer.store_calls.take_ids(1).await?;
         let tombstone_row = tombstone(child, new, SagaId(ids.start), TAKEN_BACK);
-        let start = Changes { start: Some(Box::new(tombstone_row)), ..Changes::default() };
+        let start = changes::start(tombstone_row);
         Some(match self.records.committer.recorder.record(start).await {
             Ok(Ok(())) => Ok(ChildState::Settled(Event::Cancelled { step: command.step_index() }, None)),
             _ => Ok(ChildState::Blocked("its saga is to be barred".to_owned())),
@@ -232,10 +231,10 @@ impl<S: Store> SubSagas<S> {
             }
             _ => {
                 if is_taken_back && !command.is_undo() && state.phase == Phase::Running {
-                    let admin =
-                        SagaAdmin::of(AdminRuntime::new(&self.records.committer, &self.records.decider), &row.tenant);
+                    let runtime = AdminRuntime::new(&self.records.committer, &self.records.decider);
+                    let admin = AdminContext::of(runtime, &row.tenant);
                     // A sub-saga past its pivot runs to its end, and is undone then.
-                    if let Err(error) = admin.cancel(key.as_str(), TAKEN_BACK).await {
+                    if let Err(error) = cancel(&admin, key, None, TAKEN_BACK).await {
                         log::debug!(tenant = row.tenant.as_str(), saga = %key, %error, "sub-saga not cancelled");
                     }
                 }
@@ -255,7 +254,8 @@ impl<S: Store> SubSagas<S> {
         let Ok(mut child) = SagaInstance::of_row(row, records, definition) else { return Some(()) };
         let ids = self.records.committer.store_calls.take_ids(definition.width).await?;
         let next_work = NextWork { ids: ids.start, slot: NextSlot::Nowhere };
-        let prepared = self.records.decider.decide(&mut child, Event::TakenBack, &AttemptDetails::default(), next_work);
+        let prepared =
+            self.records.decider.decide(&mut child, Event::UndoRequested, &AttemptDetails::default(), next_work);
         if let Ok(prepared) = prepared {
             // After a conflict, the next check decides again.
             _ = self.records.committer.commit_decision(prepared).await;

@@ -8,15 +8,13 @@ use super::call_plan::{CallPlan, HandlerCall};
 use super::entry::BatchEntry;
 use super::rerun_policy::RerunPolicy;
 use super::savepoints::{EndedAttempt, Savepoints};
+use crate::engine::commit::changes;
 use crate::engine::execute::attempt::{Attempts, BatchAttempt};
 use crate::engine::instance::{AttemptResult, WorkItem};
 use crate::engine::queue::Protection;
 use crate::env::BoxFuture;
 use crate::log;
-use crate::store::{
-    Advance, Changes, Claim, Condition, HandlerVerdict, MovedSaga, SagaRow, Status, Store, TransactError,
-    TransactionBody,
-};
+use crate::store::{Changes, Claim, HandlerVerdict, MovedSaga, SagaRow, Store, TransactError, TransactionBody};
 
 /// Commands that share a transaction, with their results. The worker and the body share it, so that nothing is lost when the store
 /// drops the body.
@@ -328,11 +326,7 @@ impl<S: Store> Body<S> {
         let prepared = member.pending.as_mut()?;
         (prepared.successor, prepared.outcome) = (None, None);
         let command = member.command.as_ref()?;
-        Some(Changes {
-            saga: Some(Advance { id: row.id, expected: row.version, status: Status::Stuck, state: row.state.clone() }),
-            finished: vec![(command.work, Condition::Held)],
-            ..Changes::default()
-        })
+        Some(changes::block_saga(row, Some(command.work)))
     }
 }
 

@@ -1,5 +1,5 @@
 use saga_core::{
-    BatchResults, Batch, Event, IntoStepError, Saga, Service, State, StepError,
+    Batch, BatchResults, Event, IntoStepError, Output, Saga, Service, State, StepError,
     memory::{MemoryConn, MemoryStore},
     saga_compensation, saga_step,
 };
@@ -99,7 +99,7 @@ fn batch_steps_are_added_like_any_other() {
         .step::<reserve_stock>()
         .step::<through_an_alias>()
         .step::<own_error>()
-        .step_after::<with_question_mark, own_error>(|_, pieces| pieces.to_string())
+        .step_from::<with_question_mark, _>(|_: &Order, Output(pieces): Output<own_error>| pieces.to_string())
         .step::<on_any_connection>()
         .build()
         .unwrap();

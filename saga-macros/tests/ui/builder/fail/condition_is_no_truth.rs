@@ -7,7 +7,7 @@ async fn charge_card(_order: u64) -> Result<u64, StepError> {
 }
 
 fn saga() -> SagaBuilder<MemoryStore, u64> {
-    Saga::named("order").input::<u64>().when("is-large", |order| order - 9, |branch| branch.step::<charge_card>())
+    Saga::named("order").input::<u64>().when("is-large", |order: &u64| order - 9, |branch| branch.step::<charge_card>())
 }
 
 fn main() {}

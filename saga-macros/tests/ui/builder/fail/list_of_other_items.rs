@@ -7,7 +7,7 @@ async fn pack(parcel: u64) -> Result<u64, StepError> {
 }
 
 fn saga() -> SagaBuilder<MemoryStore, String> {
-    Saga::named("ship").input::<String>().for_each_with::<pack>(8, |order| vec![order.clone()])
+    Saga::named("ship").input::<String>().for_each::<pack, _>(8, |order: &String| vec![order.clone()])
 }
 
 fn main() {}

@@ -7,7 +7,7 @@ async fn charge_card(_cents: u64) -> Result<u64, StepError> {
 }
 
 fn saga() -> SagaBuilder<MemoryStore, String> {
-    Saga::named("order").input::<String>().step_with::<charge_card>(|order| order.clone())
+    Saga::named("order").input::<String>().step_from::<charge_card, _>(|order: &String| order.clone())
 }
 
 fn main() {}

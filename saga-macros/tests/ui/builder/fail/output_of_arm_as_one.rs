@@ -1,5 +1,5 @@
 // rule: if-taken-output
-use saga_core::{IfTaken, Saga, StepError, memory::MemoryStore, saga::SagaBuilder, saga_step};
+use saga_core::{Output, Saga, StepError, memory::MemoryStore, saga::SagaBuilder, saga_step};
 
 #[saga_step(no_compensation)]
 async fn pack(parcel: u64) -> Result<u64, StepError> {
@@ -12,8 +12,8 @@ async fn weigh(grams: u64) -> Result<u64, StepError> {
 }
 
 fn saga() -> SagaBuilder<MemoryStore, u64> {
-    let saga = Saga::named("ship").input::<u64>().when("is-large", |order| *order > 9, |branch| branch.step::<pack>());
-    saga.step_after::<weigh, IfTaken<pack>>(|_, packed| packed)
+    let saga = Saga::named("ship").input::<u64>().when("is-large", |order: &u64| *order > 9, |branch| branch.step::<pack>());
+    saga.step_from::<weigh, _>(|_: &u64, packed: Option<Output<pack>>| packed)
 }
 
 fn main() {}

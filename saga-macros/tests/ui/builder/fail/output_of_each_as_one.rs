@@ -1,5 +1,5 @@
 // rule: each-output
-use saga_core::{Each, Saga, StepError, memory::MemoryStore, saga::SagaBuilder, saga_step};
+use saga_core::{Outputs, Saga, StepError, memory::MemoryStore, saga::SagaBuilder, saga_step};
 
 #[saga_step(no_compensation)]
 async fn pack(parcel: u64) -> Result<u64, StepError> {
@@ -12,8 +12,8 @@ async fn weigh(grams: u64) -> Result<u64, StepError> {
 }
 
 fn saga() -> SagaBuilder<MemoryStore, u64> {
-    let saga = Saga::named("ship").input::<u64>().for_each_with::<pack>(8, |order| vec![*order]);
-    saga.step_after::<weigh, Each<pack>>(|_, packed| packed)
+    let saga = Saga::named("ship").input::<u64>().for_each::<pack, _>(8, |order: &u64| vec![*order]);
+    saga.step_from::<weigh, _>(|_: &u64, Outputs(packed): Outputs<pack>| packed)
 }
 
 fn main() {}

@@ -1,7 +1,7 @@
 // rule: signal
 use std::time::Duration;
 
-use saga_core::{Saga, StepError, memory::MemoryStore, saga::SagaBuilder, saga_step};
+use saga_core::{Saga, StepError, Wait, memory::MemoryStore, saga::SagaBuilder, saga_step};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -17,7 +17,7 @@ async fn place_order(_order: String) -> Result<(), StepError> {
 fn saga() -> SagaBuilder<MemoryStore, String> {
     Saga::named("order")
         .input::<String>()
-        .wait_or_reject::<Approval>(Duration::from_hours(48))
+        .wait_for::<Approval>(Wait::within(Duration::from_hours(48)).or_reject())
         .step::<place_order>()
 }
 

@@ -36,8 +36,8 @@ fn order() -> Saga<MemoryStore, u64> {
             group.branch(|branch| branch.step::<charge>()).branch(|branch| {
                 branch.step::<pack>().parallel(|group| {
                     group
-                        .branch(|branch| branch.step_after::<label, pack>(|_, parcel| parcel))
-                        .branch(|branch| branch.step_after::<weigh, pack>(|_, parcel| parcel))
+                        .branch(|branch| branch.step_from::<label, _>(|_: &u64, Output(parcel): Output<pack>| parcel))
+                        .branch(|branch| branch.step_from::<weigh, _>(|_: &u64, Output(parcel): Output<pack>| parcel))
                 })
             })
         })

@@ -1,5 +1,5 @@
 // pass: of the arms of a choice one runs, in a branch and in an arm too, and later steps take what it gave as an `Option`
-use saga_core::{Each, IfTaken, Output, Saga, StepError, memory::MemoryStore, saga_step};
+use saga_core::{Output, Outputs, Saga, StepError, memory::MemoryStore, saga_step};
 
 #[saga_step(no_compensation)]
 async fn plan(order: u64) -> Result<Vec<u64>, StepError> {
@@ -12,7 +12,7 @@ async fn pack(parcel: u64) -> Result<String, StepError> {
 }
 
 #[saga_step(no_compensation)]
-async fn call_courier(order: u64, Output(parcels): Output<Each<pack>>) -> Result<u64, StepError> {
+async fn call_courier(order: u64, Outputs(parcels): Outputs<pack>) -> Result<u64, StepError> {
     drop::<Vec<String>>(parcels);
     Ok(order)
 }
@@ -20,10 +20,13 @@ async fn call_courier(order: u64, Output(parcels): Output<Each<pack>>) -> Result
 #[saga_step]
 async fn ship(
     _order: u64,
-    Output(parcels): Output<IfTaken<Each<pack>>>,
-    Output(ride): Output<IfTaken<call_courier>>,
+    parcels: Option<Outputs<pack>>,
+    ride: Option<Output<call_courier>>,
 ) -> Result<(), StepError> {
-    drop::<(Option<Vec<String>>, Option<u64>)>((parcels, ride));
+    drop::<(Option<Vec<String>>, Option<u64>)>((
+        parcels.map(|Outputs(parcels)| parcels),
+        ride.map(|Output(ride)| ride),
+    ));
     Ok(())
 }
 
@@ -33,16 +36,16 @@ fn order() -> Saga<MemoryStore, u64> {
         .step::<plan>()
         .choose("packing", |choice| {
             choice
-                .when_after::<plan>(
+                .when(
                     "in-parcels",
-                    |_, parcels| parcels.len() > 1,
+                    |_: &u64, Output(parcels): Output<plan>| parcels.len() > 1,
                     |branch| {
                         branch
-                            .for_each_after::<pack, plan>(8, |_, parcels| parcels)
-                            .when("is-urgent", |order| *order > 9, saga_core::saga::StepBuilder::step::<call_courier>)
+                            .for_each::<pack, _>(8, |_: &u64, Output(parcels): Output<plan>| parcels)
+                            .when("is-urgent", |order: &u64| *order > 9, saga_core::saga::StepBuilder::step::<call_courier>)
                     },
                 )
-                .when("nothing", |order| *order == 0, |branch| branch)
+                .when("nothing", |order: &u64| *order == 0, |branch| branch)
         })
         .step::<ship>()
         .build()

@@ -1,5 +1,5 @@
 // pass: a step is done for each item of a list, in a branch too, and later steps take what the items gave
-use saga_core::{Each, Output, Saga, StepError, memory::MemoryStore, saga_step};
+use saga_core::{Output, Outputs, Saga, StepError, memory::MemoryStore, saga_step};
 
 #[saga_step(no_compensation)]
 async fn plan(order: u64) -> Result<Vec<u64>, StepError> {
@@ -19,8 +19,8 @@ async fn label(name: String) -> Result<usize, StepError> {
 #[saga_step]
 async fn ship(
     _order: u64,
-    Output(parcels): Output<Each<pack>>,
-    Output(labels): Output<Each<label>>,
+    Outputs(parcels): Outputs<pack>,
+    Outputs(labels): Outputs<label>,
 ) -> Result<(), StepError> {
     drop::<(Vec<String>, Vec<usize>)>((parcels, labels));
     Ok(())
@@ -30,8 +30,8 @@ fn order() -> Saga<MemoryStore, u64> {
     Saga::named("ship")
         .input::<u64>()
         .step::<plan>()
-        .for_each_after::<pack, plan>(8, |_, parcels| parcels)
-        .parallel(|group| group.branch(|branch| branch.for_each_after::<label, Each<pack>>(2, |_, names| names)))
+        .for_each::<pack, _>(8, |_: &u64, Output(parcels): Output<plan>| parcels)
+        .parallel(|group| group.branch(|branch| branch.for_each::<label, _>(2, |_: &u64, Outputs(names): Outputs<pack>| names)))
         .step::<ship>()
         .build()
         .expect("ship is a valid saga")

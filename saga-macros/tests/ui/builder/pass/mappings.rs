@@ -1,6 +1,6 @@
 // pass: inputs are made of the saga's, and of earlier outputs
 use saga_core::memory::MemoryStore;
-use saga_core::{Saga, StepError, saga_step};
+use saga_core::{Output, Saga, StepError, saga_step};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -28,9 +28,9 @@ async fn send(letter: (String, u64, u32)) -> Result<(), StepError> {
 fn order() -> Saga<MemoryStore, Order> {
     Saga::named("order")
         .input::<Order>()
-        .step_with::<charge>(|order| order.cents)
-        .step_with::<print>(|order| order.id.clone())
-        .step_after::<send, (charge, print)>(|order, (paid, pages)| (order.id.clone(), paid, pages))
+        .step_from::<charge, _>(|order: &Order| order.cents)
+        .step_from::<print, _>(|order: &Order| order.id.clone())
+        .step_from::<send, _>(|order: &Order, Output(paid): Output<charge>, Output(pages): Output<print>| (order.id.clone(), paid, pages))
         .build()
         .expect("order is a valid saga")
 }

@@ -1,7 +1,7 @@
 use std::time::{Duration, SystemTime};
 
 use saga_core::saga::SagaError;
-use saga_core::{IfTaken, Output, Signaled, Saga, Signal, StepError, memory::MemoryStore, saga_step};
+use saga_core::{Output, Saga, Signal, Signaled, StepError, Wait, memory::MemoryStore, saga_step};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -26,10 +26,10 @@ async fn ask(_order: Order) -> Result<Duration, StepError> {
 }
 
 #[saga_step]
-async fn place(_order: Order, Output(approval): Output<IfTaken<Signaled<Approval>>>) -> Result<(), StepError> {
+async fn place(_order: Order, approval: Option<Signaled<Approval>>) -> Result<(), StepError> {
     match approval {
-        Some(Approval::Granted { .. }) | None => Ok(()),
-        Some(Approval::NoAnswer) => Err(StepError::reject("nobody answered")),
+        Some(Signaled(Approval::Granted { .. })) | None => Ok(()),
+        Some(Signaled(Approval::NoAnswer)) => Err(StepError::reject("nobody answered")),
     }
 }
 
@@ -38,16 +38,16 @@ fn order() -> Result<Saga<MemoryStore, Order>, SagaError> {
         .input::<Order>()
         .deadline(Duration::from_hours(100))
         .step::<ask>()
-        .sleep_after::<ask>("a-while", |_, time| time)
+        .sleep_from("a-while", |_: &Order, Output(time): Output<ask>| time)
         .parallel(|group| {
             group.branch(|branch| branch.sleep("rest", Duration::from_secs(1))).branch(|branch| {
-                branch.sleep_until("its-end", |order| order.ends)
+                branch.sleep_until("its-end", |order: &Order| order.ends)
             })
         })
         .when(
             "is-large",
-            |order| order.is_large,
-            |branch| branch.wait_for::<Approval>(Duration::from_hours(48), |_| Approval::NoAnswer),
+            |order: &Order| order.is_large,
+            |branch| branch.wait_for::<Approval>(Wait::within(Duration::from_hours(48)).or(|_: &Order| Approval::NoAnswer)),
         )
         .step::<place>()
         .build()

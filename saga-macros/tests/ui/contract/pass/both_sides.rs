@@ -72,8 +72,8 @@ async fn print(_cents: u64, Output(payment): Output<contracts::charge_card>) -> 
 fn order() -> SagaBuilder<MemoryStore, u64> {
     Saga::named("order")
         .input::<u64>()
-        .step_with::<contracts::charge_card>(|cents| Charge { cents: *cents })
-        .step_after::<contracts::tell_customer, contracts::charge_card>(|_, Payment(payment)| payment)
+        .step_from::<contracts::charge_card, _>(|cents: &u64| Charge { cents: *cents })
+        .step_from::<contracts::tell_customer, _>(|_: &u64, Output(Payment(payment)): Output<contracts::charge_card>| payment)
         .step::<contracts::close>()
         .pivot()
         .step::<print>()

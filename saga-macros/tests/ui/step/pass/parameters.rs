@@ -1,6 +1,6 @@
 // pass: parameters stand in any order and under any pattern
 use saga_core::memory::{MemoryConn, MemoryStore};
-use saga_core::step::{Args, Handler, Needs, Outputs, Run, States, Step};
+use saga_core::step::{Args, Handler, Needs, StepOutputs, Run, States, Step};
 use saga_core::{Output, StepContext, StepError, saga_step};
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ fn each_gets_what_its_type_says() {
     let mut states = States::new();
     states.insert(Prefix("order-"));
     states.insert(10_u64);
-    let outputs = Outputs::from_iter([("count-lines", std::sync::Arc::from(&b"3"[..]))]);
+    let outputs = StepOutputs::from_iter([("count-lines", std::sync::Arc::from(&b"3"[..]))]);
     let ctx = StepContext::for_test("order-7:match").with_attempt(2);
     let args = Args { ctx: &ctx, states: &states, outputs: &outputs };
     connection(|conn| {

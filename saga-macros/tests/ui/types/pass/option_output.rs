@@ -1,6 +1,6 @@
 // pass: the types decide whether a compensation takes the output or an option of it
 use saga_core::memory::MemoryStore;
-use saga_core::step::{Args, Handler, Outputs, States, Step, Undo};
+use saga_core::step::{Args, Handler, StepOutputs, States, Step, Undo};
 use saga_core::{StepContext, StepError, StepErrorKind, saga_compensation, saga_step};
 
 use crate::ready;
@@ -41,7 +41,7 @@ async fn undo_nothing(_order: u64, output: Option<()>) -> Result<(), StepError> 
 /// What the compensation was given, which it rejects with.
 fn given_to_undo<T: Handler<MemoryStore, Input = u64>>(output: Option<T::Output>) -> (StepErrorKind, String) {
     let Undo::External(undo) = T::undo() else { panic!("it takes no connection") };
-    let (ctx, states, outputs) = (StepContext::for_test("order-7:step:undo"), States::new(), Outputs::new());
+    let (ctx, states, outputs) = (StepContext::for_test("order-7:step:undo"), States::new(), StepOutputs::new());
     let args = Args { ctx: &ctx, states: &states, outputs: &outputs };
     let error = ready(undo(args, 1, output)).expect_err("each compensation rejects");
     (error.kind(), error.to_string())

@@ -1,6 +1,6 @@
 // pass: a step returns the error type of its application, also through an alias
 use saga_core::memory::MemoryStore;
-use saga_core::step::{Args, Handler, Outputs, Run, States};
+use saga_core::step::{Args, Handler, StepOutputs, Run, States};
 use saga_core::{StepResultExt, IntoStepError, StepContext, StepError, StepErrorKind, saga_compensation, saga_step};
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +58,7 @@ async fn parse(text: String) -> Result<u64> {
 
 fn error_of<T: Handler<MemoryStore, Output = u64>>(input: T::Input) -> StepError {
     let Run::External(run) = T::handler() else { panic!("it takes no connection") };
-    let (ctx, states, outputs) = (StepContext::for_test("order-7:step"), States::new(), Outputs::new());
+    let (ctx, states, outputs) = (StepContext::for_test("order-7:step"), States::new(), StepOutputs::new());
     let args = Args { ctx: &ctx, states: &states, outputs: &outputs };
     ready(run(args, input)).expect_err("the input is one that fails")
 }

@@ -1,0 +1,86 @@
+//! How the input of a step is made, where it is not the saga's: closures of the definition with their types erased.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+use super::SagaFn;
+use crate::step::{Payload, Step, StepOutputs, codec, encode_list};
+use crate::store::Timestamp;
+use crate::unwind::caught;
+
+type Map = dyn Fn(&[u8], &StepOutputs) -> Result<Vec<u8>, String> + Send + Sync;
+
+/// Makes the stored input of a step of the saga's stored input and of what earlier steps returned.
+#[derive(Clone)]
+pub(crate) struct Mapping(Arc<Map>);
+
+impl Mapping {
+    /// The input of the step `T`.
+    pub(super) fn to_input<I: Payload, T: Step, M>(map: impl SagaFn<I, T::Input, M>) -> Self {
+        Self(Arc::new(move |input, outputs| give::<T>(&called(&map, input, outputs)?)))
+    }
+
+    /// The list of inputs of the step `T`, which runs once for each.
+    pub(super) fn to_list<I: Payload, T: Step, M>(map: impl SagaFn<I, Vec<T::Input>, M>) -> Self {
+        Self(Arc::new(move |input, outputs| {
+            encode_list(T::INPUT, &called(&map, input, outputs)?).map_err(|error| error.to_string())
+        }))
+    }
+
+    /// A value that the engine itself reads.
+    pub(super) fn to_value<I: Payload, V: Serialize + 'static, M>(map: impl SagaFn<I, V, M>) -> Self {
+        Self(Arc::new(move |input, outputs| {
+            serde_json::to_vec(&called(&map, input, outputs)?).map_err(|error| error.to_string())
+        }))
+    }
+
+    /// A moment by the clock of the store.
+    pub(super) fn to_moment<I: Payload, M>(map: impl SagaFn<I, SystemTime, M>) -> Self {
+        Self(Arc::new(move |input, outputs| {
+            let moment = Timestamp::from(called(&map, input, outputs)?);
+            serde_json::to_vec(&moment).map_err(|error| error.to_string())
+        }))
+    }
+
+    /// The event itself, as the input of the step `T`.
+    pub(crate) fn of_event<E: Payload, T: Step>(input: fn(E) -> T::Input) -> Self {
+        Self(Arc::new(move |event, _| {
+            let event = codec::<E>().decode(event).map_err(|error| error.to_string())?;
+            give::<T>(&input(event))
+        }))
+    }
+
+    /// What a closure makes of an event, as the input of the step `T`.
+    pub(crate) fn from_event<E: Payload, T: Step>(map: impl Fn(&E) -> T::Input + Send + Sync + 'static) -> Self {
+        Self::to_input::<E, T, _>(map)
+    }
+
+    /// These bytes, whatever the saga is.
+    pub(super) fn to_bytes(bytes: Vec<u8>) -> Self {
+        Self(Arc::new(move |_, _| Ok(bytes.clone())))
+    }
+
+    /// The step's stored input.
+    ///
+    /// The closure is the user's code, and so is what reads and writes its values: a panic concerns its own saga only.
+    pub(crate) fn apply(&self, input: &[u8], outputs: &StepOutputs) -> Result<Vec<u8>, String> {
+        let applied = caught(|| (self.0)(input, outputs));
+        applied.unwrap_or_else(|panic| Err(format!("the mapping of its input panicked: {panic}")))
+    }
+}
+
+/// What a closure of the definition makes of a stored input.
+pub(super) fn called<I: Payload, V, M>(
+    closure: &impl SagaFn<I, V, M>,
+    input: &[u8],
+    outputs: &StepOutputs,
+) -> Result<V, String> {
+    let input = codec::<I>().decode(input).map_err(|error| error.to_string())?;
+    closure.call(&input, outputs).map_err(|error| error.to_string())
+}
+
+fn give<T: Step>(input: &T::Input) -> Result<Vec<u8>, String> {
+    T::INPUT.encode(input).map_err(|error| error.to_string())
+}

@@ -1,0 +1,16 @@
+//! What a seed means: which sagas run on how many processes, and what is done to them.
+
+mod draw;
+mod kinds;
+mod load;
+mod random;
+mod rates;
+mod scenario;
+
+pub use self::draw::SAGAS_MIN;
+pub use self::kinds::{has_crowd, has_load, has_services};
+pub(crate) use self::load::load_definitions;
+pub use self::random::Random;
+pub(crate) use self::random::splitmix64;
+pub use self::rates::Rates;
+pub use self::scenario::{Counts, Disruption, Load, Mutant, SagaScript, Scenario};

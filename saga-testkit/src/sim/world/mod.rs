@@ -1,0 +1,23 @@
+//! What surrounds the engine: processes that die, the store and the broker as they reach them, and the service outside.
+
+mod broker;
+mod consumer;
+mod disruptions;
+mod fault;
+mod hook;
+mod outside;
+mod recorder;
+mod replica;
+mod report_log;
+mod store;
+mod transport;
+mod world;
+
+pub(crate) use self::consumer::{Consumer, accept};
+pub(crate) use self::disruptions::disrupt;
+pub use self::fault::{Fault, Hits};
+pub(crate) use self::outside::{Reply, Request};
+pub(crate) use self::recorder::Recorder;
+pub(crate) use self::replica::{LEASE, Live, Looked, Replica, Role};
+pub(crate) use self::store::SimStore;
+pub(crate) use self::world::{Seat, World, input_of};
