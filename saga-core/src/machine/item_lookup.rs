@@ -1,4 +1,4 @@
-//! Which steps of a state are items of lists, and of which.
+//! Finds the steps of a state that are items of a list, and their list.
 
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ impl SagaState {
         self.steps[step].sent = Some(Sent { message: known.or(of_item).unwrap_or(fresh), work, given });
     }
 
-    /// The state, of which only the numbers of items stay behind: they are enough to name what is left.
+    /// Takes the state out. Only the numbers of items stay behind: they are enough to name the steps.
     pub(crate) fn take(&mut self) -> Self {
         let left = Self { items: self.items.clone(), ..Self::new(0) };
         std::mem::replace(self, left)

@@ -28,7 +28,7 @@ pub struct StepShape {
     /// Set where it runs once per item of a list: at most so many items run concurrently.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub each: Option<usize>,
-    /// The names of a choice's arms, of which at most one runs. Empty for a step that is no choice.
+    /// The names of a choice's arms; at most one of them runs. Empty for a step that is no choice.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<&'static str>,
     /// The innermost arm that it is in.

@@ -79,14 +79,13 @@ impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
         self
     }
 
-    /// Gives each saga so much time from its start: one that has not come to its pivot by then turns round, as if it were
-    /// cancelled. Where there is no pivot, it has to be done by then. From the pivot on a deadline says nothing, since the
-    /// saga only goes forward. A start can give its saga
-    /// [another time](crate::engine::StartSaga::within).
+    /// Sets the deadline of each saga, counted from its start. A saga that has not passed its pivot by then compensates, as
+    /// if it were cancelled; a saga without a pivot must have completed. From the pivot on a saga only goes forward, so the
+    /// deadline no longer applies. A start can give its saga [another limit](crate::engine::StartSaga::within).
     ///
-    /// The deadline is a row in the store. It outlives restarts, and goes with the commit by which the saga comes to its
-    /// pivot, turns round or ends. It can be changed without a new version of the definition: sagas that were started
-    /// before keep theirs.
+    /// The deadline is a row in the store, so it outlives restarts. The commit in which the saga passes its pivot, starts to
+    /// compensate or ends removes the row. The deadline can change without a new version of the definition: sagas that were
+    /// started before keep theirs.
     ///
     /// ```
     /// use std::time::Duration;
@@ -97,7 +96,7 @@ impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
     ///
     /// #[saga_step(no_compensation, retry(attempts = 1_000, base = "1h", cap = "1h"))]
     /// async fn ask_carrier(_order: u32) -> Result<(), StepError> {
-    ///     Err(StepError::not_sent("nobody answers"))
+    ///     Err(StepError::not_sent("the carrier does not answer"))
     /// }
     ///
     /// # #[tokio::main(flavor = "current_thread")]

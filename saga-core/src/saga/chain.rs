@@ -216,18 +216,19 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
         self
     }
 
-    /// Adds a saga as a step, with an input that a closure of the definition makes: see [`SagaFn`]. It is a saga like any
-    /// other, under the key `key>step`, on the same store: it has steps, records and a history of its own, and operators act on it by its key.
+    /// Adds a saga as a step, with an input that a closure of the definition makes: see [`SagaFn`]. The sub-saga is a saga
+    /// like any other, under the key `key>step`, on the same store: it has steps, records and a history of its own, and
+    /// operators act on it by its key.
     ///
-    /// The step is done when its saga has completed, and then gives what the [`Result`](SubSaga::Result) step gave. If that
-    /// saga compensates, the step is rejected, with its reason. When this saga compensates, so does the other: it turns round
-    /// where it has come to, or, completed, undoes all that it did. While it needs a person, this saga waits, and shows it
-    /// ([`StepStatus::child`](crate::engine::StepStatus::child)). A cancel of that saga alone rejects the step; a pause of one
-    /// of the two is none of the other.
+    /// The step is done when the sub-saga has completed. Its output is that of the [`Result`](SubSaga::Result) step. If the
+    /// sub-saga compensates, the step is rejected with the same reason. When this saga compensates, the sub-saga compensates
+    /// too, whether it is running or has completed. While the sub-saga needs an operator, this saga waits, and its status
+    /// shows the sub-saga ([`StepStatus::child`](crate::engine::StepStatus::child)). A cancel of the sub-saga alone rejects the
+    /// step. A pause of one of the two does not pause the other.
     ///
-    /// One with a pivot cannot be undone, so it stands where nothing behind it can fail. It may have sub-sagas itself, and
-    /// steps that other services host. The keys of all its steps have this saga's in front of them, and 255 bytes at most: a
-    /// start with a key that leaves no room for them is refused.
+    /// A sub-saga with a pivot cannot be undone, so no later step may fail. A sub-saga may have sub-sagas itself, and steps
+    /// that other services host. The keys of its steps begin with this saga's key and have at most 255 bytes: a start with a
+    /// key that leaves no room for them is refused.
     ///
     /// ```
     /// # use saga_core::{Output, Saga, StepError, SubSaga, memory::MemoryStore, saga_step};

@@ -69,10 +69,10 @@ impl<S: Store> Parts<S> {
 
 /// # Sleeping
 ///
-/// A sleep is a step of the engine's own, with a name of its own. Its command is a row that falls due when the time has
-/// come, so that a saga sleeps through restarts, costs nothing meanwhile, and wakes wherever a runtime works on the store.
-/// How long it sleeps is decided once, when its turn has come, and written down with the command. Nothing is undone for it.
-/// When the saga turns round, or is cancelled, it does not sleep on. It can stand in a branch of a group.
+/// A sleep is a step of the engine's own, with a name of its own. Its command is a row that falls due when the sleep ends.
+/// So a sleep outlives restarts, costs nothing meanwhile, and ends on any runtime that works on the store. Its duration is
+/// decided once, when the step's turn comes, and stored with the command. A sleep has no compensation. A saga that
+/// compensates or is cancelled does not wait for the end of its sleep. A branch of a group can have a sleep.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};

@@ -1,4 +1,4 @@
-//! The same saga with somebody looking on: what crash exploration and fault injection are made of.
+//! The same saga with a hook around each function: crash exploration and fault injection use it.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -132,8 +132,8 @@ impl<S: Store, I> Saga<S, I> {
         Self { definition: Arc::new(definition), input: PhantomData }
     }
 
-    /// The same definition, name and digest included, with another shape: whoever runs it decides as an engine would that
-    /// is mistaken about the order of its steps, or about what undoes them.
+    /// The same definition, name and digest included, with another shape: an engine that runs it is mistaken about the order
+    /// of its steps, or about what undoes them.
     #[doc(hidden)]
     #[must_use]
     pub fn misjudged(&self, change: impl FnOnce(&mut Shape)) -> Self {

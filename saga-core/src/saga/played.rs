@@ -1,4 +1,4 @@
-//! The same saga with somebody who answers for its functions: what replaying stored sagas is made of.
+//! The same saga with a player in place of its functions: the replay of stored sagas uses it.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ pub trait Player: Send + Sync + 'static {
 
 impl<S: Store, I> Saga<S, I> {
     /// The same definition, name and digest included, on another store, with a player that answers for its functions.
-    /// What they are given is read as their own types, and so is what is answered. Steps of other services are played as
-    /// external ones, and sub-sagas as sagas. No time passes in it: nobody sleeps, what is not received at once is not
+    /// Inputs and answers are decoded as the types of the functions. Steps of other services are played as external steps,
+    /// and sub-sagas as sagas. No time passes: a sleep ends at once, a signal that is not there at once counts as not
     /// received, and there is no deadline.
     #[doc(hidden)]
     pub fn played<T: Store>(&self, player: &Arc<dyn Player>) -> Saga<T, I> {

@@ -2,7 +2,7 @@ use std::sync::OnceLock;
 
 use crate::key::{Key, Namespace, StepId, Tenant, external_key};
 
-/// The key of a call as other services see it. It is written out when somebody asks for it: most steps never do.
+/// The key of a call as other services see it. It is made when a step asks for it; most steps never do.
 pub(crate) struct ExternalKey {
     text: OnceLock<String>,
     parts: Option<Parts>,

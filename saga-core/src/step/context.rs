@@ -257,13 +257,12 @@ impl StepContext {
         self.parts.cancel.cancelled().await;
     }
 
-    /// Tells whoever listens that something happened. The event leaves the service only if this call
-    /// is recorded as done, and in the same transaction.
+    /// Publishes an event to its subscribers. The event leaves the service only if this call is recorded as done, in the
+    /// same transaction.
     ///
     /// # Errors
     ///
-    /// The event's own `Serialize` failed. The error is a transient one, as every error that nobody
-    /// classified.
+    /// The event's own `Serialize` failed. The error is transient, as every unclassified error.
     pub fn emit<E: Event>(&self, event: &E) -> Result<(), StepError> {
         let payload = serde_json::to_vec(event)?;
         self.lock().push(Emitted { name: E::NAME.into(), payload });

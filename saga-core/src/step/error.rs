@@ -8,8 +8,8 @@ type Source = Box<dyn Error + Send + Sync>;
 
 /// Why a step did not succeed, and with it what becomes of the saga.
 ///
-/// The operator `?` makes one of every [`std::error::Error`]: an error that nobody classified is
-/// transient, and the step is tried again. What is a decision of the business is said with
+/// The operator `?` makes one of every [`std::error::Error`]: an unclassified error is transient, and the step is tried
+/// again. What is a decision of the business is said with
 /// [`reject`](Self::reject) or [`reject_with`](Self::reject_with), and starts the compensation.
 ///
 /// It is no `std::error::Error` itself; only so can `?` take all of them.
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_nobody_classified_is_tried_again() {
+    fn an_unclassified_error_is_tried_again() {
         let step = || -> Result<u64, StepError> { Ok(warehouse()?) };
         let error = step().unwrap_err();
         assert_eq!(error.kind(), StepErrorKind::Transient);

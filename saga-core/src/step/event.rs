@@ -3,7 +3,7 @@ use std::fmt;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Something that happened, told to whoever listens.
+/// Something that happened, published to the subscribers of its topic.
 ///
 /// # Examples
 ///

@@ -12,7 +12,7 @@ pub struct StepOptions {
     pub timeout: Duration,
     /// Whether the step may share a transaction with others.
     pub grouped: bool,
-    /// Whether its claim is kept by a heartbeat while it runs, so that nobody else begins it meanwhile.
+    /// Whether its claim is kept by a heartbeat while it runs, so that no other process begins it meanwhile.
     pub exclusive: bool,
     /// Whether the step says that nothing has to be undone for it.
     pub needs_no_compensation: bool,

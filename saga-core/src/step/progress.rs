@@ -38,23 +38,23 @@ struct Latest {
 }
 
 impl StepContext {
-    /// Says how far the step is. The next attempt reads it with [`progress`](Self::progress), and it is shown with the
-    /// saga's status.
+    /// Reports the progress of the step. The next attempt reads it with [`progress`](Self::progress), and the status of the
+    /// saga shows it.
     ///
-    /// It costs next to nothing, so it may be called for every row that is worked on: the last report is written down at
-    /// once where none was for `report_interval`, else after that, and in any case before the attempt counts as failed. Of
-    /// a process that is killed, what was reported within the last interval may be lost, and what was not written by then
-    /// is. So it says where to go on, not what took effect: that the outside world knows by the step's key.
+    /// A report costs next to nothing, so a step may report for every row that it works on. The runtime stores the last
+    /// report at most once per `report_interval`, and always before the attempt counts as failed. If the process is killed,
+    /// the reports of the last interval may be lost. So a report says where to continue, not what took effect: the outside
+    /// world knows that by the step's key.
     ///
-    /// An attempt that lost its claim changes nothing any more (G7), and is told so by [`cancelled`](Self::cancelled).
-    /// The report is kept for as long as the step is tried, whoever tries it, also while the saga is stuck there and waits
-    /// for a person who has it tried again. It is gone when the step ends: what is to be known then belongs into the output. A compensation reports for itself. Of a step that another service hosts, that
-    /// service keeps and shows it.
+    /// An attempt that lost its claim cannot report any more (G7); [`cancelled`](Self::cancelled) tells it so. The report is
+    /// kept across attempts and processes, also while the saga is stuck at this step. It is removed when the step ends: what
+    /// must be known later belongs into the output. A compensation has a report of its own. If another service hosts the
+    /// step, that service keeps and shows the report.
     ///
     /// # Errors
-    /// The saga waits for a person where the report cannot be kept: it is longer than `report_bytes_max`, its `Serialize`
-    /// failed, or the step is none that can report. Those are steps in a transaction, of which nobody could see
-    /// anything before their commit, and resolutions, which only ask.
+    /// The saga is stuck if the report cannot be kept: it is longer than `report_bytes_max`, its `Serialize` failed, or the
+    /// step cannot report. A step in a transaction cannot, since nothing of it is visible before its commit, nor can a
+    /// resolution, which only asks.
     ///
     /// # Examples
     /// ```
@@ -153,7 +153,7 @@ impl Reports {
         *self.lock() = Latest { report: Some(report), is_taken: false };
     }
 
-    /// Whether there is one that nobody has taken.
+    /// Whether there is a report that was not taken yet.
     pub(crate) fn is_waiting(&self) -> bool {
         let latest = self.lock();
         latest.report.is_some() && !latest.is_taken

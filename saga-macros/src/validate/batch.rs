@@ -58,7 +58,7 @@ fn is_of_one(model: &Model, errors: &mut Errors) {
 
 fn runs_in_a_transaction(model: &Model, errors: &mut Errors) {
     if let (Some(batch), None) = (model.batch(), model.connection()) {
-        let message = "a step that takes a `Batch` runs in a transaction, which its inputs share: outside of one, nobody could take \
+        let message = "a step that takes a `Batch` runs in a transaction, which its inputs share: outside of one, nothing could take \
                        back what a failed call did for some of them\n\
                        help: take the connection, as in `tx: &mut PgConnection`; a step that calls the outside takes one input";
         errors.at(Rule::BatchWithoutTransaction, &batch.written, message);

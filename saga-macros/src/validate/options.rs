@@ -130,7 +130,7 @@ fn excludes_calls(model: &Model, given: &Options, errors: &mut Errors) {
     if let (Some(flag), Some(_)) = (&given.exclusive, model.connection()) {
         let message = format!(
             "`exclusive` keeps others from making the same call meanwhile, and this {} makes none: \
-             while its transaction lasts, nobody else has its command\nhelp: leave it out",
+             while its transaction lasts, no other process has its command\nhelp: leave it out",
             model.kind
         );
         errors.at(Rule::ExclusiveInTransaction, flag, message);

@@ -138,7 +138,8 @@ fn compensation_returns_nothing(model: &Model, errors: &mut Errors) {
     if let (Kind::Compensation, Returned::Result { value, .. }) = (model.kind, &model.returned)
         && !matches!(&**value, Type::Tuple(tuple) if tuple.elems.is_empty())
     {
-        let message = "a compensation returns `Result<(), StepError>`: nobody reads what it gives\nhelp: write `()`";
+        let message =
+            "a compensation returns `Result<(), StepError>`: the runtime does not read what it gives\nhelp: write `()`";
         errors.at(Rule::CompensationReturnsValue, value, message);
     }
 }

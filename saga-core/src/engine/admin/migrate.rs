@@ -27,7 +27,7 @@ const PAGE: usize = 500;
 pub struct MigrationReport {
     /// The sagas that moved, or that can move.
     pub moved: Vec<Key>,
-    /// The sagas of which a process runs a step right now: they can move when it has ended.
+    /// The sagas that cannot move yet, since a process runs one of their steps: repeat the move when the step has ended.
     pub busy: Vec<Key>,
     /// The sagas that cannot move, each with the reason.
     pub refused: Vec<(Key, String)>,

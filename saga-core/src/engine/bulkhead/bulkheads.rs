@@ -48,7 +48,7 @@ impl PoolSizes {
         }
     }
 
-    /// How many slots are worth having for commands of which only `limit` run at a time.
+    /// How many slots to keep for commands that a limit lets run `limit` at a time.
     fn slots_for(&self, pool: Pool, limit: usize) -> usize {
         match pool {
             Pool::Transactions => limit.saturating_add(1).saturating_mul(self.batch_max),

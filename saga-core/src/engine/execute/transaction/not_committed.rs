@@ -137,7 +137,7 @@ impl<S: Store> Transactions<S> {
         }
     }
 
-    /// Runs commands again, of which none is known to be at fault: in halves if one of them may be, else after a pause.
+    /// Runs commands again when none is known to be at fault: in halves if one of them may be, else after a pause.
     async fn run_again(
         &self,
         commands: Vec<WorkItem<S>>,
