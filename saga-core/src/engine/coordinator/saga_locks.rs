@@ -67,7 +67,7 @@ mod tests {
         assert!(now(&mut third).is_none());
         drop((first, second));
         let third = now(&mut third);
-        assert!(third.is_some(), "who was dropped while he waited has no guard");
+        assert!(third.is_some(), "a waiter that was dropped keeps no place in the queue");
         drop((third, other));
         assert!(mutex.locks().is_empty());
     }
