@@ -2,6 +2,7 @@
 
 mod admin_context;
 mod audit;
+mod batch;
 mod batch_plan;
 mod cancel;
 mod control_error;
