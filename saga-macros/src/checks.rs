@@ -17,6 +17,7 @@ pub(crate) const IDS: &[&str] = &[
     "called-contract",
     "choice-arm",
     "choice-condition",
+    "closure-types",
     "compensated",
     "compensation-alias",
     "contract-input",
