@@ -12,7 +12,7 @@ pub struct TimesArgs {
     #[arg(long, value_name = "TIME", value_parser = lease)]
     pub lease: Option<Duration>,
     /// After how long without a reply a command to another service is sent again [default: 30s]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long = "answer-within", value_name = "TIME", value_parser = parse_duration)]
     pub reply_timeout: Option<Duration>,
 }
 

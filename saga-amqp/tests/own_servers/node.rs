@@ -69,7 +69,7 @@ async fn a_queue_that_the_broker_cannot_serve_is_named_and_serves_again_once_it_
     let received = tokio::time::timeout(PATIENCE, incoming.receive(1)).await;
     let error = received.expect("it is told in time").unwrap_err();
     assert_eq!(error.kind(), TransportErrorKind::Refused, "{error}");
-    let says = ["cannot receive from the queue \"saga.a\": INTERNAL_ERROR", "serves nobody until it is deleted"];
+    let says = ["cannot receive from the queue \"saga.a\": INTERNAL_ERROR", "does not work until it is deleted"];
     assert!(says.iter().all(|part| error.to_string().contains(part)), "{error}");
     let answers = transport.publish(vec![message(2)]).await;
     assert!(answers[0].is_err(), "nothing is confirmed that no queue took");
