@@ -225,13 +225,13 @@ async fn what_is_refused_says_why<S: Shop>() {
     fixture.run(&runtime, "fine").await;
     let fine = operator(&fixture, &runtime, "fine").await;
     let refused = fine.retry("for luck").await.unwrap_err().to_string();
-    assert!(refused.contains("the saga `fine`: the saga is not stuck"), "{refused}");
+    assert!(refused.contains("the saga `fine` was not changed: the saga is not stuck"), "{refused}");
     stuck_at_ship(&fixture, &runtime, "k").await;
     let stuck = operator(&fixture, &runtime, "k").await;
     let refused = stuck.retry("  ").await.unwrap_err().to_string();
     assert!(refused.contains("give a reason; it is kept with the action"), "{refused}");
-    let nobody = runtime.admin().control("nobody").at_revision(1).retry("who").await.unwrap_err();
-    assert!(matches!(nobody, RuntimeError::NoSaga(_)), "{nobody}");
+    let unknown = runtime.admin().control("unknown").at_revision(1).retry("who").await.unwrap_err();
+    assert!(matches!(unknown, RuntimeError::NoSaga(_)), "{unknown}");
     assert!(audit(&fixture, &runtime, "k").await.is_empty());
 }
 
