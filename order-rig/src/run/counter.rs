@@ -141,7 +141,7 @@ fn jobs(orders: Vec<Numbered>, unfinished: Vec<String>) -> Vec<Job> {
 fn exit(driven: &Driven, refused: usize) -> ExitCode {
     if driven.started_again > 0 {
         say(format_args!(
-            "the database had lost {} orders, which were started again; what was done for them outside before is found by: \
+            "the database had lost {} orders, which were started again; to compare with the services outside, run: \
              order-rig verify",
             driven.started_again
         ));
