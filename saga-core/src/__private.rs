@@ -5,11 +5,10 @@ pub use std::{boxed::Box, option::Option, result::Result, time::Duration};
 
 pub use crate::{
     step::{
-        Codec, Compensate, Compensated, Compensation, CompensationHandler, Contract, Given, Handler, Hosted, Ignored,
-        Resolution, ResolveFn, ResolveOf, ResolvedValue, Run, Step, StepError, StepOptions, StepReturn, Uncompensated,
-        Undo, UndoOf, codec, compensated, finish, finish_alias, implemented_input, implemented_name,
-        implemented_output, no_codec, read_compensation, read_resolution, read_step, resolved_by, uncompensated, undo,
-        undone_by,
+        Codec, Compensate, Compensation, CompensationHandler, Contract, DeclaredContract, FromStep, Given, Handler,
+        HasCompensation, Hosted, Ignored, Needs, NoCompensation, Resolution, ResolveFn, ResolveOf, ResolvedValue, Run,
+        Step, StepError, StepOptions, StepReturn, Undo, UndoOf, codec, declared, finish, finish_alias, no_codec,
+        resolved_by, undo, undone_by,
     },
     store::Store,
 };

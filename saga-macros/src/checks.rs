@@ -65,20 +65,35 @@ pub(crate) fn codec(krate: &Krate, ty: &Type, place: Span) -> TokenStream {
     quote_spanned!(place=> #codec::<#ty>())
 }
 
-/// The codec of a type of a function that implements a contract, which demands that it is the contract's type.
-pub(crate) fn implemented(krate: &Krate, function: &str, ty: &Type, place: Span) -> TokenStream {
-    let function = krate.private(function, place);
-    quote_spanned!(place=> #function::<Self, #ty>())
+/// What the contract declares, which demands that it is one.
+pub(crate) fn declared(krate: &Krate, contract: &Path) -> TokenStream {
+    let place = contract.span();
+    let declared = krate.private("declared", place);
+    quote_spanned!(place=> #declared::<#contract>())
+}
+
+/// The codec of the input of a function that implements a contract, which demands that it is the contract's type.
+pub(crate) fn implemented_input(krate: &Krate, contract: &Path, ty: &Type) -> TokenStream {
+    let declared = declared(krate, contract);
+    let input = quote_spanned!(ty.span()=> .input::<#ty>());
+    quote!(#declared #input)
+}
+
+/// The same of the output, which is judged at a place.
+pub(crate) fn implemented_output(krate: &Krate, contract: &Path, ty: &Type, place: Span) -> TokenStream {
+    let declared = declared(krate, contract);
+    let output = quote_spanned!(place=> .output::<#ty>());
+    quote!(#declared #output)
 }
 
 /// Demands that the contract says of the compensation what is there.
 pub(crate) fn compensated(krate: &Krate, contract: &Path, compensation: Option<&Path>) -> TokenStream {
-    let (function, place) = match compensation {
-        Some(compensation) => ("compensated", compensation.span()),
-        None => ("uncompensated", contract.span()),
+    let declared = declared(krate, contract);
+    let says = match compensation {
+        Some(compensation) => quote_spanned!(compensation.span()=> .compensated()),
+        None => quote_spanned!(contract.span()=> .uncompensated()),
     };
-    let function = krate.private(function, place);
-    quote_spanned!(place=> #function::<Self>())
+    quote!(#declared #says)
 }
 
 /// What is known of the compensation, which demands that it is one and that the types fit.
@@ -124,9 +139,23 @@ pub(crate) fn finish(krate: &Krate, returned: &Returned, call: &TokenStream) -> 
     }
 }
 
-/// The tuple of what is read for the function.
-pub(crate) fn reads(types: &[&Type]) -> TokenStream {
-    let place = types.first().map_or_else(Span::call_site, Spanned::span);
-    let types = quote!(#(#types,)*);
-    quote_spanned!(place=> (#types))
+/// Adds what a parameter needs, which demands that the runtime can read it.
+pub(crate) fn needs(krate: &Krate, ty: &Type) -> TokenStream {
+    from_step(krate, ty, &quote!(needs(__needs)))
+}
+
+/// Reads a parameter, which demands that the runtime can do so.
+pub(crate) fn read(krate: &Krate, ty: &Type) -> TokenStream {
+    from_step(krate, ty, &quote!(from_step(__args)?))
+}
+
+/// The call begins and ends where the type does, which the function names too: of equal errors at one place rustc tells
+/// one.
+fn from_step(krate: &Krate, ty: &Type, call: &TokenStream) -> TokenStream {
+    let mut places = quote!(#ty).into_iter().map(|token| token.span());
+    let first = places.next().unwrap_or_else(Span::call_site);
+    let last = places.last().unwrap_or(first);
+    let from_step = krate.private("FromStep", first);
+    let call = at(call, last);
+    quote_spanned!(first=> <#ty as #from_step>::#call)
 }

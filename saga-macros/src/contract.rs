@@ -34,8 +34,11 @@ fn implementations(model: &Model, options: &Options, is_sound: bool) -> TokenStr
     let ident = model.ident();
     let service = options.service.as_ref().map(syn::LitStr::value).unwrap_or_default();
     let is_compensated = options.compensated.is_some();
-    let (marker, undo) =
-        if is_compensated { (quote!(Compensated), quote!(Remote)) } else { (quote!(Uncompensated), quote!(Nothing)) };
+    let (undoable, undo) = if is_compensated {
+        (quote!(HasCompensation), quote!(Remote))
+    } else {
+        (quote!(NoCompensation), quote!(Nothing))
+    };
     let step = step(model, options, is_sound);
     quote! {
         #step
@@ -45,7 +48,9 @@ fn implementations(model: &Model, options: &Options, is_sound: bool) -> TokenStr
             const COMPENSATED: bool = #is_compensated;
         }
         #[automatically_derived]
-        impl #krate::__private::#marker for #ident {}
+        impl #krate::__private::DeclaredContract for #ident {
+            type Types = (Self, <Self as #krate::__private::Step>::Input, <Self as #krate::__private::Step>::Output, #krate::__private::#undoable);
+        }
         #[automatically_derived]
         impl<__S: #krate::__private::Store> #krate::__private::Handler<__S> for #ident {
             fn handler() -> #krate::__private::Run<__S, Self> {
@@ -77,7 +82,6 @@ fn step(model: &Model, options: &Options, is_sound: bool) -> TokenStream {
         impl #krate::__private::Step for #ident {
             type Input = #input;
             type Output = #output;
-            type Params = ();
             const NAME: &'static str = #name;
             const OPTIONS: #krate::__private::StepOptions = #settings;
             const INPUT: #krate::__private::Codec<Self::Input> = #input_codec;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use proc_macro2::{Literal, TokenStream};
+use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{Type, spanned::Spanned};
 
@@ -86,13 +86,13 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
     let input = model.input();
     let output = value_type(krate, model);
     let judged = judged_output(model);
-    let (input_codec, output_codec) = if options.implements.is_some() {
-        let input_codec = input.map(|ty| checks::implemented(krate, "implemented_input", ty, ty.span()));
-        (input_codec, checks::implemented(krate, "implemented_output", &output, judged))
+    let (input_codec, output_codec) = if let Some(contract) = &options.implements {
+        let input_codec = input.map(|ty| checks::implemented_input(krate, contract, ty));
+        (input_codec, checks::implemented_output(krate, contract, &output, judged))
     } else {
         (input.map(|ty| checks::codec(krate, ty, ty.span())), checks::codec(krate, &output, judged))
     };
-    let reads = reads(model);
+    let needs = needs(krate, model);
     let name = name(model, options);
     let settings = settings(krate, options);
     let undo = options.compensate.as_ref().map(|path| {
@@ -109,7 +109,7 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
         impl #parameters #krate::__private::Step for #this #bounds {
             type Input = #input;
             type Output = #output;
-            type Params = #reads;
+            #needs
             const NAME: &'static str = #name;
             const OPTIONS: #krate::__private::StepOptions = #settings;
             const INPUT: #krate::__private::Codec<Self::Input> = #input_codec;
@@ -123,8 +123,9 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
 /// The name under which the step is recorded.
 fn name(model: &Model, options: &Options) -> TokenStream {
     let krate = &options.krate;
-    if options.implements.is_some() {
-        return quote!(#krate::__private::implemented_name::<Self>());
+    if let Some(contract) = &options.implements {
+        let declared = checks::declared(krate, contract);
+        return quote!(#declared.name());
     }
     let name = validate::name_of_step(model, options);
     quote!(#name)
@@ -136,11 +137,12 @@ pub(crate) fn hosted(options: &Options, generics: &Generics<'_>) -> TokenStream 
     let krate = &options.krate;
     let (parameters, bounds) = generics.without_store();
     let this = generics.this();
+    let declared = checks::declared(krate, contract);
     let undone = checks::compensated(krate, contract, options.compensate.as_ref());
     quote! {
         #[automatically_derived]
         impl #parameters #krate::__private::Hosted for #this #bounds {
-            type Contract = #contract;
+            const SERVICE: &'static str = #declared.service();
             const UNDONE: () = #undone;
         }
     }
@@ -194,14 +196,14 @@ fn compensation(model: &Model, options: &Options, generics: &Generics<'_>) -> To
     let this = generics.this();
     let input = model.input();
     let output = undone_type(krate, model);
-    let reads = reads(model);
+    let needs = needs(krate, model);
     let settings = settings(krate, options);
     quote! {
         #[automatically_derived]
         impl #parameters #krate::__private::Compensation for #this #bounds {
             type Input = #input;
             type Output = #output;
-            type Params = #reads;
+            #needs
             const OPTIONS: #krate::__private::StepOptions = #settings;
         }
     }
@@ -247,7 +249,7 @@ fn resolution(model: &Model, options: &Options, generics: &Generics<'_>) -> Toke
     let this = generics.this();
     let input = model.input();
     let found = found_type(krate, model);
-    let reads = reads(model);
+    let needs = needs(krate, model);
     let settings = settings(krate, options);
     let body = body(model, krate, generics);
     quote! {
@@ -255,7 +257,7 @@ fn resolution(model: &Model, options: &Options, generics: &Generics<'_>) -> Toke
         impl #parameters #krate::__private::Resolution for #this #bounds {
             type Input = #input;
             type Output = #found;
-            type Params = #reads;
+            #needs
             const OPTIONS: #krate::__private::StepOptions = #settings;
             fn resolver() -> #krate::__private::ResolveFn<Self> {
                 |__args, __input| #body
@@ -267,38 +269,29 @@ fn resolution(model: &Model, options: &Options, generics: &Generics<'_>) -> Toke
 /// Reads the parameters and calls the function. A future that is not `Send` is reported at its name.
 fn body(model: &Model, krate: &Krate, generics: &Generics<'_>) -> TokenStream {
     let place = model.ident().span();
-    let finished = checks::finish(krate, &model.returned, &call(model, generics));
+    let finished = checks::finish(krate, &model.returned, &call(model, krate, generics));
     let pin = krate.private("Box", place);
-    let read = match model.kind {
-        Kind::Step => krate.private("read_step", place),
-        Kind::Compensation => krate.private("read_compensation", place),
-        Kind::Resolution => krate.private("read_resolution", place),
-    };
-    let reads = model.in_role(Role::Read).next().is_some();
-    let reading = reads.then(|| quote_spanned!(place=> let __params = #read::<Self>(__args)?;));
-    quote_spanned!(place=> #pin::pin(async move { #reading #finished }))
+    quote_spanned!(place=> #pin::pin(async move { #finished }))
 }
 
-fn call(model: &Model, generics: &Generics<'_>) -> TokenStream {
+fn call(model: &Model, krate: &Krate, generics: &Generics<'_>) -> TokenStream {
     let function = generics.function();
-    let mut reads = 0..;
     let mut values = 0..;
     let arguments = model.parameters.iter().map(|parameter| match parameter.role {
         Role::Connection => quote!(__conn),
         Role::Context => quote!(__args.ctx),
-        Role::Read => {
-            let index = reads.next().map(Literal::usize_unsuffixed);
-            quote!(__params.#index)
-        }
+        Role::Read => checks::read(krate, &parameter.ty),
         _ if values.next() == Some(0) => quote!(__input),
         _ => quote!(__output.0),
     });
     quote!(#function(#(#arguments),*).await)
 }
 
-fn reads(model: &Model) -> TokenStream {
-    let types: Vec<&Type> = model.in_role(Role::Read).map(|parameter| &parameter.ty).collect();
-    checks::reads(&types)
+/// What the parameters need, of a function that has such parameters.
+fn needs(krate: &Krate, model: &Model) -> Option<TokenStream> {
+    let mut needs = model.in_role(Role::Read).map(|parameter| checks::needs(krate, &parameter.ty)).peekable();
+    needs.peek()?;
+    Some(quote!(const NEEDS: fn(&mut #krate::__private::Needs) = |__needs| { #(#needs;)* };))
 }
 
 pub(crate) fn settings(krate: &Krate, options: &Options) -> TokenStream {
@@ -321,7 +314,7 @@ fn setting(name: &str, duration: Duration, krate: &Krate) -> TokenStream {
     quote!(.#setter(#krate::__private::Duration::from_millis(#millis)))
 }
 
-pub(crate) fn judged_output(model: &Model) -> proc_macro2::Span {
+pub(crate) fn judged_output(model: &Model) -> Span {
     if let (Some(_), Some(answer)) = (model.batch(), model.answer()) {
         return answer.span();
     }

@@ -6,7 +6,7 @@ use quote::{ToTokens, quote};
 
 use crate::{
     args::Options,
-    expand,
+    checks, expand,
     function::Kind,
     generics::{self, Generics},
     model::Model,
@@ -45,7 +45,6 @@ fn step(model: &Model, options: &Options) -> TokenStream {
         impl #krate::__private::Step for #this {
             type Input = #input;
             type Output = #output;
-            type Params = ();
             const NAME: &'static str = #name;
             const INPUT: #krate::__private::Codec<Self::Input> = #krate::__private::no_codec();
             const OUTPUT: #krate::__private::Codec<Self::Output> = #krate::__private::no_codec();
@@ -62,7 +61,8 @@ fn unchecked_contract(model: &Model, options: &Options) -> Option<TokenStream> {
     let krate = &options.krate;
     let this = model.ident();
     let contract = options.implements.as_ref()?;
-    Some(quote!(impl #krate::__private::Hosted for #this { type Contract = #contract; }))
+    let declared = checks::declared(krate, contract);
+    Some(quote!(impl #krate::__private::Hosted for #this { const SERVICE: &'static str = #declared.service(); }))
 }
 
 fn compensation(model: &Model, options: &Options) -> TokenStream {
@@ -74,7 +74,6 @@ fn compensation(model: &Model, options: &Options) -> TokenStream {
         impl #krate::__private::Compensation for #this {
             type Input = #input;
             type Output = #output;
-            type Params = ();
         }
         impl<__S: #krate::__private::Store> #krate::__private::CompensationHandler<__S> for #this {
             fn handler() -> #krate::__private::Compensate<__S, Self> {
@@ -93,7 +92,6 @@ fn resolution(model: &Model, options: &Options) -> TokenStream {
         impl #krate::__private::Resolution for #this {
             type Input = #input;
             type Output = #found;
-            type Params = ();
             fn resolver() -> #krate::__private::ResolveFn<Self> {
                 ::core::unimplemented!()
             }

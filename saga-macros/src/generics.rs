@@ -89,6 +89,7 @@ impl<'m> Generics<'m> {
             self.model.signature.generics.type_params().map(|parameter| self.declared(parameter)).collect();
         let mut bounds = self.predicates();
         bounds.extend(self.lasting());
+        bounds.extend(self.readable(krate));
         let fresh = format_ident!("__S", span = Span::mixed_site());
         let name = match &self.store {
             StoreIs::Any => {
@@ -167,6 +168,15 @@ impl<'m> Generics<'m> {
         });
         let relaxed = parameter.bounds.iter().chain(elsewhere.flatten()).filter(|bound| is_relaxed(bound));
         quote!(#ident: #(#relaxed)+*)
+    }
+
+    /// The runtime can read a parameter that has a type parameter in it. That it cannot is an error of the step, and
+    /// here it is assumed, so that the step's future is not an error as well.
+    fn readable(&self, krate: &Krate) -> impl Iterator<Item = TokenStream> {
+        let generic =
+            |ty: &&Type| self.of_type.iter().any(|parameter| mentions(&ty.to_token_stream(), &parameter.ident));
+        let types = self.model.in_role(Role::Read).map(|parameter| &parameter.ty).filter(generic);
+        types.map(move |ty| quote!(#ty: #krate::__private::FromStep + Send))
     }
 
     /// A step outlives every call, and so do the types that it is made with.

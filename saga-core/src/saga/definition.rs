@@ -91,7 +91,8 @@ impl<S: Store> StepDefinition<S> {
 
     /// The step `T`, whose input is the saga's or what a mapping makes of it.
     pub(crate) fn of<T: Handler<S>>(input: Option<Mapping>, mapped: Vec<&'static str>) -> Self {
-        let mut needs = Needs::of::<T::Params>();
+        let mut needs = Needs::default();
+        T::NEEDS(&mut needs);
         let mut undo_needs = Needs::default();
         if let Some(undo) = T::UNDO {
             undo.needs(&mut undo_needs);

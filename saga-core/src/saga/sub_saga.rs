@@ -16,7 +16,6 @@ pub trait SubSaga: Send + Sync + 'static {
 impl<T: SubSaga> Step for T {
     type Input = <T as SubSaga>::Input;
     type Output = <T::Result as Step>::Output;
-    type Params = ();
 
     const NAME: &'static str = <T as SubSaga>::NAME;
     const INPUT: Codec<Self::Input> = codec::<Self::Input>();

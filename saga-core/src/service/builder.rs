@@ -9,7 +9,7 @@ use super::error::{ServiceError, ServiceProblem};
 use super::reaction::{Planned, Reaction, Reacts, Wired, put_together};
 use crate::key::{InvalidName, check_step_name};
 use crate::saga::{Definition, EmittedEvents, StepDefinition, StepHook, looked_at};
-use crate::step::{Contract, Handler, Hosted};
+use crate::step::{Handler, Hosted};
 use crate::store::Store;
 
 /// The steps that this process does for the sagas of other services, on a store `S`. Cheap to clone.
@@ -114,7 +114,7 @@ impl<S: Store> ServiceBuilder<S> {
     /// Adds a step, by the name of the function with the body.
     #[must_use]
     pub fn host<T: Handler<S> + Hosted>(mut self) -> Self {
-        let (step, service) = (T::NAME, <T::Contract as Contract>::SERVICE);
+        let (step, service) = (T::NAME, T::SERVICE);
         if service != self.name {
             self.problems.push(ServiceProblem::OtherService { step, service });
         }

@@ -2,7 +2,7 @@ use std::fmt;
 
 use crate::store::Store;
 
-use super::{Args, BoxFuture, Params, StepError, StepOptions};
+use super::{Args, BoxFuture, Needs, StepError, StepOptions};
 
 /// What undoes a step, implemented by `#[saga_compensation]` for a type that has the function's name.
 #[diagnostic::on_unimplemented(
@@ -15,9 +15,10 @@ pub trait Compensation: Sized + Send + Sync + 'static {
     type Input: Send + 'static;
     /// [`Given<X>`](super::Given) if it takes the step's output, [`Ignored`](super::Ignored) if it leaves that out.
     type Output: Send + 'static;
-    /// The tuple of [`State`](super::State) and [`Output`](super::Output) parameters, in the order of the signature.
-    type Params: Params;
 
+    /// What the parameters need that the runtime reads, such as [`State`](super::State) and [`Output`](super::Output).
+    #[doc(hidden)]
+    const NEEDS: fn(&mut Needs) = |_| {};
     /// What the attribute set.
     #[doc(hidden)]
     const OPTIONS: StepOptions = StepOptions::DEFAULT;

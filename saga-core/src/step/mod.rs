@@ -71,14 +71,14 @@ pub use self::{
     codec::{Codec, codec, no_codec},
     compensation::{Compensate, CompensateExternalFn, CompensateInTransactionFn, CompensationHandler},
     contract::{
-        Compensated, ContractInput, ContractOutput, Hosted, Uncompensated, compensated, implemented_input,
-        implemented_name, implemented_output, uncompensated,
+        Compensated, ContractInput, ContractOutput, Declared, DeclaredContract, HasCompensation, Hosted,
+        NoCompensation, Uncompensated, declared,
     },
     event::Emitted,
     failure::{StepReturn, finish, finish_alias},
     handler::{BatchFn, ExternalFn, Run, TransactionFn, Undo, UndoExternalFn, UndoTransactionFn, undo},
     output::OutputError,
-    params::{NeededOutput, NeededState, Needs, Params, read_compensation, read_resolution, read_step},
+    params::{NeededOutput, NeededState, Needs},
     resolution::{ResolveFn, ResolveInput, ResolveOf, ResolveOutput, ResolvedValue, resolved_by},
     undo::{Given, Ignored, UndoInput, UndoOf, UndoOutput, UndoValue, undone_by},
 };

@@ -11,7 +11,12 @@ use super::{Args, FromStep, NeededOutput, Needs, Signal, Signaled, Step, StepErr
 /// `Output<charge_card>` names the step by its function. In a test it is made as `Output(payment)`.
 ///
 /// A step in an arm of a choice may not run, so behind the choice its output is taken as `Option<Output<charge_card>>`.
-pub struct Output<T: Step>(pub T::Output);
+//
+// The bound holds for each step. Since it is said here, rustc does not ask for the size of an `Output` whose `T` is no
+// step, which would be errors beside the one.
+pub struct Output<T: Step>(pub T::Output)
+where
+    T::Output: Sized;
 
 /// What an earlier [`for_each`](crate::saga::StepBuilder::for_each) step returned for each of its items, in the order of
 /// its list.

@@ -1,6 +1,6 @@
 use std::any::TypeId;
 
-use super::{Args, Compensation, Resolution, Step, StepError};
+use super::{Args, StepError};
 
 pub(super) mod sealed {
     pub trait Sealed {}
@@ -29,19 +29,6 @@ pub trait FromStep: sealed::Sealed + Sized {
     fn from_step(args: Args<'_>) -> Result<Self, StepError>;
 }
 
-/// All such parameters of a step: a tuple, in the order of its signature.
-pub trait Params: Sized {
-    /// Adds what the parameters need.
-    fn needs(needs: &mut Needs);
-
-    /// Reads the parameters.
-    ///
-    /// # Errors
-    ///
-    /// As [`FromStep::from_step`].
-    fn read(args: Args<'_>) -> Result<Self, StepError>;
-}
-
 /// What the parameters of a step need, so that a saga can be checked when it is built.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
@@ -49,15 +36,6 @@ pub struct Needs {
     pub states: Vec<NeededState>,
     /// The earlier steps, one for each parameter that reads what a step returned.
     pub outputs: Vec<NeededOutput>,
-}
-
-impl Needs {
-    /// What the parameters `P` need.
-    pub fn of<P: Params>() -> Self {
-        let mut needs = Self::default();
-        P::needs(&mut needs);
-        needs
-    }
 }
 
 /// A `State<T>` parameter.
@@ -82,56 +60,6 @@ pub struct NeededOutput {
     pub is_optional: bool,
 }
 
-/// Reads the parameters of a step.
-#[doc(hidden)]
-pub fn read_step<T: Step>(args: Args<'_>) -> Result<T::Params, StepError> {
-    T::Params::read(args)
-}
-
-/// Reads the parameters of a compensation.
-#[doc(hidden)]
-pub fn read_compensation<C: Compensation>(args: Args<'_>) -> Result<C::Params, StepError> {
-    C::Params::read(args)
-}
-
-/// Reads the parameters of a resolution.
-#[doc(hidden)]
-pub fn read_resolution<R: Resolution>(args: Args<'_>) -> Result<R::Params, StepError> {
-    R::Params::read(args)
-}
-
-macro_rules! params_of_tuples {
-    ($(($($P:ident)*))*) => {$(
-        impl<$($P: FromStep),*> Params for ($($P,)*) {
-            #[allow(unused_variables, reason = "the empty tuple needs nothing")]
-            fn needs(needs: &mut Needs) {
-                $($P::needs(needs);)*
-            }
-
-            #[allow(unused_variables, clippy::unused_unit, reason = "the empty tuple reads nothing")]
-            fn read(args: Args<'_>) -> Result<Self, StepError> {
-                Ok(($($P::from_step(args)?,)*))
-            }
-        }
-    )*};
-}
-
-params_of_tuples! {
-    ()
-    (A)
-    (A B)
-    (A B C)
-    (A B C D)
-    (A B C D E)
-    (A B C D E F)
-    (A B C D E F G)
-    (A B C D E F G H)
-    (A B C D E F G H I)
-    (A B C D E F G H I J)
-    (A B C D E F G H I J K)
-    (A B C D E F G H I J K L)
-}
-
 #[cfg(all(test, feature = "macros"))]
 mod tests {
     use std::sync::Arc;
@@ -150,17 +78,18 @@ mod tests {
         Ok(None)
     }
 
-    fn read<P: Params>(states: &States, outputs: &[(&'static str, &str)]) -> Result<P, StepError> {
+    fn read<P: FromStep>(states: &States, outputs: &[(&'static str, &str)]) -> Result<P, StepError> {
         let stored = outputs.iter().map(|(step, output)| (*step, Arc::from(output.as_bytes())));
-        P::read(Args { ctx: &StepContext::for_test("order-7:step"), states, outputs: &stored.collect() })
+        P::from_step(Args { ctx: &StepContext::for_test("order-7:step"), states, outputs: &stored.collect() })
     }
 
     #[test]
     fn outputs_are_read_under_the_name_of_their_step() {
         let outputs = [("nothing", "null"), ("maybe-a-price", "null")];
-        let (Output(()), Output(none)): (Output<nothing>, Output<price>) = read(&States::new(), &outputs).unwrap();
+        let Output(()): Output<nothing> = read(&States::new(), &outputs).unwrap();
+        let Output(none): Output<price> = read(&States::new(), &outputs).unwrap();
         assert_eq!(none, None);
-        let (Output(some),): (Output<price>,) = read(&States::new(), &[("maybe-a-price", "7")]).unwrap();
+        let Output(some): Output<price> = read(&States::new(), &[("maybe-a-price", "7")]).unwrap();
         assert_eq!(some, Some(7));
     }
 
@@ -169,7 +98,8 @@ mod tests {
         let mut states = States::new();
         assert_eq!(states.insert(7_u32), None);
         assert_eq!(states.insert("text"), None);
-        let (State(text), State(number)): (State<&str>, State<u32>) = read(&states, &[]).unwrap();
+        let State(text): State<&str> = read(&states, &[]).unwrap();
+        let State(number): State<u32> = read(&states, &[]).unwrap();
         assert_eq!((text, number), ("text", 7));
         assert_eq!(states.insert(8_u32), Some(7));
     }
@@ -181,21 +111,23 @@ mod tests {
             assert!(error.to_string().contains(text), "{error}");
         };
         let none = States::new();
-        check(read::<(Output<price>,)>(&none, &[]).unwrap_err(), "`maybe-a-price` has no recorded output");
+        check(read::<Output<price>>(&none, &[]).unwrap_err(), "`maybe-a-price` has no recorded output");
         let other = [("maybe-a-price", "\"dear\"")];
-        check(read::<(Output<price>,)>(&none, &other).unwrap_err(), "the recorded output of the step `maybe-a-price`");
-        check(read::<(State<u32>,)>(&none, &[]).unwrap_err(), "without a state of type `u32`");
+        check(read::<Output<price>>(&none, &other).unwrap_err(), "the recorded output of the step `maybe-a-price`");
+        check(read::<State<u32>>(&none, &[]).unwrap_err(), "without a state of type `u32`");
     }
 
     #[test]
     fn needs_name_the_states_and_the_steps() {
-        let needs = Needs::of::<(State<u32>, Output<price>, State<String>)>();
+        let mut needs = Needs::default();
+        State::<u32>::needs(&mut needs);
+        Output::<price>::needs(&mut needs);
+        State::<String>::needs(&mut needs);
         assert_eq!(
             needs.states.iter().map(|state| state.type_name).collect::<Vec<_>>(),
             ["u32", "alloc::string::String"]
         );
         assert_eq!(needs.outputs, [Output::<price>::needed()]);
-        assert_eq!(Needs::of::<()>(), Needs::default());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use super::{Args, BoxFuture, Needs, Params, Step, StepError, StepOptions};
+use super::{Args, BoxFuture, Needs, Step, StepError, StepOptions};
 
 /// What the other side knows of a call, by the key that the call was made with.
 ///
@@ -49,9 +49,10 @@ pub trait Resolution: Sized + Send + Sync + 'static {
     type Input: Send + 'static;
     /// The output of that step.
     type Output: Send + 'static;
-    /// The tuple of [`State`](super::State) and [`Output`](super::Output) parameters, in the order of the signature.
-    type Params: Params;
 
+    /// What the parameters need that the runtime reads, such as [`State`](super::State) and [`Output`](super::Output).
+    #[doc(hidden)]
+    const NEEDS: fn(&mut Needs) = |_| {};
     /// What the attribute set. The attempts are those that asking may take beyond the step's own.
     #[doc(hidden)]
     const OPTIONS: StepOptions = StepOptions::DEFAULT;
@@ -167,7 +168,7 @@ where
 {
     ResolveOf {
         options: R::OPTIONS,
-        needs: <R::Params as Params>::needs,
+        needs: R::NEEDS,
         resolve: |args, input| {
             Box::pin(async move {
                 let input = <R::Input as ResolveInput<T::Input>>::of(input);

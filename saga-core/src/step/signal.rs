@@ -38,7 +38,6 @@ pub struct Signaled<T: Signal>(pub T);
 impl<T: Signal> Step for Signaled<T> {
     type Input = ();
     type Output = T;
-    type Params = ();
 
     const NAME: &'static str = T::NAME;
     const OPTIONS: StepOptions = StepOptions::DEFAULT.no_compensation();

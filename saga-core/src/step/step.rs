@@ -1,4 +1,4 @@
-use super::{Codec, Params, ResolveOf, StepOptions, UndoOf};
+use super::{Codec, Needs, ResolveOf, StepOptions, UndoOf};
 
 /// A step of a saga, implemented by `#[saga_step]` for a type that has the function's name.
 ///
@@ -13,14 +13,14 @@ pub trait Step: Sized + Send + Sync + 'static {
     type Input: Send + 'static;
     /// What the step returns. It is stored with the record that the step ran.
     type Output: Send + 'static;
-    /// The tuple of the parameters that the runtime reads, such as [`State`](super::State) and [`Output`](super::Output), in
-    /// the order of the signature.
-    type Params: Params;
 
     /// The name under which the step is recorded: `[a-z0-9-]`, up to 40 bytes.
     const NAME: &'static str;
     /// What the attribute set.
     const OPTIONS: StepOptions = StepOptions::DEFAULT;
+    /// What the parameters need that the runtime reads, such as [`State`](super::State) and [`Output`](super::Output).
+    #[doc(hidden)]
+    const NEEDS: fn(&mut Needs) = |_| {};
     /// How the input is stored.
     const INPUT: Codec<Self::Input>;
     /// How the output is stored.

@@ -2,7 +2,7 @@ use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 
-use super::{Compensation, Needs, Params, Step, StepOptions};
+use super::{Compensation, Needs, Step, StepOptions};
 
 /// The input of a compensation fits the input `I` of its step: they are the same type.
 #[diagnostic::on_unimplemented(
@@ -158,7 +158,7 @@ where
 {
     UndoOf {
         options: C::OPTIONS,
-        needs: <C::Params as Params>::needs,
+        needs: C::NEEDS,
         when_unknown: <C::Output as UndoValue<T::Output>>::WHEN_UNKNOWN,
         arguments: |input, output| {
             let output = <C::Output as UndoValue<T::Output>>::of(output)?;

@@ -23,7 +23,6 @@ pub(crate) struct RemoteStep<T>(PhantomData<fn() -> T>);
 impl<T: Located> Step for RemoteStep<T> {
     type Input = SimInput;
     type Output = SimOutput;
-    type Params = ();
     const NAME: &'static str = T::NAME;
     const OPTIONS: StepOptions = T::OPTIONS;
     const INPUT: Codec<SimInput> = codec::<SimInput>();
@@ -55,7 +54,7 @@ impl<T: Located> Planned for RemoteStep<T> {
 macro_rules! located {
     ($($step:ident at $at:literal;)*) => {$(
         impl<const N: usize> Hosted for $step<N> {
-            type Contract = RemoteStep<Self>;
+            const SERVICE: &'static str = RemoteStep::<Self>::SERVICE;
         }
 
         impl<const N: usize> Located for $step<N> {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use saga_core::State;
 use saga_core::memory::MemoryConn;
 use saga_core::step::{
-    Args, Codec, Compensate, Compensation, CompensationHandler, Given, Handler, Resolution, ResolveFn, ResolveOf, Run,
-    Step, StepOptions, Undo, UndoOf, codec, resolved_by, undo, undone_by,
+    Args, Codec, Compensate, Compensation, CompensationHandler, FromStep, Given, Handler, Needs, Resolution, ResolveFn,
+    ResolveOf, Run, Step, StepOptions, Undo, UndoOf, codec, resolved_by, undo, undone_by,
 };
 
 use super::batch_steps::run_batch;
@@ -81,7 +81,7 @@ macro_rules! steps {
         impl<const N: usize> Step for $step<N> {
             type Input = SimInput;
             type Output = SimOutput;
-            type Params = (State<Seat>,);
+            const NEEDS: fn(&mut Needs) = <State<Seat> as FromStep>::needs;
             const NAME: &'static str = $names[N];
             const OPTIONS: StepOptions = steps!(@options $($exclusive)? $undo);
             const INPUT: Codec<SimInput> = codec::<SimInput>();
@@ -190,7 +190,7 @@ macro_rules! compensations {
         impl<const N: usize> Compensation for $undo<N> {
             type Input = SimInput;
             type Output = Given<$output>;
-            type Params = (State<Seat>,);
+            const NEEDS: fn(&mut Needs) = <State<Seat> as FromStep>::needs;
             const OPTIONS: StepOptions = UNDO_OPTIONS;
         }
 
@@ -230,7 +230,7 @@ pub(crate) struct Look<const N: usize>;
 impl<const N: usize> Resolution for Look<N> {
     type Input = SimInput;
     type Output = SimOutput;
-    type Params = (State<Seat>,);
+    const NEEDS: fn(&mut Needs) = <State<Seat> as FromStep>::needs;
     const OPTIONS: StepOptions = LOOK_OPTIONS;
 
     fn resolver() -> ResolveFn<Self> {

@@ -104,7 +104,7 @@ fn a_saga_names_it_as_any_step() {
 #[test]
 fn the_function_with_the_body_has_the_name_of_its_contract() {
     assert_eq!(charge::NAME, "charge-card");
-    assert_eq!(<<charge as Hosted>::Contract as Contract>::SERVICE, "payments");
+    assert_eq!(<charge as Hosted>::SERVICE, "payments");
     assert_eq!(charge::OPTIONS.retry.attempts, 8);
     let done = crate::ready(charge(&StepContext::for_test("7:charge-card"), Charge { cents: 4 }, State(Gateway)));
     assert_eq!(done.map_err(|error| error.to_string()), Ok(Payment("4 of 7:charge-card".to_owned())));

@@ -49,7 +49,8 @@ fn each_gets_what_its_type_says() {
         assert_eq!(output, "order-7 3 [1, 10] 2");
         assert_eq!(conn.get("matched"), Some(output.into_bytes()));
     });
-    let needs = Needs::of::<<r#match as Step>::Params>();
+    let mut needs = Needs::default();
+    r#match::NEEDS(&mut needs);
     assert_eq!(needs.states.len(), 2);
     assert_eq!(needs.outputs[0].step, "count-lines");
     assert_eq!(r#match::NAME, "match");
