@@ -11,7 +11,7 @@ use syn::{
     token,
 };
 
-use crate::{duration, errors::Errors, krate::Krate, model::Kind, rule::Rule};
+use crate::{duration, errors::Errors, function::Kind, krate::Krate, rule::Rule};
 
 /// What was asked for. An option that was wrong is as if it had not been written, so that the uses of
 /// the function still compile.

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use quote::ToTokens;
 use syn::{ImplItem, Item};
 
-use crate::{checks, errors::Errors, generate, model::Kind, rule::Rule};
+use crate::{checks, errors::Errors, function::Kind, generate, rule::Rule};
 
 /// A file under `tests/ui/<topic>/fail`.
 struct Case {

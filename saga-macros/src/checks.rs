@@ -7,7 +7,10 @@ use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{Path, Type, spanned::Spanned};
 
-use crate::{krate::Krate, model::Returned};
+use crate::{
+    krate::{Krate, at},
+    model::Returned,
+};
 
 /// The ids of these rules, each of which has a case under `tests/ui` as well.
 #[cfg(test)]
@@ -126,13 +129,4 @@ pub(crate) fn reads(types: &[&Type]) -> TokenStream {
     let place = types.first().map_or_else(Span::call_site, Spanned::span);
     let types = quote!(#(#types,)*);
     quote_spanned!(place=> (#types))
-}
-
-/// The same tokens, all of them at one place.
-pub(crate) fn at(tokens: &TokenStream, place: Span) -> TokenStream {
-    let moved = tokens.clone().into_iter().map(|mut token| {
-        token.set_span(place);
-        token
-    });
-    moved.collect()
 }

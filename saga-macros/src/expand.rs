@@ -9,9 +9,10 @@ use syn::{Type, spanned::Spanned};
 use crate::{
     args::Options,
     checks,
+    function::Kind,
     generics::Generics,
-    krate::Krate,
-    model::{Kind, Model, Returned, Role},
+    krate::{self, Krate},
+    model::{Model, Returned, Role},
     validate,
 };
 
@@ -159,7 +160,7 @@ fn handler(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenSt
     };
     let compensated = options.compensate.as_ref().map(|path| {
         let alias = generics.compensation(path);
-        let bound = checks::at(&quote!(#alias: #krate::__private::CompensationHandler<#store>), path.span());
+        let bound = krate::at(&quote!(#alias: #krate::__private::CompensationHandler<#store>), path.span());
         let undo = quote! {
             fn undo() -> #krate::__private::Undo<#store, Self> {
                 #krate::__private::undo::<#store, Self, #alias>()

@@ -7,8 +7,9 @@ use quote::{ToTokens, quote};
 use crate::{
     args::Options,
     expand,
+    function::Kind,
     generics::{self, Generics},
-    model::{Kind, Model},
+    model::Model,
     validate,
 };
 

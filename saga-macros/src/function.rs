@@ -1,5 +1,7 @@
 //! The annotated function, read as far as its signature.
 
+use std::fmt;
+
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::{
@@ -7,7 +9,35 @@ use syn::{
     parse::{Parse, ParseStream},
 };
 
-use crate::{errors::Errors, model::Kind, rule::Rule};
+use crate::{errors::Errors, rule::Rule};
+
+/// Which attribute it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Step,
+    Compensation,
+    Resolution,
+}
+
+impl Kind {
+    pub(crate) fn attribute(self) -> &'static str {
+        match self {
+            Self::Step => "saga_step",
+            Self::Compensation => "saga_compensation",
+            Self::Resolution => "saga_resolution",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Step => "step",
+            Self::Compensation => "compensation",
+            Self::Resolution => "resolution",
+        })
+    }
+}
 
 /// What stands under the attribute. The body is not parsed: it is the compiler's, mistakes included.
 pub(crate) struct Function {

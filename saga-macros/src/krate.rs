@@ -4,8 +4,6 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::Path;
 
-use crate::checks;
-
 /// The path that `crate = ..` gave, or `::saga_core`.
 #[derive(Default)]
 pub(crate) struct Krate {
@@ -17,7 +15,7 @@ impl Krate {
     /// tokens is there.
     pub(crate) fn private(&self, item: &str, place: Span) -> TokenStream {
         let item = Ident::new(item, place);
-        checks::at(&quote!(#self::__private::#item), place)
+        at(&quote!(#self::__private::#item), place)
     }
 }
 
@@ -28,4 +26,13 @@ impl ToTokens for Krate {
             None => tokens.extend(quote!(::saga_core)),
         }
     }
+}
+
+/// The same tokens, all of them at one place.
+pub(crate) fn at(tokens: &TokenStream, place: Span) -> TokenStream {
+    let moved = tokens.clone().into_iter().map(|mut token| {
+        token.set_span(place);
+        token
+    });
+    moved.collect()
 }

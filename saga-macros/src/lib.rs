@@ -26,8 +26,8 @@ use quote::quote;
 use crate::{
     args::Options,
     errors::Errors,
-    function::Function,
-    model::{Kind, Model},
+    function::{Function, Kind},
+    model::Model,
 };
 
 #[doc = include_str!("../docs/saga_step.md")]

@@ -1,7 +1,5 @@
 //! What was written, reduced to what matters: who takes what, and what is returned.
 
-use std::fmt;
-
 use proc_macro2::{Ident, TokenStream};
 use quote::ToTokens;
 use syn::{
@@ -9,35 +7,7 @@ use syn::{
     Visibility, parse_quote,
 };
 
-use crate::function::Function;
-
-/// Which attribute it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Step,
-    Compensation,
-    Resolution,
-}
-
-impl Kind {
-    pub(crate) fn attribute(self) -> &'static str {
-        match self {
-            Self::Step => "saga_step",
-            Self::Compensation => "saga_compensation",
-            Self::Resolution => "saga_resolution",
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Step => "step",
-            Self::Compensation => "compensation",
-            Self::Resolution => "resolution",
-        })
-    }
-}
+use crate::function::{Function, Kind};
 
 /// An annotated function.
 pub(crate) struct Model {

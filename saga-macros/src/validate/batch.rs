@@ -3,7 +3,8 @@
 use crate::{
     args::Options,
     errors::Errors,
-    model::{Kind, Model, Returned, Role, is_output, text_of},
+    function::Kind,
+    model::{Model, Returned, Role, is_output, text_of},
     rule::Rule,
 };
 

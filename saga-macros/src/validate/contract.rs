@@ -9,7 +9,7 @@ use crate::{
     rule::Rule,
 };
 
-use super::options::{NAME_BYTES_MAX, has_form_of_a_name};
+use super::name::{NAME_BYTES_MAX, has_form_of_a_name};
 
 /// What says how a step runs, which only its host decides.
 const OF_THE_HOST: &[&str] = &[

@@ -3,11 +3,13 @@
 
 mod batch;
 mod contract;
+mod name;
 mod options;
 mod parameters;
 mod signature;
 
 pub(crate) use self::{
-    options::{check as options, check_contract as options_of_contract, name_of_step},
+    name::name_of_step,
+    options::{check as options, check_contract as options_of_contract},
     signature::{check as signature, check_contract as contract, has_a_body as body, is_method},
 };

@@ -5,7 +5,8 @@ use syn::Type;
 
 use crate::{
     errors::Errors,
-    model::{Kind, Model, Parameter, Role, name_of, text_of},
+    function::Kind,
+    model::{Model, Parameter, Role, name_of, text_of},
     rule::Rule,
 };
 

@@ -4,7 +4,8 @@ use syn::{GenericParam, ReturnType, Safety, Type};
 
 use crate::{
     errors::Errors,
-    model::{Kind, Model, Returned, Role, text_of},
+    function::Kind,
+    model::{Model, Returned, Role, text_of},
     rule::Rule,
 };
 
