@@ -1,10 +1,9 @@
-use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::parts::Parts;
-use super::{Definition, SagaError, SagaProblem, StepBuilder};
+use super::{Definition, Saga, SagaError, SagaProblem, StepBuilder};
 use crate::key::check_step_name;
 use crate::machine::Shape;
 use crate::step::Payload;
@@ -12,23 +11,6 @@ use crate::store::Store;
 
 /// The most steps that a saga may have.
 const STEPS_MAX: usize = 1_000;
-
-/// A saga definition: the steps in order, some of them side by side, from an input `I`, on a store `S`. Cheap to clone.
-///
-/// ```
-/// # use saga_core::{Saga, StepError, memory::MemoryStore, saga_step};
-/// #[saga_step(no_compensation)]
-/// async fn greet(name: String) -> Result<String, StepError> {
-///     Ok(format!("hello {name}"))
-/// }
-///
-/// let saga: Saga<MemoryStore, String> = Saga::named("greeting").input::<String>().step::<greet>().build()?;
-/// # Ok::<(), saga_core::saga::SagaError>(())
-/// ```
-pub struct Saga<S: Store, I> {
-    pub(super) definition: Arc<Definition<S>>,
-    pub(super) input: PhantomData<fn(I)>,
-}
 
 /// A saga that has a name and needs its input.
 #[derive(Debug)]
@@ -162,8 +144,7 @@ impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
         }
         let shape = Shape { steps: shapes, pivot };
         let definition = Definition::new(&name, version, shape, steps, width);
-        let definition = Arc::new(Definition { deadline, max_concurrent, ..definition });
-        Ok(Saga { definition, input: PhantomData })
+        Ok(Saga::of(Arc::new(Definition { deadline, max_concurrent, ..definition })))
     }
 
     fn check_counts(&mut self) {
@@ -177,39 +158,6 @@ impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
     }
 }
 
-impl<S: Store, I> Saga<S, I> {
-    /// The saga's name.
-    pub fn name(&self) -> &str {
-        &self.definition.id.name
-    }
-
-    /// The saga's version.
-    pub fn version(&self) -> u32 {
-        self.definition.id.version
-    }
-
-    /// The definition as a Mermaid flow chart.
-    pub fn to_mermaid(&self) -> String {
-        super::graph::mermaid(&self.definition.id, &self.definition.shape)
-    }
-
-    pub(crate) fn definition(&self) -> &Arc<Definition<S>> {
-        &self.definition
-    }
-}
-
 fn saga_name_problem(error: &crate::key::InvalidName) -> String {
     error.to_string().replacen("the step name", "its name", 1)
-}
-
-impl<S: Store, I> Clone for Saga<S, I> {
-    fn clone(&self) -> Self {
-        Self { definition: Arc::clone(&self.definition), input: PhantomData }
-    }
-}
-
-impl<S: Store, I> fmt::Debug for Saga<S, I> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Saga").field(&self.definition).finish()
-    }
 }

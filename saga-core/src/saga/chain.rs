@@ -2,12 +2,9 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::parts::Parts;
-use super::{Branch, Choice, Group, Mapping, Saga, SagaFn, SubSaga};
+use super::{Mapping, Saga, SagaFn, SubSaga};
 use crate::step::{Handler, InputOf, Payload};
 use crate::store::Store;
-
-/// The arm of a choice that has only one.
-const ONLY_ARM: &str = "yes";
 
 /// Steps that run one after the other, and get further ones: those of a saga ([`SagaBuilder`](super::SagaBuilder)), or of
 /// a branch of a group or an arm of a choice ([`Branch`]).
@@ -17,6 +14,14 @@ pub struct StepBuilder<S: Store, I, P> {
     pub(super) place: P,
     input: PhantomData<fn(I)>,
 }
+
+/// A branch that gets its steps, which run one after the other: beside those of the other branches of a parallel group,
+/// or instead of those of the other arms of a choice.
+pub type Branch<S, I> = StepBuilder<S, I, Nested>;
+
+/// Stands for a part of a saga, while it gets its steps.
+#[derive(Debug)]
+pub struct Nested;
 
 impl<S: Store, I, P> StepBuilder<S, I, P> {
     pub(super) fn new(parts: Parts<S>, place: P) -> Self {
@@ -87,126 +92,6 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
         let needed = list.needed();
         self.parts.add_each::<T>(max_concurrent, Mapping::to_list::<I, T, M>(list), &needed);
         self
-    }
-
-    /// Adds branches that run side by side. What stands behind the group begins when every branch of it is done.
-    ///
-    /// When a step of a branch fails, no other of the saga begins. What took effect is undone once nothing of it is in
-    /// flight: in the reverse order of completion along each branch, and the branches side by side. Each
-    /// [`Branch`](super::Branch) is a chain of one or more steps, and may hold groups itself.
-    ///
-    /// ```
-    /// # use saga_core::{Output, Saga, StepError, memory::MemoryStore, saga_step};
-    /// # #[saga_step(no_compensation)]
-    /// # async fn charge_card(order: u32) -> Result<u32, StepError> { Ok(order) }
-    /// # #[saga_step(no_compensation)]
-    /// # async fn book_shipment(order: u32) -> Result<String, StepError> { Ok(format!("parcel {order}")) }
-    /// # #[saga_step(no_compensation)]
-    /// # async fn print_label(parcel: String) -> Result<(), StepError> { Ok(()) }
-    /// # #[saga_step(no_compensation)]
-    /// # async fn confirm_order(order: u32) -> Result<(), StepError> { Ok(()) }
-    /// let saga: Saga<MemoryStore, u32> = Saga::named("create-order")
-    ///     .input::<u32>()
-    ///     .parallel(|group| {
-    ///         group
-    ///             .branch(|branch| branch.step::<charge_card>())
-    ///             .branch(|branch| {
-    ///                 branch
-    ///                     .step::<book_shipment>()
-    ///                     .step_from::<print_label, _>(|_: &u32, Output(parcel): Output<book_shipment>| parcel)
-    ///             })
-    ///     })
-    ///     .step::<confirm_order>()
-    ///     .build()?;
-    /// # Ok::<(), saga_core::saga::SagaError>(())
-    /// ```
-    #[must_use]
-    pub fn parallel(mut self, branches: impl FnOnce(Group<S, I>) -> Group<S, I>) -> Self {
-        self.parts = branches(Group::begin(self.parts)).end();
-        self
-    }
-
-    /// Adds a choice, of whose arms the first one that holds runs, and no other. Without an
-    /// [`otherwise`](Choice::otherwise), and where none holds, the saga goes on behind it.
-    ///
-    /// Which arm runs is recorded under the name of the choice, which is 1 to 40 bytes of `[a-z0-9-]` and none of a step:
-    /// it is decided once, whatever crashes, and the conditions are not asked again. One that panics makes the saga stuck,
-    /// and a person may have it tried again, or decide (`skip_with(&"express")`).
-    ///
-    /// Inside its arm the output of a step is read as anywhere. Behind the choice the step may not have run, so there it is
-    /// read as `Option<Output<step>>`.
-    ///
-    /// ```
-    /// # use saga_core::{Output, Saga, StepError, memory::MemoryStore, saga_step};
-    /// #[derive(serde::Serialize, serde::Deserialize)]
-    /// struct Order {
-    ///     pieces: u32,
-    ///     is_express: bool,
-    /// }
-    ///
-    /// #[saga_step(no_compensation)]
-    /// async fn reserve_stock(order: Order) -> Result<u32, StepError> {
-    ///     Ok(order.pieces.min(10))
-    /// }
-    /// # #[saga_step(no_compensation)]
-    /// # async fn call_courier(_order: Order) -> Result<String, StepError> { Ok("tonight".to_owned()) }
-    /// # #[saga_step(no_compensation)]
-    /// # async fn split_parcels(_order: Order) -> Result<u32, StepError> { Ok(2) }
-    /// # #[saga_step(no_compensation)]
-    /// # async fn pack_parcel(_order: Order) -> Result<(), StepError> { Ok(()) }
-    ///
-    /// #[saga_step(no_compensation)]
-    /// async fn write_invoice(_order: Order, courier: Option<Output<call_courier>>) -> Result<String, StepError> {
-    ///     Ok(courier.map_or("delivery: free".to_owned(), |Output(when)| format!("courier: {when}")))
-    /// }
-    ///
-    /// let saga: Saga<MemoryStore, Order> = Saga::named("ship-order")
-    ///     .input::<Order>()
-    ///     .step::<reserve_stock>()
-    ///     .choose("shipping", |choice| {
-    ///         choice
-    ///             .when("express", |order: &Order| order.is_express, |branch| branch.step::<call_courier>())
-    ///             .when(
-    ///                 "in-parts",
-    ///                 |order: &Order, Output(reserved): Output<reserve_stock>| reserved < order.pieces,
-    ///                 |branch| branch.step::<split_parcels>(),
-    ///             )
-    ///             .otherwise(|branch| branch.step::<pack_parcel>())
-    ///     })
-    ///     .step::<write_invoice>()
-    ///     .build()?;
-    /// # Ok::<(), saga_core::saga::SagaError>(())
-    /// ```
-    #[must_use]
-    pub fn choose(mut self, name: &'static str, arms: impl FnOnce(Choice<S, I>) -> Choice<S, I>) -> Self {
-        self.parts = arms(Choice::begin(self.parts, name)).end();
-        self
-    }
-
-    /// Adds steps that run only if a condition holds: a [choice](Self::choose) with one arm, `yes`. A closure of the
-    /// definition is the condition: see [`SagaFn`].
-    ///
-    /// ```
-    /// # use saga_core::{Saga, StepError, memory::MemoryStore, saga_step};
-    /// # #[saga_step(no_compensation)]
-    /// # async fn check_limit(_total: u64) -> Result<(), StepError> { Ok(()) }
-    /// # #[saga_step(no_compensation)]
-    /// # async fn charge_card(_total: u64) -> Result<(), StepError> { Ok(()) }
-    /// let saga: Saga<MemoryStore, u64> = Saga::named("pay")
-    ///     .input::<u64>()
-    ///     .when("is-large", |total: &u64| *total > 100_000, |branch| branch.step::<check_limit>())
-    ///     .step::<charge_card>()
-    ///     .build()?;
-    /// # Ok::<(), saga_core::saga::SagaError>(())
-    /// ```
-    #[must_use]
-    pub fn when<M>(
-        self,
-        name: &'static str,
-        holds: impl SagaFn<I, bool, M>,
-        steps: impl FnOnce(Branch<S, I>) -> Branch<S, I>,
-    ) -> Self {
-        self.choose(name, |choice| choice.when(ONLY_ARM, holds, steps))
     }
 
     /// Adds a saga as a step, with the input of this one. See [`sub_saga_from`](Self::sub_saga_from).

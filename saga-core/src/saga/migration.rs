@@ -2,7 +2,7 @@ use std::any::type_name;
 use std::fmt;
 use std::sync::Arc;
 
-use super::migration_said::{Said, SaidOf};
+use super::migration_said::{Conversion, Said, SaidOf};
 use super::{Definition, Saga};
 use crate::step::{Payload, Step, codec};
 use crate::store::Store;
@@ -118,9 +118,6 @@ impl<S: Store> Plan<S> {
         }
     }
 }
-
-/// Makes the output of a new step of the stored one of an old step.
-pub(crate) type Conversion = Arc<dyn Fn(&[u8]) -> Result<Vec<u8>, String> + Send + Sync>;
 
 /// A migration that has the old version and needs the new one.
 pub struct MigrationFrom<S: Store> {

@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Idle, Mapping, SagaFn, StepBuilder, StepDefinition};
+use super::idle::{Idle, Or, SignalWait};
+use super::{Mapping, SagaFn, StepBuilder, StepDefinition};
 use crate::step::{NeededOutput, Payload, Signal, Signaled, Step};
 use crate::store::Store;
 
@@ -28,23 +29,6 @@ pub struct WaitLimit<I> {
     limit: Option<Mapping>,
     needed: Vec<NeededOutput>,
     input: PhantomData<fn(I)>,
-}
-
-/// What the step of a wait does.
-#[derive(Clone)]
-pub(crate) struct SignalWait {
-    /// `None` where its mapping makes it.
-    pub(crate) within: Option<Duration>,
-    pub(crate) or: Or,
-}
-
-/// What follows if no signal arrives in time.
-#[derive(Clone)]
-pub(crate) enum Or {
-    /// The saga goes on with this one.
-    Default(Mapping),
-    /// The step is rejected.
-    Reject,
 }
 
 impl Wait<(), ()> {
@@ -82,14 +66,6 @@ impl<I> WaitLimit<I> {
     pub fn or_reject<T>(self) -> Wait<I, T> {
         let Self { within, limit, needed, .. } = self;
         Wait { signal: SignalWait { within, or: Or::Reject }, limit, needed, types: PhantomData }
-    }
-}
-
-impl SignalWait {
-    /// The same wait, whose time is over; with a signal, that stands for what did not arrive.
-    pub(super) fn over(&self, signal: Option<Vec<u8>>) -> Self {
-        let or = signal.map_or_else(|| self.or.clone(), |signal| Or::Default(Mapping::to_bytes(signal)));
-        Self { within: Some(Duration::ZERO), or }
     }
 }
 
@@ -167,11 +143,5 @@ impl<I, T> fmt::Debug for Wait<I, T> {
 impl<I> fmt::Debug for WaitLimit<I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WaitLimit").field("within", &self.within).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for SignalWait {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SignalWait").field("within", &self.within).finish_non_exhaustive()
     }
 }

@@ -1,8 +1,9 @@
 use std::fmt;
 
+use crate::env::BoxFuture;
 use crate::store::Store;
 
-use super::{Args, BoxFuture, Params, StepError, StepOptions};
+use super::{Args, Params, StepError, StepOptions};
 
 /// What undoes a step, implemented by `#[saga_compensation]` for a type that has the function's name.
 #[diagnostic::on_unimplemented(
@@ -73,4 +74,10 @@ impl<S: Store, C: Compensation> fmt::Debug for Compensate<S, C> {
             Self::External(_) => "External",
         })
     }
+}
+
+/// Reads the parameters of a compensation.
+#[doc(hidden)]
+pub fn read_compensation<C: Compensation>(args: Args<'_>) -> Result<C::Params, StepError> {
+    C::Params::read(args)
 }

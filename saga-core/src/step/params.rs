@@ -1,10 +1,9 @@
 use std::any::TypeId;
 
-use super::{Args, Compensation, Resolution, Step, StepError};
+use super::{Args, StepError};
 
 pub(super) mod sealed {
     pub trait Sealed {}
-    impl<T> Sealed for super::super::State<T> {}
 }
 
 /// A parameter that the runtime reads for a step: [`State`](super::State), or what an earlier step returned
@@ -80,24 +79,6 @@ pub struct NeededOutput {
     pub is_list: bool,
     /// Whether it is taken as an `Option`, since its step stands in an arm of a choice.
     pub is_optional: bool,
-}
-
-/// Reads the parameters of a step.
-#[doc(hidden)]
-pub fn read_step<T: Step>(args: Args<'_>) -> Result<T::Params, StepError> {
-    T::Params::read(args)
-}
-
-/// Reads the parameters of a compensation.
-#[doc(hidden)]
-pub fn read_compensation<C: Compensation>(args: Args<'_>) -> Result<C::Params, StepError> {
-    C::Params::read(args)
-}
-
-/// Reads the parameters of a resolution.
-#[doc(hidden)]
-pub fn read_resolution<R: Resolution>(args: Args<'_>) -> Result<R::Params, StepError> {
-    R::Params::read(args)
 }
 
 macro_rules! params_of_tuples {

@@ -1,7 +1,6 @@
-use std::fmt;
-use std::marker::PhantomData;
+use crate::env::BoxFuture;
 
-use super::{Args, BoxFuture, Needs, Params, Step, StepError, StepOptions};
+use super::{Args, Params, StepError, StepOptions};
 
 /// What the other side knows of a call, by the key that the call was made with.
 ///
@@ -82,102 +81,8 @@ impl<T: Send + 'static> ResolvedValue for Resolved<T> {
     type Value = T;
 }
 
-/// The input of a resolution fits the input `I` of its step: they are the same type.
-#[diagnostic::on_unimplemented(
-    message = "the step's input is `{I}`, but its resolution takes `{Self}`",
-    label = "takes `{Self}`",
-    note = "a resolution takes the step's input: write `{I}` as its by-value parameter"
-)]
+/// Reads the parameters of a resolution.
 #[doc(hidden)]
-pub trait ResolveInput<I>: Sized {
-    fn of(input: I) -> Self;
-}
-
-impl<I> ResolveInput<I> for I {
-    fn of(input: I) -> Self {
-        input
-    }
-}
-
-/// What a resolution found fits the output `O` of its step: they are the same type.
-#[diagnostic::on_unimplemented(
-    message = "the step returns `{O}`, but its resolution finds `{Self}`",
-    label = "finds `{Self}`",
-    note = "return `Result<Resolved<{O}>, StepError>`"
-)]
-#[doc(hidden)]
-pub trait ResolveOutput<O>: Sized {
-    fn into_output(self) -> O;
-}
-
-impl<O> ResolveOutput<O> for O {
-    fn into_output(self) -> O {
-        self
-    }
-}
-
-/// What is known of a step's resolution without naming its type, so that a step may be more visible than the function
-/// that asks about it.
-pub struct ResolveOf<T: Step> {
-    options: StepOptions,
-    needs: fn(&mut Needs),
-    resolve: AskFn<T>,
-    step: PhantomData<fn(T)>,
-}
-
-type AskFn<T> =
-    for<'a> fn(Args<'a>, <T as Step>::Input) -> BoxFuture<'a, Result<Resolved<<T as Step>::Output>, StepError>>;
-
-impl<T: Step> ResolveOf<T> {
-    /// What the attribute of the resolution set.
-    pub const fn options(&self) -> StepOptions {
-        self.options
-    }
-
-    /// Adds what the parameters of the resolution need.
-    pub fn needs(&self, needs: &mut Needs) {
-        (self.needs)(needs);
-    }
-
-    pub(crate) const fn function(&self) -> AskFn<T> {
-        self.resolve
-    }
-}
-
-impl<T: Step> Clone for ResolveOf<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: Step> Copy for ResolveOf<T> {}
-
-impl<T: Step> fmt::Debug for ResolveOf<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResolveOf").field("options", &self.options).finish_non_exhaustive()
-    }
-}
-
-/// Proves that the resolution `R` takes what the step `T` takes, and finds what it returns.
-#[doc(hidden)]
-pub const fn resolved_by<T, R>() -> ResolveOf<T>
-where
-    T: Step,
-    R: Resolution<Input: ResolveInput<T::Input>, Output: ResolveOutput<T::Output>>,
-{
-    ResolveOf {
-        options: R::OPTIONS,
-        needs: <R::Params as Params>::needs,
-        resolve: |args, input| {
-            Box::pin(async move {
-                let input = <R::Input as ResolveInput<T::Input>>::of(input);
-                Ok(match R::resolver()(args, input).await? {
-                    Resolved::Done(found) => Resolved::Done(found.into_output()),
-                    Resolved::NotDone => Resolved::NotDone,
-                    Resolved::Pending => Resolved::Pending,
-                })
-            })
-        },
-        step: PhantomData,
-    }
+pub fn read_resolution<R: Resolution>(args: Args<'_>) -> Result<R::Params, StepError> {
+    R::Params::read(args)
 }

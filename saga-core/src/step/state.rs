@@ -1,5 +1,6 @@
 use std::{any::TypeId, any::type_name};
 
+use super::params::sealed::Sealed;
 use super::{Args, FromStep, NeededState, Needs, StepError};
 
 /// A value of the application, such as a client of a payment gateway, as a parameter of a step.
@@ -20,6 +21,8 @@ pub trait StateValue: Clone + Send + Sync + 'static {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Clone + Send + Sync + 'static> StateValue for T {}
+
+impl<T> Sealed for State<T> {}
 
 impl<T: StateValue> FromStep for State<T> {
     fn needs(needs: &mut Needs) {
