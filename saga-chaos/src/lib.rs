@@ -1,32 +1,37 @@
-//! Orders through three services, each with two replicas and a database of its own, while replicas and servers are killed,
-//! stopped and cut off; and a judgement of the result.
+//! Runs orders through three services, each with two replicas and its own database, while replicas and servers are
+//! killed, stopped and cut off, and judges the result.
 //!
 //! ```text
 //! orders x 2 --own proxy--proxy--> PostgreSQL (killed, restarted, out of room)
-//! payments x 2   \                 three databases; that of the orders keeps a journal of its own
+//! payments x 2   \                 three databases; the orders database also keeps a journal
 //! shipping x 2    \--proxy-> RabbitMQ (killed, restarted, out of memory or room, without a queue, with a full queue)
 //!      |                       \--> the copier: sends a copy of every message
-//!      +--proxy--> the gateway and the carrier: calls that are held past their callers and past their undos, or all slow
+//!      +--proxy--> the gateway and the carrier: calls are held past the time-outs and undos of their steps, or all are slow
 //! ```
 //!
 //! # Faults that take more than a signal
 //!
-//! - **Overload**: the services outside answer 700 ms later, and an orders process starts, at once, twice the orders that
-//!   the services have lines for in that time. It counts when twice as many calls wait as there are lines.
-//! - **Partition**: the proxy in front of one replica keeps all bytes between it and PostgreSQL, or loses them, for 5 to
-//!   60 s, by turns shorter and longer than the replica may be silent for.
-//! - **Closed standard error**: the pipe that a replica logs to is closed, and its connections to PostgreSQL, so that it has
-//!   something to say. The other replica of its service is stopped until 40 orders have ended, so the replica works.
-//! - **Full disk**: a replica starts on a log that has no room (`/dev/full`), and works alone as above; the broker finds its
-//!   disk full; the file system of the tables has no room. That one is a `tmpfs` that is mounted for the run, which takes
-//!   root; where mounting is refused, the run says so and counts what it left out. The server's own files lie elsewhere.
-//! - **Full queue**: a policy limits the queue of a service that is away; it counts when a message was refused.
+//! - **Overload**: the external services answer 700 ms later, and an orders process starts, all at once, twice the
+//!   orders that the execution slots of the services can handle in that time. The fault counts if twice as many calls
+//!   wait as there are slots.
+//! - **Partition**: the proxy in front of one replica delays or drops all bytes between the replica and PostgreSQL for
+//!   5 to 60 s, alternately shorter and longer than the member TTL of the replica.
+//! - **Closed standard error**: the log pipe of a replica is closed, and its connections to PostgreSQL are closed so
+//!   that it has something to log. The other replica of its service is stopped until 40 orders have ended, so this
+//!   replica must work.
+//! - **Full disk**: a replica starts with a log that has no room (`/dev/full`) and works alone as above; the broker
+//!   finds its disk full; the file system of the tables has no room. This file system is a `tmpfs` that is mounted for
+//!   the run, which needs root. If mounting is refused, the run says so and counts what it left out. The server's own
+//!   files are elsewhere.
+//! - **Full queue**: a policy limits the queue of a service that is down. The fault counts if a message was refused.
 //!
-//! - [`plan`] says which faults there are, when, and on whom: a pure function of the seed.
-//! - [`run`] carries a plan out and judges the result; [`Report`] is what it found.
+//! # Modules
 //!
-//! `cargo xtask chaos --minutes 20 --seed 7` runs it. A failing seed runs again with the same plan, though the processes
-//! meet its faults at other moments.
+//! - [`plan`] decides which faults occur, when, and to which process or server. It is a pure function of the seed.
+//! - [`run`] executes a plan and judges the result in a [`Report`].
+//!
+//! `cargo xtask chaos --minutes 20 --seed 7` runs it. The same seed gives the same plan, but the
+//! faults meet the processes at other moments.
 
 mod inject;
 mod judge;

@@ -1,9 +1,8 @@
-//! Operator commands for sagas: list and show them, cancel, pause and resume them, retry, skip, force and restart what is
-//! stuck or has ended, do the same for many sagas by a plan, and work on dead letters and the outbox.
+//! Operator commands for sagas: list, show, cancel, pause, resume, retry, skip, force and restart them, act on many
+//! sagas by a plan, and handle dead letters and the outbox.
 //!
-//! The commands are clap subcommands. An application mounts them beside its own, and runs them with its own definitions on
-//! its own store, whichever that is. No runtime has to run: what follows from an action is done by the processes that work
-//! on the store.
+//! The commands are clap subcommands. An application mounts them beside its own, with its own definitions, on any
+//! store. The commands need no runtime: they write the decision, and a runtime on the same store carries it out.
 //!
 //! ```
 //! use clap::Parser;

@@ -1,8 +1,8 @@
 //! The attributes `#[saga_step]`, `#[saga_compensation]` and `#[saga_resolution]` of `saga-core`, which re-exports them.
 //!
 //! An attribute goes through four stages: read the options and the function (`args`, `function`), reduce them to a
-//! `model`, `validate` it, and `expand` it, or emit a `fallback` that keeps its uses from complaining as well. The function
-//! itself is always emitted unchanged.
+//! `model`, `validate` it, and `expand` it, or emit a `fallback`, so that the uses of a faulty step cause no further errors. The
+//! function itself is always emitted unchanged.
 
 mod args;
 #[cfg(test)]

@@ -1,16 +1,17 @@
 //! Models of the protocol between the coordinator of a saga and the services that host its steps, for the exhaustive
 //! checker [`stateright`].
 //!
-//! Each decision is made by the machine of the runtime itself, [`saga_core::machine`]: what follows from an event, from an
-//! attempt, from a claimed row, from a reply. What surrounds it is modelled: databases whose commits happen or do not,
-//! processes that crash or are paused past their lease, a broker, the outbox, the inbox, and the world outside.
+//! The machine of the runtime, [`saga_core::machine`], makes each decision: what follows from an event, an attempt, a
+//! claimed row or a reply. The models add the surroundings: databases whose commits succeed or fail, processes that
+//! crash or pause past their lease, a broker, the outbox, the inbox, and external systems.
 //!
-//! There is one [`Protocol`], in several [`Bounds`]. With [`Bounds::sticky`] a message that was sent stays deliverable for
-//! ever: duplicates and every order come for free, so it looks for races, but no loss can be seen. With [`Bounds::lossy`]
-//! each copy of a message is published, confirmed, delivered, settled or lost, within a budget of faults: so it looks for
-//! what stands still. A [`Mutant`] is a mistake that is made on purpose; the tests show that each of them is found.
+//! There is one [`Protocol`] with several [`Bounds`]. With [`Bounds::sticky`], a sent message stays deliverable for
+//! ever. This gives all duplicates and orders without further states, so these models find races, but no message is
+//! ever lost. With [`Bounds::lossy`], each copy of a message is published, confirmed, delivered, settled or lost,
+//! within a budget of faults. These models find states in which nothing moves any more. A [`Mutant`] is a planted
+//! mistake; the tests show that the checker finds each of them.
 //!
-//! A budget bounds each model, so that it is looked through to its end.
+//! A budget bounds each model, so the checker can visit all its states.
 
 mod bounds;
 mod broker;

@@ -1,47 +1,47 @@
-//! The PostgreSQL store of the saga runtime: many processes on one database, one statement to claim a batch of steps and
-//! one to record it.
+//! The PostgreSQL store of the saga runtime: many processes on one database, one statement to claim a batch of steps
+//! and one statement to record it.
 //!
 //! - **Many processes work on one database at once**, each with a pool of its own. Work is leased by the database's
 //!   clock; another process continues the work of a dead one.
 //! - **A batch of steps costs five round trips** besides those of its steps: begin, claim, savepoint, record, commit.
-//!   Tables that fill and empty all the time keep their index plans, whatever their statistics say.
+//!   Plans use the indexes even while the statistics say that a table is empty.
 //! - **A schema of its own**, `saga` by default, with its own table of migrations. Several stores can live in one
 //!   database in several schemas.
-//! - **Your tables live beside it**: steps take a `&mut sqlx::PgConnection`.
-//! - **Polling alone is correct.** Processes notify each other of new work by `NOTIFY`, on a connection of their own
-//!   and outside of all transactions. Nothing depends on it, and it can be [switched
+//! - **Your tables can live in the same database**: steps take a `&mut sqlx::PgConnection`.
+//! - **Polling alone is enough.** Processes also notify each other of new work by `NOTIFY`, on a separate connection
+//!   and outside of all transactions. Nothing depends on it, and you can [switch it
 //!   off](PostgresOptions::without_hints).
 //!
 //! # What a step may do with its connection
 //! A transactional step runs in a transaction that it may share with other steps, behind a savepoint of its own, at the
 //! isolation level `READ COMMITTED`.
 //! - It may read and write. A nested transaction is a savepoint: `conn.begin()`.
-//! - It must not end the transaction. The server refuses `COMMIT`, and the attempt is reported. For the same reason
-//!   `SET CONSTRAINTS ALL IMMEDIATE` is refused; name the constraints. A server cannot refuse `ROLLBACK`: it is
-//!   detected before anything is recorded, and rolls back the whole batch. Later writes of such a step are refused,
-//!   since the session is read-only outside of step transactions. That holds on the store's own connections, but not on
-//!   a pool of the application and not behind PgBouncer, where such writes are kept although the step is reported.
+//! - It must not end the transaction. The server refuses `COMMIT`, and the attempt is reported. For the same reason it
+//!   refuses `SET CONSTRAINTS ALL IMMEDIATE`; name the constraints. The server cannot refuse `ROLLBACK`: the store
+//!   detects it before it records anything, and the whole batch is rolled back. Later writes of such a step are
+//!   refused, because the session is read-only outside of step transactions. This holds on the store's own connections
+//!   only. On a pool of the application and behind PgBouncer, such writes are kept although the step is reported.
 //! - It must leave the transaction as it found it. A step that sets a role or `READ ONLY` must reset it before it
 //!   returns, because the store records in the same transaction; a nested transaction must be ended. Otherwise the
 //!   attempt fails.
-//! - A setting for the transaction (`SET LOCAL`) holds for the rest of the batch, and a setting for the session for
-//!   ever: declare a step that changes a setting as `group = false`. The same goes for a step that creates a temporary
-//!   table, even `ON COMMIT DROP`, because the next step of the batch finds the table; for a step that takes
-//!   `pg_advisory_xact_lock` or `LOCK TABLE`, because the whole batch holds the lock until the commit; and above all
-//!   for a step with `SET LOCAL synchronous_commit`, because that removes the durability of every commit of the batch,
-//!   also of starts that are already answered. In a batch `now()` is the same time for all steps.
-//! - A step that fails in a batch is tried again alone before its last attempt counts. So a correct step for which
-//!   `group = false` was forgotten is slow, but does not fail.
+//! - It needs `group = false` if its statements affect the other steps of the batch:
+//!   - `SET LOCAL` holds for the rest of the batch, and `SET` for the session. `SET LOCAL synchronous_commit` removes
+//!     the durability of every commit of the batch, also of starts that are already answered.
+//!   - The next step of the batch finds a temporary table, even with `ON COMMIT DROP`.
+//!   - The whole batch holds `pg_advisory_xact_lock` and `LOCK TABLE` until the commit.
+//! - In a batch, `now()` is the same time for all steps.
+//! - A step that fails in a batch is retried alone before its last attempt counts. So a correct step that lacks
+//!   `group = false` is slow, but does not fail.
 //! - It may run several times and commits once, so it must have no effect outside its connection.
 //! - In a batch it waits for a lock of another transaction only for
 //!   [`batch_lock_timeout`](PostgresOptions::batch_lock_timeout); then the batch runs again in halves.
 //!
 //! # Change data capture
-//! With [`Relay::Cdc`] the runtime sends no messages itself: `docs/cdc.md` in the repository has the configuration of a
+//! With [`Relay::Cdc`] the runtime sends no messages itself. `docs/cdc.md` in the repository has the configuration of a
 //! connector, and says which guarantees change.
 //!
 //! # PgBouncer
-//! In its transaction mode, set [`pgbouncer`](PostgresOptions::pgbouncer).
+//! Behind PgBouncer in transaction mode, set [`pgbouncer`](PostgresOptions::pgbouncer).
 
 mod aborted;
 mod arrays;

@@ -1,15 +1,15 @@
 //! Servers for tests: private PostgreSQL, RabbitMQ and PgBouncer processes, and a proxy that breaks connections.
 //!
-//! The servers are those of the system's packages. Each runs in a temporary folder on free ports of the loopback
-//! address, as an unprivileged user where it insists on one, and never as a service of the system. It ends, and its
-//! folder with it, when its value is dropped, and also when the process that owns it dies by SIGKILL.
+//! The programs come from the packages of the system. Each server runs in a temporary folder on free ports of the
+//! loopback address, as an unprivileged user if it refuses to run as root, and never as a service of the system. The
+//! server and its folder are removed when the value is dropped, and also when the owning process dies by SIGKILL.
 //!
-//! - A test that needs *a* server asks [`shared`] for the address that the test command gave, and makes a database or a
-//!   virtual host of its own there.
+//! - A test that needs *a* server gets the address of a shared one from [`shared`], and creates its own database or
+//!   virtual host there.
 //! - A test that kills its server starts one: [`PostgresServer`], [`RabbitMqServer`], [`PgBouncer`].
-//! - A test of several brokers starts a [`RabbitMqCluster`].
-//! - A test of broken connections puts a [`FaultProxy`] between.
-//! - A test with processes of its own, say replicas that it kills, runs each as a [`ProcessGroup`].
+//! - A test that needs several brokers starts a [`RabbitMqCluster`].
+//! - A test of broken connections puts a [`FaultProxy`] in between.
+//! - A test that kills replicas runs each one as a [`ProcessGroup`].
 //!
 //! ```no_run
 //! # async fn test() -> Result<(), saga_servers::Error> {

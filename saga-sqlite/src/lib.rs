@@ -1,11 +1,11 @@
 //! The SQLite store of the saga runtime: one file, one writer thread, group commit.
 //!
-//! - **One process works on a file.** It holds a lock on `<file>.lock` for its life. A second process waits for the
-//!   lock, and reports that it waits, or opens the file [read only](SqliteStore::read_only). The leases of a dead
+//! - **One process works on a file.** It holds a lock on `<file>.lock` as long as it lives. A second process waits for
+//!   the lock and logs that it waits, or opens the file [read only](SqliteStore::read_only). The leases of a dead
 //!   process are free at once.
-//! - **One thread writes.** It takes the calls that wait, runs them in one transaction, commits, and answers all of
-//!   them: with many sagas in flight, one flush of the disk carries many steps. Its statements are cached, and no call
-//!   moves between threads.
+//! - **One thread writes.** It takes the waiting calls, runs them in one transaction, commits, and answers all of them.
+//!   With many sagas in flight, one flush of the disk carries many steps. Statements are cached, and no call moves
+//!   between threads.
 //! - **Durable by default**: the file is in WAL mode with `synchronous=FULL`, see [`Synchronous`].
 //! - **Your tables can live in the same file**: steps take a `&mut rusqlite::Connection`, and [`SqliteStore::write`]
 //!   and [`SqliteStore::read`] are for the rest of the application. The names of the runtime's own tables begin with
@@ -17,13 +17,12 @@
 //! - It may read and write. A nested transaction is a savepoint: `conn.savepoint()`.
 //! - It must not end the transaction: `COMMIT` and `ROLLBACK` are refused, and the attempt is reported.
 //! - It must not change the connection: no `ATTACH`, no `PRAGMA` that sets a value, no hooks, no timeouts.
-//! - It must not wait for anything slow, because no other call is written meanwhile. A statement is interrupted at the
+//! - It must not wait for anything slow, because no other call can write meanwhile. A statement is interrupted at the
 //!   step's time limit, and a future that is still pending then is dropped; code that blocks the thread cannot be
 //!   stopped.
-//! - It must not spawn a task that should see its writes: `tokio::spawn` outlives the transaction and has no
-//!   connection.
+//! - It must not spawn a task that needs to see its writes: the task outlives the transaction and has no connection.
 //! - It may run several times and commits once, so it must have no effect outside its connection.
-//! - SQLite's times (`unixepoch()`) are those of the statement.
+//! - SQLite's time functions (`unixepoch()`) return the time of the statement.
 
 mod application;
 mod authorizer;

@@ -31,9 +31,9 @@
 //! store_main!(Memory);
 //! ```
 //!
-//! Every check cites a clause of the contract, and its failure prints it. What a backend or its harness cannot do is
-//! skipped aloud. `--report` prints a table of the clauses. A randomised check prints its seed; `SAGA_TEST_SEED` runs
-//! that one history again.
+//! Every check cites a clause of the contract, and prints it when it fails. A check that the backend or its harness
+//! cannot run is reported as skipped. `--report` prints a table of the clauses. A random check prints its seed;
+//! `SAGA_TEST_SEED` runs that history again.
 
 mod check;
 pub mod checker;

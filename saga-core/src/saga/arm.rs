@@ -7,6 +7,9 @@ use super::{SagaFn, mapping::called};
 use crate::step::{Payload, StepOutputs};
 use crate::unwind::caught;
 
+/// The arm that runs where no other holds.
+pub(super) const LAST_ARM: &str = "otherwise";
+
 /// An arm of a choice.
 #[derive(Debug, Clone)]
 pub(crate) struct Arm {

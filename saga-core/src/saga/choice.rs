@@ -1,18 +1,18 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use super::group::Nested;
+use super::arm::LAST_ARM;
 use super::parts::Parts;
-use super::{Arm, Branch, Predicate, SagaFn, SagaProblem, StepBuilder, StepDefinition};
+use super::{Arm, Branch, Nested, Predicate, SagaFn, SagaProblem, StepBuilder, StepDefinition};
 use crate::key::check_step_name;
 use crate::machine::{ArmOf, Effect, StepShape, UndoShape};
 use crate::step::{NeededOutput, Payload};
 use crate::store::Store;
 
-/// The arm that runs where no other holds.
-pub(super) const LAST_ARM: &str = "otherwise";
+/// The arm of a choice that has only one.
+const ONLY_ARM: &str = "yes";
 
-/// A choice that gets its arms, of a saga with the input `I` ([`SagaBuilder::choose`](super::SagaBuilder::choose)).
+/// A choice to which arms are added, in a saga with the input `I` ([`SagaBuilder::choose`](super::SagaBuilder::choose)).
 pub struct Choice<S: Store, I> {
     parts: Parts<S>,
     name: &'static str,
@@ -104,8 +104,8 @@ impl<S: Store, I> Choice<S, I> {
 }
 
 impl<S: Store, I: Payload> Choice<S, I> {
-    /// Adds an arm, which runs if its condition holds and that of no arm before it does. An arm without steps does nothing.
-    /// The condition is made of the saga's input and of what earlier steps returned: see [`SagaFn`].
+    /// Adds an arm, which runs if its condition holds and no earlier arm's condition does. An arm without steps does nothing.
+    /// The condition is a closure on the saga's input and the outputs of earlier steps: see [`SagaFn`].
     #[must_use]
     pub fn when<M>(
         self,
@@ -117,10 +117,95 @@ impl<S: Store, I: Payload> Choice<S, I> {
         self.arm(arm, Some(Predicate::of(holds)), &needed, steps)
     }
 
-    /// Adds the arm that runs where no other does. Its name is `otherwise`.
+    /// Adds the arm that runs if no other arm does. Its name is `otherwise`.
     #[must_use]
     pub fn otherwise(self, steps: impl FnOnce(Branch<S, I>) -> Branch<S, I>) -> Self {
         self.arm(LAST_ARM, None, &[], steps)
+    }
+}
+
+impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
+    /// Adds a choice: the first arm whose condition holds runs, and no other. If no condition holds and there is no
+    /// [`otherwise`](Choice::otherwise), the saga continues after the choice.
+    ///
+    /// The choice has a name of 1 to 40 bytes of `[a-z0-9-]`, different from all steps. The chosen arm is recorded under this
+    /// name once, and the conditions are never evaluated again. A condition that panics makes the saga stuck; an operator can
+    /// retry it, or choose the arm (`skip_with(&"express")`).
+    ///
+    /// Inside the arm, other steps read the output of a step as `Output<step>`. After the choice the step may not have run,
+    /// so there they read it as `Option<Output<step>>`.
+    ///
+    /// ```
+    /// # use saga_core::{Output, Saga, StepError, memory::MemoryStore, saga_step};
+    /// #[derive(serde::Serialize, serde::Deserialize)]
+    /// struct Order {
+    ///     pieces: u32,
+    ///     is_express: bool,
+    /// }
+    ///
+    /// #[saga_step(no_compensation)]
+    /// async fn reserve_stock(order: Order) -> Result<u32, StepError> {
+    ///     Ok(order.pieces.min(10))
+    /// }
+    /// # #[saga_step(no_compensation)]
+    /// # async fn call_courier(_order: Order) -> Result<String, StepError> { Ok("tonight".to_owned()) }
+    /// # #[saga_step(no_compensation)]
+    /// # async fn split_parcels(_order: Order) -> Result<u32, StepError> { Ok(2) }
+    /// # #[saga_step(no_compensation)]
+    /// # async fn pack_parcel(_order: Order) -> Result<(), StepError> { Ok(()) }
+    ///
+    /// #[saga_step(no_compensation)]
+    /// async fn write_invoice(_order: Order, courier: Option<Output<call_courier>>) -> Result<String, StepError> {
+    ///     Ok(courier.map_or("delivery: free".to_owned(), |Output(when)| format!("courier: {when}")))
+    /// }
+    ///
+    /// let saga: Saga<MemoryStore, Order> = Saga::named("ship-order")
+    ///     .input::<Order>()
+    ///     .step::<reserve_stock>()
+    ///     .choose("shipping", |choice| {
+    ///         choice
+    ///             .when("express", |order: &Order| order.is_express, |branch| branch.step::<call_courier>())
+    ///             .when(
+    ///                 "in-parts",
+    ///                 |order: &Order, Output(reserved): Output<reserve_stock>| reserved < order.pieces,
+    ///                 |branch| branch.step::<split_parcels>(),
+    ///             )
+    ///             .otherwise(|branch| branch.step::<pack_parcel>())
+    ///     })
+    ///     .step::<write_invoice>()
+    ///     .build()?;
+    /// # Ok::<(), saga_core::saga::SagaError>(())
+    /// ```
+    #[must_use]
+    pub fn choose(mut self, name: &'static str, arms: impl FnOnce(Choice<S, I>) -> Choice<S, I>) -> Self {
+        self.parts = arms(Choice::begin(self.parts, name)).end();
+        self
+    }
+
+    /// Adds steps that run only if a condition holds: a [choice](Self::choose) with one arm, `yes`. The condition is a
+    /// closure: see [`SagaFn`].
+    ///
+    /// ```
+    /// # use saga_core::{Saga, StepError, memory::MemoryStore, saga_step};
+    /// # #[saga_step(no_compensation)]
+    /// # async fn check_limit(_total: u64) -> Result<(), StepError> { Ok(()) }
+    /// # #[saga_step(no_compensation)]
+    /// # async fn charge_card(_total: u64) -> Result<(), StepError> { Ok(()) }
+    /// let saga: Saga<MemoryStore, u64> = Saga::named("pay")
+    ///     .input::<u64>()
+    ///     .when("is-large", |total: &u64| *total > 100_000, |branch| branch.step::<check_limit>())
+    ///     .step::<charge_card>()
+    ///     .build()?;
+    /// # Ok::<(), saga_core::saga::SagaError>(())
+    /// ```
+    #[must_use]
+    pub fn when<M>(
+        self,
+        name: &'static str,
+        holds: impl SagaFn<I, bool, M>,
+        steps: impl FnOnce(Branch<S, I>) -> Branch<S, I>,
+    ) -> Self {
+        self.choose(name, |choice| choice.when(ONLY_ARM, holds, steps))
     }
 }
 

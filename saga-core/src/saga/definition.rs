@@ -6,10 +6,11 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::emitted_events::EmittedEvents;
-use super::{Arm, Mapping, StepResolve, StepRun, StepUndo, SubSaga};
+use super::erase::{BatchRun, ExternalRun, TransactionRun};
+use super::{Arm, Idle, Mapping, StepResolve, StepUndo};
 use crate::key::StepId;
-use crate::machine::{self, SagaState, Shape, StepShape, UndoShape};
-use crate::step::{Handler, NeededOutput, Needs, Step, StepOptions, StepOutputs, decode_list};
+use crate::machine::{self, Effect, SagaState, Shape, StepShape, UndoShape};
+use crate::step::{NeededOutput, Needs, StepOptions, StepOutputs};
 use crate::store::{DefinitionId, NewDefinition, Store};
 
 /// A saga definition with its types taken off.
@@ -31,7 +32,7 @@ pub(crate) struct Definition<S: Store> {
 }
 
 /// Says what is wrong with bytes.
-type Check = fn(&[u8]) -> Result<(), String>;
+pub(super) type Check = fn(&[u8]) -> Result<(), String>;
 
 /// A step in a saga.
 pub(crate) struct StepDefinition<S: Store> {
@@ -55,6 +56,34 @@ pub(crate) struct StepDefinition<S: Store> {
     pub(crate) check_input: Check,
     /// Whether bytes are the list of what its items gave, where it is done for each of a list.
     pub(crate) check_list: Option<Check>,
+}
+
+/// How a step is done.
+pub(crate) enum StepRun<S: Store> {
+    Transaction(Box<TransactionRun<S::Conn>>),
+    Batch(Box<BatchRun<S::Conn>>),
+    External(Box<ExternalRun>),
+    Remote {
+        service: &'static str,
+    },
+    Choice(Arc<[Arm]>),
+    /// A saga of its own, and the step of it whose output is its result.
+    Child(Arc<Definition<S>>, &'static str),
+    /// The engine only waits.
+    Idle(Idle),
+}
+
+impl<S: Store> StepRun<S> {
+    /// Where the effect of the step lies.
+    pub(crate) fn effect(&self) -> Effect {
+        match self {
+            Self::Transaction(_) | Self::Batch(_) => Effect::Transactional,
+            Self::External(_) => Effect::External,
+            Self::Remote { service } => Effect::Remote { service },
+            Self::Idle(Idle::Signal(_)) => Effect::Signal,
+            Self::Choice(_) | Self::Child(..) | Self::Idle(_) => Effect::Own,
+        }
+    }
 }
 
 impl<S: Store> StepDefinition<S> {
@@ -89,86 +118,6 @@ impl<S: Store> StepDefinition<S> {
         }
     }
 
-    /// The step `T`, whose input is the saga's or what a mapping makes of it.
-    pub(crate) fn of<T: Handler<S>>(input: Option<Mapping>, mapped: Vec<&'static str>) -> Self {
-        let mut needs = Needs::default();
-        T::NEEDS(&mut needs);
-        let mut undo_needs = Needs::default();
-        if let Some(undo) = T::UNDO {
-            undo.needs(&mut undo_needs);
-            undo.needs(&mut needs);
-        }
-        if let Some(resolve) = T::RESOLVE {
-            resolve.needs(&mut needs);
-        }
-        let undo = StepUndo::of::<T>();
-        let undo_options = match undo {
-            Some(StepUndo::Remote) => Some(T::OPTIONS),
-            _ => T::UNDO.map(|undo| undo.options()),
-        };
-        Self {
-            name: T::NAME,
-            doing: StepId::doing(T::NAME),
-            options: T::OPTIONS,
-            run: StepRun::of::<T>(),
-            undo: undo.zip(undo_options),
-            resolve: StepResolve::of::<T>(),
-            input,
-            mapped,
-            needs,
-            undo_takes: undo_needs.outputs,
-            check_output: |bytes| T::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string()),
-            check_input: |bytes| T::INPUT.decode(bytes).map(drop).map_err(|error| error.to_string()),
-            check_list: None,
-        }
-    }
-
-    /// A choice, whose arms are set when they are known.
-    pub(super) fn choice(name: &'static str) -> Self {
-        Self {
-            name,
-            doing: StepId::doing(name),
-            options: StepOptions::DEFAULT,
-            run: StepRun::Choice(Arc::new([])),
-            undo: None,
-            resolve: None,
-            input: None,
-            mapped: Vec::new(),
-            needs: Needs::default(),
-            undo_takes: Vec::new(),
-            check_output: |bytes| {
-                serde_json::from_slice::<Option<String>>(bytes).map(drop).map_err(|error| error.to_string())
-            },
-            check_input: |_| Ok(()),
-            check_list: None,
-        }
-    }
-
-    /// A saga as a step.
-    pub(super) fn child<T: SubSaga>(
-        input: Option<Mapping>,
-        mapped: Vec<&'static str>,
-        child: &Arc<Definition<S>>,
-    ) -> Self {
-        let options = StepOptions::DEFAULT;
-        Self {
-            name: <T as SubSaga>::NAME,
-            doing: StepId::doing(<T as SubSaga>::NAME),
-            options,
-            run: StepRun::Child(Arc::clone(child), <T::Result as Step>::NAME),
-            // What only goes forward from somewhere on cannot be taken back whole.
-            undo: child.shape.pivot.is_none().then_some((StepUndo::Child, options)),
-            resolve: None,
-            input,
-            mapped,
-            needs: Needs::default(),
-            undo_takes: Vec::new(),
-            check_output: |bytes| T::Result::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string()),
-            check_input: |bytes| <T as Step>::INPUT.decode(bytes).map(drop).map_err(|error| error.to_string()),
-            check_list: None,
-        }
-    }
-
     pub(super) fn set_arms(&mut self, arms: Vec<Arm>) {
         self.run = StepRun::Choice(arms.into());
     }
@@ -182,25 +131,6 @@ impl<S: Store> StepDefinition<S> {
             }
         }
         Ok(None)
-    }
-
-    /// The same step, done for each item of a list.
-    pub(crate) fn for_each<T: Step>(self) -> Self {
-        let check = |bytes: &[u8]| decode_list(T::OUTPUT, bytes).map(drop).map_err(|error| error.to_string());
-        Self { check_list: Some(check), ..self }
-    }
-
-    /// What the machine knows of the step, which is `T`.
-    pub(crate) fn shape<T: Step>(&self) -> StepShape {
-        let undo = match (&self.undo, T::UNDO) {
-            _ if T::OPTIONS.needs_no_compensation => UndoShape::NotNeeded,
-            // Whether there is anything to undo is known where the step was done, so it can be asked at any time.
-            (Some((StepUndo::Remote, _)), _) => UndoShape::TakesUnknown,
-            (_, None) => UndoShape::Missing,
-            (_, Some(undo)) if undo.when_unknown() => UndoShape::TakesUnknown,
-            (_, Some(_)) => UndoShape::NeedsOutput,
-        };
-        StepShape::new(self.name, self.run.effect(), undo)
     }
 
     /// Whether the step, its mapping or its compensation takes the output of the step of that name.
@@ -338,7 +268,6 @@ impl<S: Store> fmt::Debug for Definition<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::Effect;
 
     /// Sagas that are under way carry the digest, so what it is made of never changes under one rule.
     #[test]

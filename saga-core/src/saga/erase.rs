@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Arm, Definition, Idle};
 use crate::env::BoxFuture;
 use crate::machine::Effect;
-use crate::step::{Args, Batch, Contexts, Handler, Resolved, Run, Step, StepError, StepOptions, Undo};
+use crate::step::{
+    Args, Batch, BatchFn, Contexts, ExternalFn, Handler, Resolved, Step, StepError, StepOptions, TransactionFn, Undo,
+};
 use crate::store::Store;
 
 /// Why a step gave no bytes.
@@ -36,28 +37,15 @@ pub(crate) enum BatchUnfinished {
 pub(crate) type BatchAnswered = Result<Vec<Result<Vec<u8>, StepError>>, BatchUnfinished>;
 
 type Encoded = Result<Vec<u8>, Unfinished>;
-type TransactionRun<C> = dyn for<'a> Fn(&'a mut C, Args<'a>, &'a [u8]) -> BoxFuture<'a, Encoded> + Send + Sync;
-type BatchRun<C> = dyn for<'a> Fn(&'a mut C, Args<'a>, BatchInputs<'a>) -> BoxFuture<'a, BatchAnswered> + Send + Sync;
-type ExternalRun = dyn for<'a> Fn(Args<'a>, &'a [u8]) -> BoxFuture<'a, Encoded> + Send + Sync;
+pub(super) type TransactionRun<C> =
+    dyn for<'a> Fn(&'a mut C, Args<'a>, &'a [u8]) -> BoxFuture<'a, Encoded> + Send + Sync;
+pub(super) type BatchRun<C> =
+    dyn for<'a> Fn(&'a mut C, Args<'a>, BatchInputs<'a>) -> BoxFuture<'a, BatchAnswered> + Send + Sync;
+pub(super) type ExternalRun = dyn for<'a> Fn(Args<'a>, &'a [u8]) -> BoxFuture<'a, Encoded> + Send + Sync;
 type Undone = Result<(), StepError>;
 type TransactionUndo<C> =
     dyn for<'a> Fn(&'a mut C, Args<'a>, &'a [u8], Option<&'a [u8]>) -> BoxFuture<'a, Undone> + Send + Sync;
 type ExternalUndo = dyn for<'a> Fn(Args<'a>, &'a [u8], Option<&'a [u8]>) -> BoxFuture<'a, Undone> + Send + Sync;
-
-/// How a step is done.
-pub(crate) enum StepRun<S: Store> {
-    Transaction(Box<TransactionRun<S::Conn>>),
-    Batch(Box<BatchRun<S::Conn>>),
-    External(Box<ExternalRun>),
-    Remote {
-        service: &'static str,
-    },
-    Choice(Arc<[Arm]>),
-    /// A saga of its own, and the step of it whose output is its result.
-    Child(Arc<Definition<S>>, &'static str),
-    /// The engine only waits.
-    Idle(Idle),
-}
 
 /// How a step is undone.
 pub(crate) enum StepUndo<S: Store> {
@@ -75,37 +63,28 @@ pub(crate) struct StepResolve {
     pub(crate) options: StepOptions,
 }
 
-impl<S: Store> StepRun<S> {
-    pub(crate) fn of<T: Handler<S>>() -> Self {
-        match T::handler() {
-            Run::Transaction(function) => Self::Transaction(Box::new(move |conn, args, input| {
-                Box::pin(async move { encode::<T>(&function(conn, args, input_of::<T>(input)?).await?) })
-            })),
-            Run::Batch(function) => Self::Batch(Box::new(move |conn, args, inputs| {
-                Box::pin(async move {
-                    let batch = Batch::new(decode_all::<T>(&inputs.encoded)?, Arc::clone(&inputs.contexts));
-                    let answers = function(conn, args, batch).await?;
-                    let answers = answers.of_batch(&inputs.contexts).ok_or_else(of_another_batch)?;
-                    encode_all::<T>(answers)
-                })
-            })),
-            Run::External(function) => Self::External(Box::new(move |args, input| {
-                Box::pin(async move { encode::<T>(&function(args, input_of::<T>(input)?).await?) })
-            })),
-            Run::Remote { service } => Self::Remote { service },
-        }
-    }
+/// The function of the step `T`, which runs in a transaction.
+pub(super) fn transaction_run<S: Store, T: Step>(function: TransactionFn<S, T>) -> Box<TransactionRun<S::Conn>> {
+    Box::new(move |conn, args, input| {
+        Box::pin(async move { encode::<T>(&function(conn, args, input_of::<T>(input)?).await?) })
+    })
+}
 
-    /// Where the effect of the step lies.
-    pub(crate) fn effect(&self) -> Effect {
-        match self {
-            Self::Transaction(_) | Self::Batch(_) => Effect::Transactional,
-            Self::External(_) => Effect::External,
-            Self::Remote { service } => Effect::Remote { service },
-            Self::Idle(Idle::Signal(_)) => Effect::Signal,
-            Self::Choice(_) | Self::Child(..) | Self::Idle(_) => Effect::Own,
-        }
-    }
+/// The function of the batch step `T`.
+pub(super) fn batch_run<S: Store, T: Step>(function: BatchFn<S, T>) -> Box<BatchRun<S::Conn>> {
+    Box::new(move |conn, args, inputs| {
+        Box::pin(async move {
+            let batch = Batch::new(decode_all::<T>(&inputs.encoded)?, Arc::clone(&inputs.contexts));
+            let answers = function(conn, args, batch).await?;
+            let answers = answers.of_batch(&inputs.contexts).ok_or_else(of_another_batch)?;
+            encode_all::<T>(answers)
+        })
+    })
+}
+
+/// The function of the step `T`, which runs outside any transaction.
+pub(super) fn external_run<T: Step>(function: ExternalFn<T>) -> Box<ExternalRun> {
+    Box::new(move |args, input| Box::pin(async move { encode::<T>(&function(args, input_of::<T>(input)?).await?) }))
 }
 
 impl<S: Store> StepUndo<S> {

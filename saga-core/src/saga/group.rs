@@ -2,11 +2,11 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::parts::Parts;
-use super::{SagaProblem, StepBuilder};
+use super::{Branch, Nested, SagaProblem, StepBuilder};
 use crate::step::Payload;
 use crate::store::Store;
 
-/// A parallel group that gets its branches, of a saga with the input `I` ([`SagaBuilder::parallel`](super::SagaBuilder::parallel)).
+/// A group to which branches are added, in a saga with the input `I` ([`SagaBuilder::parallel`](super::SagaBuilder::parallel)).
 pub struct Group<S: Store, I> {
     parts: Parts<S>,
     /// The steps that every branch comes after.
@@ -18,14 +18,6 @@ pub struct Group<S: Store, I> {
     width: usize,
     input: PhantomData<fn(I)>,
 }
-
-/// A branch that gets its steps, which run one after the other: beside those of the other branches of a parallel group,
-/// or instead of those of the other arms of a choice.
-pub type Branch<S, I> = StepBuilder<S, I, Nested>;
-
-/// Stands for a part of a saga, while it gets its steps.
-#[derive(Debug)]
-pub struct Nested;
 
 impl<S: Store, I> Group<S, I> {
     pub(super) fn begin(mut parts: Parts<S>) -> Self {
@@ -64,6 +56,45 @@ impl<S: Store, I: Payload> Group<S, I> {
             self.ends.append(&mut self.parts.tips);
         }
         self.width += self.parts.width;
+        self
+    }
+}
+
+impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
+    /// Adds branches that run concurrently. The step after the group begins when all branches are done.
+    ///
+    /// If a step of a branch fails, no other step of the saga begins. When no step is in flight any more, the branches are
+    /// undone concurrently, each in the reverse order of completion. Each [`Branch`](super::Branch) is a sequence of one or
+    /// more steps, and can contain groups.
+    ///
+    /// ```
+    /// # use saga_core::{Output, Saga, StepError, memory::MemoryStore, saga_step};
+    /// # #[saga_step(no_compensation)]
+    /// # async fn charge_card(order: u32) -> Result<u32, StepError> { Ok(order) }
+    /// # #[saga_step(no_compensation)]
+    /// # async fn book_shipment(order: u32) -> Result<String, StepError> { Ok(format!("parcel {order}")) }
+    /// # #[saga_step(no_compensation)]
+    /// # async fn print_label(parcel: String) -> Result<(), StepError> { Ok(()) }
+    /// # #[saga_step(no_compensation)]
+    /// # async fn confirm_order(order: u32) -> Result<(), StepError> { Ok(()) }
+    /// let saga: Saga<MemoryStore, u32> = Saga::named("create-order")
+    ///     .input::<u32>()
+    ///     .parallel(|group| {
+    ///         group
+    ///             .branch(|branch| branch.step::<charge_card>())
+    ///             .branch(|branch| {
+    ///                 branch
+    ///                     .step::<book_shipment>()
+    ///                     .step_from::<print_label, _>(|_: &u32, Output(parcel): Output<book_shipment>| parcel)
+    ///             })
+    ///     })
+    ///     .step::<confirm_order>()
+    ///     .build()?;
+    /// # Ok::<(), saga_core::saga::SagaError>(())
+    /// ```
+    #[must_use]
+    pub fn parallel(mut self, branches: impl FnOnce(Group<S, I>) -> Group<S, I>) -> Self {
+        self.parts = branches(Group::begin(self.parts)).end();
         self
     }
 }

@@ -1,14 +1,10 @@
-//! Steps of the engine's own that only wait for a time.
+//! What a step waits for that does nothing else.
 
+use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use super::parts::Parts;
-use super::{Mapping, SagaFn, SagaProblem, SignalWait, StepBuilder, StepDefinition, StepRun};
-use crate::key::{StepId, check_step_name};
-use crate::machine::{StepShape, UndoShape};
-use crate::step::{NeededOutput, Needs, Payload, StepOptions, codec};
-use crate::store::Store;
+use super::Mapping;
 
 /// What a step waits for that does nothing else.
 #[derive(Debug, Clone)]
@@ -23,6 +19,23 @@ pub(crate) enum Idle {
     Signal(Arc<SignalWait>),
 }
 
+/// What the step of a wait does.
+#[derive(Clone)]
+pub(crate) struct SignalWait {
+    /// `None` where its mapping makes it.
+    pub(crate) within: Option<Duration>,
+    pub(crate) or: Or,
+}
+
+/// What follows if no signal arrives in time.
+#[derive(Clone)]
+pub(crate) enum Or {
+    /// The saga goes on with this one.
+    Default(Mapping),
+    /// The step is rejected.
+    Reject,
+}
+
 impl Idle {
     /// The same where no time passes: it is over at once, with that signal if it waits for one.
     pub(super) fn played(&self, signal: Option<Vec<u8>>) -> Self {
@@ -33,108 +46,16 @@ impl Idle {
     }
 }
 
-impl<S: Store> StepDefinition<S> {
-    pub(super) fn of_idle(name: &'static str, idle: Idle) -> Self {
-        Self {
-            name,
-            doing: StepId::doing(name),
-            options: StepOptions::DEFAULT.no_compensation(),
-            run: StepRun::Idle(idle),
-            undo: None,
-            resolve: None,
-            input: None,
-            mapped: Vec::new(),
-            needs: Needs::default(),
-            undo_takes: Vec::new(),
-            check_output: |bytes| codec::<()>().decode(bytes).map_err(|error| error.to_string()),
-            check_input: |_| Ok(()),
-            check_list: None,
-        }
+impl SignalWait {
+    /// The same wait, whose time is over; with a signal, that stands for what did not arrive.
+    pub(super) fn over(&self, signal: Option<Vec<u8>>) -> Self {
+        let or = signal.map_or_else(|| self.or.clone(), |signal| Or::Default(Mapping::to_bytes(signal)));
+        Self { within: Some(Duration::ZERO), or }
     }
 }
 
-impl<S: Store> Parts<S> {
-    pub(super) fn add_idle(&mut self, step: StepDefinition<S>, earlier: &[NeededOutput]) {
-        let (name, effect) = (step.name, step.run.effect());
-        self.problems.extend(check_step_name(name).err().map(|error| SagaProblem::Name(error.to_string())));
-        let shape = StepShape::new(name, effect, UndoShape::NotNeeded);
-        self.add_shaped(step, shape, earlier);
-    }
-
-    fn add_sleep(&mut self, name: &'static str, idle: Idle, input: Option<Mapping>, earlier: &[NeededOutput]) {
-        let mapped = earlier.iter().map(|needed| needed.step).collect();
-        self.add_idle(StepDefinition { input, mapped, ..StepDefinition::of_idle(name, idle) }, earlier);
-    }
-}
-
-/// # Sleeping
-///
-/// A sleep is a step of the engine's own, with a name of its own. Its command is a row that falls due when the sleep ends.
-/// So a sleep outlives restarts, costs nothing meanwhile, and ends on any runtime that works on the store. Its duration is
-/// decided once, when the step's turn comes, and stored with the command. A sleep has no compensation. A saga that
-/// compensates or is cancelled does not wait for the end of its sleep. A branch of a group can have a sleep.
-///
-/// ```
-/// use std::time::{Duration, SystemTime};
-///
-/// use saga_core::memory::MemoryStore;
-/// use saga_core::{Outcome, Output, Runtime, Saga, StepError, saga_step};
-/// use serde::{Deserialize, Serialize};
-///
-/// #[derive(Serialize, Deserialize)]
-/// struct Trial { customer: String, ends: SystemTime }
-///
-/// #[saga_step(no_compensation)]
-/// async fn send_welcome(trial: Trial) -> Result<Duration, StepError> {
-///     Ok(Duration::from_millis(10))
-/// }
-///
-/// #[saga_step]
-/// async fn send_invoice(trial: Trial) -> Result<(), StepError> {
-///     Ok(())
-/// }
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let trial = Saga::named("trial")
-///     .input::<Trial>()
-///     .step::<send_welcome>()
-///     .sleep_from("settle-in", |_: &Trial, Output(time): Output<send_welcome>| time)
-///     .sleep_until("until-it-ends", |trial: &Trial| trial.ends)
-///     .step::<send_invoice>()
-///     .build()?;
-///
-/// let runtime = Runtime::builder(MemoryStore::new()).saga(&trial).start().await?;
-/// let ada = Trial { customer: "Ada".to_owned(), ends: SystemTime::UNIX_EPOCH };
-/// let outcome = runtime.start(&trial, "trial-1", ada).await?.outcome().await?;
-/// assert!(matches!(outcome, Outcome::Completed { .. }));
-/// # runtime.shutdown().await;
-/// # Ok(())
-/// # }
-/// ```
-impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
-    /// Adds a step that sleeps, for so long from when its turn has come.
-    #[must_use]
-    pub fn sleep(mut self, name: &'static str, duration: Duration) -> Self {
-        self.parts.add_sleep(name, Idle::For(duration), None, &[]);
-        self
-    }
-
-    /// Adds a step that sleeps as long as a closure of the definition says, which is made of the saga's input and of what
-    /// earlier steps returned: see [`SagaFn`].
-    #[must_use]
-    pub fn sleep_from<M>(mut self, name: &'static str, duration: impl SagaFn<I, Duration, M>) -> Self {
-        let needed = duration.needed();
-        self.parts.add_sleep(name, Idle::Mapped, Some(Mapping::to_value(duration)), &needed);
-        self
-    }
-
-    /// Adds a step that sleeps until a moment by the clock of the store, which a closure of the definition makes: see
-    /// [`SagaFn`]. If the moment has passed, the saga goes on at once.
-    #[must_use]
-    pub fn sleep_until<M>(mut self, name: &'static str, moment: impl SagaFn<I, SystemTime, M>) -> Self {
-        let needed = moment.needed();
-        self.parts.add_sleep(name, Idle::Until, Some(Mapping::to_moment(moment)), &needed);
-        self
+impl fmt::Debug for SignalWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SignalWait").field("within", &self.within).finish_non_exhaustive()
     }
 }

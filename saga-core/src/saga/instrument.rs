@@ -1,6 +1,5 @@
 //! The same saga with a hook around each function: crash exploration and fault injection use it.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::definition::digest;
@@ -99,7 +98,7 @@ impl<S: Store, I> Saga<S, I> {
     #[doc(hidden)]
     pub fn instrumented<T: Store<Conn = S::Conn>>(&self, hook: &Arc<dyn StepHook>) -> Saga<T, I> {
         let definition = looked_at(self.definition(), hook);
-        Saga { definition: Arc::new(definition), input: PhantomData }
+        Saga::of(Arc::new(definition))
     }
 
     /// The same steps as another version.
@@ -109,7 +108,7 @@ impl<S: Store, I> Saga<S, I> {
         let hook: Arc<dyn StepHook> = Arc::new(Idle);
         let mut definition = looked_at(self.definition(), &hook);
         definition.id.version = version;
-        Self { definition: Arc::new(definition), input: PhantomData }
+        Self::of(Arc::new(definition))
     }
 
     /// The same steps, with the arms of each choice in another order. The last one, which runs where no other does, stays so.
@@ -129,7 +128,7 @@ impl<S: Store, I> Saga<S, I> {
             within.filter(|within| within.choice == choice).for_each(|within| within.arm = place(within.arm));
         }
         definition.digest = digest(&definition.shape);
-        Self { definition: Arc::new(definition), input: PhantomData }
+        Self::of(Arc::new(definition))
     }
 
     /// The same definition, name and digest included, with another shape: an engine that runs it is mistaken about the order
@@ -141,7 +140,7 @@ impl<S: Store, I> Saga<S, I> {
         let mut definition = looked_at(self.definition(), &hook);
         change(&mut definition.shape);
         definition.width = definition.width.max(definition.steps.len());
-        Self { definition: Arc::new(definition), input: PhantomData }
+        Self::of(Arc::new(definition))
     }
 }
 
@@ -149,7 +148,7 @@ impl<S: Store> Migration<S> {
     /// The old version and the new one, without the types of their inputs.
     #[doc(hidden)]
     pub fn sagas(&self) -> (Saga<S, ()>, Saga<S, ()>) {
-        let saga = |definition: &Arc<Definition<S>>| Saga { definition: Arc::clone(definition), input: PhantomData };
+        let saga = |definition: &Arc<Definition<S>>| Saga::of(Arc::clone(definition));
         (saga(&self.plan.from), saga(&self.plan.to))
     }
 

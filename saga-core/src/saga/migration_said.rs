@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use super::Definition;
-use super::choice::LAST_ARM;
-use super::migration::Conversion;
+use super::arm::LAST_ARM;
 use crate::machine::StepShape;
 use crate::store::Store;
+
+/// Makes the output of a new step of the stored one of an old step.
+pub(crate) type Conversion = Arc<dyn Fn(&[u8]) -> Result<Vec<u8>, String> + Send + Sync>;
 
 /// Something that was said of a step or of a choice.
 pub(super) enum Said {

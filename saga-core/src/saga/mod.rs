@@ -17,20 +17,24 @@ mod migration;
 mod migration_said;
 mod parts;
 mod played;
+#[expect(clippy::module_inception, reason = "the type `Saga` is the main item of this folder")]
+mod saga;
 mod saga_fn;
+mod sleep;
+mod step_kinds;
 mod sub_saga;
 mod wait;
 
 pub(crate) use self::arm::{Arm, Predicate};
-pub use self::builder::{Root, Saga, SagaBuilder, SagaInit};
-pub use self::chain::StepBuilder;
+pub use self::builder::{Root, SagaBuilder, SagaInit};
+pub use self::chain::{Branch, Nested, StepBuilder};
 pub use self::choice::Choice;
-pub(crate) use self::definition::{Definition, StepDefinition};
+pub(crate) use self::definition::{Definition, StepDefinition, StepRun};
 pub(crate) use self::emitted_events::{EmittedEvents, EventEncoder, OptionalOutput};
-pub(crate) use self::erase::{BatchInputs, BatchUnfinished, StepResolve, StepRun, StepUndo, Unfinished};
+pub(crate) use self::erase::{BatchInputs, BatchUnfinished, StepResolve, StepUndo, Unfinished};
 pub use self::error::{SagaError, SagaProblem};
-pub use self::group::{Branch, Group, Nested};
-pub(crate) use self::idle::Idle;
+pub use self::group::Group;
+pub(crate) use self::idle::{Idle, Or};
 #[doc(hidden)]
 pub use self::instrument::StepHook;
 pub(crate) use self::instrument::looked_at;
@@ -39,7 +43,8 @@ pub(crate) use self::migration::Plan;
 pub use self::migration::{Migration, MigrationBuilder, MigrationError, MigrationFrom, SameOutput};
 #[doc(hidden)]
 pub use self::played::Player;
+pub use self::saga::Saga;
 pub use self::saga_fn::SagaFn;
 pub use self::sub_saga::SubSaga;
-pub(crate) use self::wait::{LONGEST, Or, SignalWait};
+pub(crate) use self::wait::LONGEST;
 pub use self::wait::{Wait, WaitLimit};

@@ -73,6 +73,14 @@ impl<S: Store> Parts<S> {
         self.add_shaped(step, shape, earlier);
     }
 
+    /// Adds a step that only waits.
+    pub(super) fn add_idle(&mut self, step: StepDefinition<S>, earlier: &[NeededOutput]) {
+        let (name, effect) = (step.name, step.run.effect());
+        self.problems.extend(check_step_name(name).err().map(|error| SagaProblem::Name(error.to_string())));
+        let shape = StepShape::new(name, effect, UndoShape::NotNeeded);
+        self.add_shaped(step, shape, earlier);
+    }
+
     /// Adds a step behind those that were added last, which reads what those earlier ones gave.
     pub(super) fn add_shaped(&mut self, step: StepDefinition<S>, shape: StepShape, earlier: &[NeededOutput]) {
         let (index, name) = (self.steps.len(), step.name);

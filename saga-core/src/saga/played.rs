@@ -1,6 +1,5 @@
 //! The same saga with a player in place of its functions: the replay of stored sagas uses it.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::{Definition, Saga, StepDefinition, StepRun, StepUndo, Unfinished};
@@ -29,13 +28,13 @@ impl<S: Store, I> Saga<S, I> {
     /// received, and there is no deadline.
     #[doc(hidden)]
     pub fn played<T: Store>(&self, player: &Arc<dyn Player>) -> Saga<T, I> {
-        Saga { definition: Arc::new(played(self.definition(), player, SubSagas::AsSagas)), input: PhantomData }
+        Saga::of(Arc::new(played(self.definition(), player, SubSagas::AsSagas)))
     }
 
     /// The same, with its sub-sagas played as external steps.
     #[doc(hidden)]
     pub fn played_alone<T: Store>(&self, player: &Arc<dyn Player>) -> Saga<T, I> {
-        Saga { definition: Arc::new(played(self.definition(), player, SubSagas::AsSteps)), input: PhantomData }
+        Saga::of(Arc::new(played(self.definition(), player, SubSagas::AsSteps)))
     }
 
     /// Its sub-sagas, by the names of the steps that they are.
@@ -46,13 +45,13 @@ impl<S: Store, I> Saga<S, I> {
             _ => None,
         };
         let children = self.definition().steps.iter().filter_map(child);
-        children.map(|(name, definition)| (name, Saga { definition, input: PhantomData })).collect()
+        children.map(|(name, definition)| (name, Saga::of(definition))).collect()
     }
 
     /// The same definition, whatever it is started with.
     #[doc(hidden)]
     pub fn without_input(&self) -> Saga<S, ()> {
-        Saga { definition: Arc::clone(self.definition()), input: PhantomData }
+        Saga::of(Arc::clone(self.definition()))
     }
 
     /// The digest of the definition.

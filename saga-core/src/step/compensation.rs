@@ -1,8 +1,9 @@
 use std::fmt;
 
+use crate::env::BoxFuture;
 use crate::store::Store;
 
-use super::{Args, BoxFuture, Needs, StepError, StepOptions};
+use super::{Args, Needs, StepError, StepOptions};
 
 /// What undoes a step, implemented by `#[saga_compensation]` for a type that has the function's name.
 #[diagnostic::on_unimplemented(

@@ -1,11 +1,9 @@
-use std::{fmt, pin::Pin};
+use std::fmt;
 
+use crate::env::BoxFuture;
 use crate::store::Store;
 
 use super::{Args, Batch, BatchResults, Compensate, Compensation, CompensationHandler, Step, StepError};
-
-/// A boxed future that may be sent between threads.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A step that can run on the store `S`.
 ///

@@ -27,17 +27,21 @@ mod event;
 mod failure;
 mod handler;
 mod list;
+mod optional_output;
 mod options;
 mod output;
 mod params;
 mod progress;
 mod rejection;
+mod reports;
 mod resolution;
+mod resolve;
 mod retry;
 mod signal;
 mod state;
 #[expect(clippy::module_inception, reason = "the trait `Step` is the main item of this folder")]
 mod step;
+mod step_outputs;
 mod text;
 mod undo;
 
@@ -52,7 +56,7 @@ pub use self::{
     error::{StepError, StepErrorKind},
     event::Event,
     failure::IntoStepError,
-    handler::{BoxFuture, Handler},
+    handler::Handler,
     options::StepOptions,
     output::{FromOutputs, Output, Outputs},
     params::FromStep,
@@ -63,10 +67,11 @@ pub use self::{
     state::State,
     step::{InputOf, Step},
 };
+pub use crate::env::BoxFuture;
 // What the code that the attributes generate is made of, and what the engine reads it with.
 #[doc(hidden)]
 pub use self::{
-    args::{Args, States, StepOutputs},
+    args::{Args, States},
     batch::Contexts,
     codec::{Codec, codec, no_codec},
     compensation::{Compensate, CompensateExternalFn, CompensateInTransactionFn, CompensationHandler},
@@ -79,13 +84,17 @@ pub use self::{
     handler::{BatchFn, ExternalFn, Run, TransactionFn, Undo, UndoExternalFn, UndoTransactionFn, undo},
     output::OutputError,
     params::{NeededOutput, NeededState, Needs},
-    resolution::{ResolveFn, ResolveInput, ResolveOf, ResolveOutput, ResolvedValue, resolved_by},
-    undo::{Given, Ignored, UndoInput, UndoOf, UndoOutput, UndoValue, undone_by},
+    resolution::{ResolveFn, ResolvedValue},
+    resolve::{ResolveInput, ResolveOutput, resolved_by},
+    step::{ResolveOf, UndoOf},
+    step_outputs::StepOutputs,
+    undo::{Given, Ignored, UndoInput, UndoOutput, UndoValue, undone_by},
 };
 pub(crate) use self::{
     call_keys::ExternalKey,
-    context::{ContextParts, OptionalOutputs, TimeLeft},
+    context::{ContextParts, TimeLeft},
     list::{decode_list, encode_list, items_of, list_of},
-    progress::{ReportLimit, Reporting, Reports},
+    reports::{ReportLimit, Reporting, Reports},
+    step_outputs::OptionalOutputs,
     text::limited,
 };

@@ -4,7 +4,6 @@ use super::{Args, StepError};
 
 pub(super) mod sealed {
     pub trait Sealed {}
-    impl<T> Sealed for super::super::State<T> {}
 }
 
 /// A parameter that the runtime reads for a step: [`State`](super::State), or what an earlier step returned

@@ -1,9 +1,8 @@
-use std::fmt;
-use std::marker::PhantomData;
+use crate::env::BoxFuture;
 
-use super::{Args, BoxFuture, Needs, Step, StepError, StepOptions};
+use super::{Args, Needs, StepError, StepOptions};
 
-/// What the other side knows of a call, by the key that the call was made with.
+/// What the other system knows about a call, found by the key of the call.
 ///
 /// ```
 /// # use saga_core::{Resolved, State, StepContext, StepError, saga_resolution, saga_step};
@@ -29,16 +28,16 @@ use super::{Args, BoxFuture, Needs, Step, StepError, StepOptions};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolved<T> {
-    /// It took effect, and this is what the step returns.
+    /// The call took effect, and this is the output of the step.
     Done(T),
-    /// The other side has seen nothing of it. It is called then, or, where the saga goes back or no attempt is left,
-    /// counts as not done once a call that is still on its way must have landed.
+    /// The other system has not seen the call. The runtime then calls the step. If the saga is compensating, or no attempt
+    /// is left, the runtime asks once more after the settle time, and the step then counts as not done.
     NotDone,
-    /// It is not known yet: ask again later. It counts as an attempt without an answer.
+    /// The outcome is not known yet: ask again later. This counts as an attempt without an answer.
     Pending,
 }
 
-/// What says how a step turned out, implemented by `#[saga_resolution]` for a type that has the function's name.
+/// The resolution of a step. `#[saga_resolution]` implements it for a type with the name of the function.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a resolution",
     label = "no function of this name carries `#[saga_resolution]`",
@@ -81,104 +80,4 @@ pub trait ResolvedValue {
 #[diagnostic::do_not_recommend]
 impl<T: Send + 'static> ResolvedValue for Resolved<T> {
     type Value = T;
-}
-
-/// The input of a resolution fits the input `I` of its step: they are the same type.
-#[diagnostic::on_unimplemented(
-    message = "the step's input is `{I}`, but its resolution takes `{Self}`",
-    label = "takes `{Self}`",
-    note = "a resolution takes the step's input: write `{I}` as its by-value parameter"
-)]
-#[doc(hidden)]
-pub trait ResolveInput<I>: Sized {
-    fn of(input: I) -> Self;
-}
-
-impl<I> ResolveInput<I> for I {
-    fn of(input: I) -> Self {
-        input
-    }
-}
-
-/// What a resolution found fits the output `O` of its step: they are the same type.
-#[diagnostic::on_unimplemented(
-    message = "the step returns `{O}`, but its resolution finds `{Self}`",
-    label = "finds `{Self}`",
-    note = "return `Result<Resolved<{O}>, StepError>`"
-)]
-#[doc(hidden)]
-pub trait ResolveOutput<O>: Sized {
-    fn into_output(self) -> O;
-}
-
-impl<O> ResolveOutput<O> for O {
-    fn into_output(self) -> O {
-        self
-    }
-}
-
-/// What is known of a step's resolution without naming its type, so that a step may be more visible than the function
-/// that asks about it.
-pub struct ResolveOf<T: Step> {
-    options: StepOptions,
-    needs: fn(&mut Needs),
-    resolve: AskFn<T>,
-    step: PhantomData<fn(T)>,
-}
-
-type AskFn<T> =
-    for<'a> fn(Args<'a>, <T as Step>::Input) -> BoxFuture<'a, Result<Resolved<<T as Step>::Output>, StepError>>;
-
-impl<T: Step> ResolveOf<T> {
-    /// What the attribute of the resolution set.
-    pub const fn options(&self) -> StepOptions {
-        self.options
-    }
-
-    /// Adds what the parameters of the resolution need.
-    pub fn needs(&self, needs: &mut Needs) {
-        (self.needs)(needs);
-    }
-
-    pub(crate) const fn function(&self) -> AskFn<T> {
-        self.resolve
-    }
-}
-
-impl<T: Step> Clone for ResolveOf<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: Step> Copy for ResolveOf<T> {}
-
-impl<T: Step> fmt::Debug for ResolveOf<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResolveOf").field("options", &self.options).finish_non_exhaustive()
-    }
-}
-
-/// Proves that the resolution `R` takes what the step `T` takes, and finds what it returns.
-#[doc(hidden)]
-pub const fn resolved_by<T, R>() -> ResolveOf<T>
-where
-    T: Step,
-    R: Resolution<Input: ResolveInput<T::Input>, Output: ResolveOutput<T::Output>>,
-{
-    ResolveOf {
-        options: R::OPTIONS,
-        needs: R::NEEDS,
-        resolve: |args, input| {
-            Box::pin(async move {
-                let input = <R::Input as ResolveInput<T::Input>>::of(input);
-                Ok(match R::resolver()(args, input).await? {
-                    Resolved::Done(found) => Resolved::Done(found.into_output()),
-                    Resolved::NotDone => Resolved::NotDone,
-                    Resolved::Pending => Resolved::Pending,
-                })
-            })
-        },
-        step: PhantomData,
-    }
 }

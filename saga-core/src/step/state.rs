@@ -1,11 +1,11 @@
 use std::{any::TypeId, any::type_name};
 
+use super::params::sealed::Sealed;
 use super::{Args, FromStep, NeededState, Needs, StepError};
 
 /// A value of the application, such as a client of a payment gateway, as a parameter of a step.
 ///
-/// Every call gets a clone of the value that the runtime was built with. In a test it is made as
-/// `State(gateway)`.
+/// Every call gets a clone of the value that was given to the runtime's builder. In a test, write `State(gateway)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State<T>(pub T);
 
@@ -20,6 +20,8 @@ pub trait StateValue: Clone + Send + Sync + 'static {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Clone + Send + Sync + 'static> StateValue for T {}
+
+impl<T> Sealed for State<T> {}
 
 impl<T: StateValue> FromStep for State<T> {
     fn needs(needs: &mut Needs) {

@@ -1,4 +1,9 @@
-use super::{Codec, Needs, ResolveOf, StepOptions, UndoOf};
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+
+use super::{Args, Codec, Compensation, Needs, Resolved, StepError, StepOptions};
+use crate::env::BoxFuture;
 
 /// A step of a saga, implemented by `#[saga_step]` for a type that has the function's name.
 ///
@@ -43,3 +48,104 @@ pub trait InputOf<I> {}
 
 #[diagnostic::do_not_recommend]
 impl<I> InputOf<I> for I {}
+
+/// What is known of a step's compensation without a store: its options, what it needs, and how what the step took and
+/// returned becomes what it takes.
+///
+/// It does not name the compensation's type, so that a step may be more visible than the function that undoes it.
+pub struct UndoOf<T: Step> {
+    pub(super) options: StepOptions,
+    pub(super) needs: fn(&mut Needs),
+    pub(super) when_unknown: bool,
+    pub(super) arguments: ArgumentsFn<T>,
+    pub(super) step: PhantomData<fn(T)>,
+}
+
+/// Gives a pair of the compensation's input and output, whose types only the caller knows.
+type ArgumentsFn<T> = fn(<T as Step>::Input, Option<<T as Step>::Output>) -> Option<Box<dyn Any + Send>>;
+
+impl<T: Step> UndoOf<T> {
+    /// What the attribute of the compensation set.
+    pub const fn options(&self) -> StepOptions {
+        self.options
+    }
+
+    /// Adds what the parameters of the compensation need.
+    pub fn needs(&self, needs: &mut Needs) {
+        (self.needs)(needs);
+    }
+
+    /// Whether the compensation can run when it is not known if the step took effect.
+    pub const fn when_unknown(&self) -> bool {
+        self.when_unknown
+    }
+
+    /// What the compensation `C` is called with; `None` if it takes the output itself and that is not known, or if it
+    /// is another one than the step named.
+    pub(super) fn arguments<C: Compensation>(
+        &self,
+        input: T::Input,
+        output: Option<T::Output>,
+    ) -> Option<Box<(C::Input, C::Output)>> {
+        (self.arguments)(input, output)?.downcast().ok()
+    }
+}
+
+impl<T: Step> Clone for UndoOf<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Step> Copy for UndoOf<T> {}
+
+impl<T: Step> fmt::Debug for UndoOf<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UndoOf")
+            .field("options", &self.options)
+            .field("when_unknown", &self.when_unknown)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is known of a step's resolution without naming its type, so that a step may be more visible than the function
+/// that asks about it.
+pub struct ResolveOf<T: Step> {
+    pub(super) options: StepOptions,
+    pub(super) needs: fn(&mut Needs),
+    pub(super) resolve: AskFn<T>,
+    pub(super) step: PhantomData<fn(T)>,
+}
+
+type AskFn<T> =
+    for<'a> fn(Args<'a>, <T as Step>::Input) -> BoxFuture<'a, Result<Resolved<<T as Step>::Output>, StepError>>;
+
+impl<T: Step> ResolveOf<T> {
+    /// What the attribute of the resolution set.
+    pub const fn options(&self) -> StepOptions {
+        self.options
+    }
+
+    /// Adds what the parameters of the resolution need.
+    pub fn needs(&self, needs: &mut Needs) {
+        (self.needs)(needs);
+    }
+
+    pub(crate) const fn function(&self) -> AskFn<T> {
+        self.resolve
+    }
+}
+
+impl<T: Step> Clone for ResolveOf<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Step> Copy for ResolveOf<T> {}
+
+impl<T: Step> fmt::Debug for ResolveOf<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResolveOf").field("options", &self.options).finish_non_exhaustive()
+    }
+}

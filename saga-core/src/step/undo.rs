@@ -1,8 +1,8 @@
-use std::any::Any;
-use std::fmt;
+//! How the compensation of a step fits the step.
+
 use std::marker::PhantomData;
 
-use super::{Compensation, Needs, Step, StepOptions};
+use super::{Compensation, Step, UndoOf};
 
 /// The input of a compensation fits the input `I` of its step: they are the same type.
 #[diagnostic::on_unimplemented(
@@ -84,65 +84,6 @@ impl<O> UndoValue<O> for Ignored {
 
     fn of(_known: Option<O>) -> Option<Self> {
         Some(Self)
-    }
-}
-
-/// What is known of a step's compensation without a store: its options, what it needs, and how what the step took and
-/// returned becomes what it takes.
-///
-/// It does not name the compensation's type, so that a step may be more visible than the function that undoes it.
-pub struct UndoOf<T: Step> {
-    options: StepOptions,
-    needs: fn(&mut Needs),
-    when_unknown: bool,
-    arguments: ArgumentsFn<T>,
-    step: PhantomData<fn(T)>,
-}
-
-/// Gives a pair of the compensation's input and output, whose types only the caller knows.
-type ArgumentsFn<T> = fn(<T as Step>::Input, Option<<T as Step>::Output>) -> Option<Box<dyn Any + Send>>;
-
-impl<T: Step> UndoOf<T> {
-    /// What the attribute of the compensation set.
-    pub const fn options(&self) -> StepOptions {
-        self.options
-    }
-
-    /// Adds what the parameters of the compensation need.
-    pub fn needs(&self, needs: &mut Needs) {
-        (self.needs)(needs);
-    }
-
-    /// Whether the compensation can run when it is not known if the step took effect.
-    pub const fn when_unknown(&self) -> bool {
-        self.when_unknown
-    }
-
-    /// What the compensation `C` is called with; `None` if it takes the output itself and that is not known, or if it
-    /// is another one than the step named.
-    pub(super) fn arguments<C: Compensation>(
-        &self,
-        input: T::Input,
-        output: Option<T::Output>,
-    ) -> Option<Box<(C::Input, C::Output)>> {
-        (self.arguments)(input, output)?.downcast().ok()
-    }
-}
-
-impl<T: Step> Clone for UndoOf<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: Step> Copy for UndoOf<T> {}
-
-impl<T: Step> fmt::Debug for UndoOf<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UndoOf")
-            .field("options", &self.options)
-            .field("when_unknown", &self.when_unknown)
-            .finish_non_exhaustive()
     }
 }
 

@@ -26,11 +26,18 @@ impl Event for Written {
     const NAME: &'static str = "written";
 }
 
-/// Holds the only place that a process has for transactions for good, and says when it does.
+/// The step that takes a process's only slot: when it begins, and when it may end.
+#[derive(Default)]
+struct Held {
+    begun: Notify,
+    end: Notify,
+}
+
 #[saga_step]
-async fn hold(_tx: &mut PgConnection, _nothing: usize, State(begun): State<Arc<Notify>>) -> Result<(), StepError> {
-    begun.notify_one();
-    std::future::pending().await
+async fn hold(_tx: &mut PgConnection, _nothing: usize, State(held): State<Arc<Held>>) -> Result<(), StepError> {
+    held.begun.notify_one();
+    held.end.notified().await;
+    Ok(())
 }
 
 #[saga_step]
@@ -52,7 +59,7 @@ async fn process(
     store: &PostgresStore,
     poll: Duration,
     transport: impl Transport,
-    begun: &Arc<Notify>,
+    held: &Arc<Held>,
     settings: fn(&mut Settings),
 ) -> Runtime<PostgresStore> {
     let all = move |all: &mut Settings| {
@@ -60,7 +67,7 @@ async fn process(
         all.reply_timeout = all.reply_timeout.max(poll);
         settings(all);
     };
-    let builder = Runtime::builder(store.clone()).saga(&holding()).saga(&noting()).state(Arc::clone(begun));
+    let builder = Runtime::builder(store.clone()).saga(&holding()).saga(&noting()).state(Arc::clone(held));
     builder.transport(transport).settings(all).start().await.unwrap()
 }
 
@@ -70,29 +77,32 @@ async fn completed(store: &PostgresStore, key: &str) {
     }
 }
 
-/// Starts sagas in a process whose only place is taken, and waits until each was run by another one.
-async fn others_run_what_has_no_place_here(place: &Place, poll: Duration, has_hints: bool) {
+/// Starts sagas in a process whose only slot is taken, and waits until another process has run each.
+async fn another_process_runs_what_has_no_slot_here(place: &Place, poll: Duration, has_hints: bool) {
     let options = || if has_hints { place.options() } else { place.options().without_hints() };
     let full = PostgresStore::connect_with(options()).await.unwrap();
     let other = PostgresStore::connect_with(options()).await.unwrap();
-    let begun = Arc::new(Notify::new());
-    let here = process(&full, poll, MemoryTransport::new(), &begun, |settings| settings.sagas_in_memory_max = 1).await;
-    here.start(&holding(), "holds-the-place", 0).await.unwrap();
+    let held = Arc::new(Held::default());
+    let here = process(&full, poll, MemoryTransport::new(), &held, |settings| settings.sagas_in_memory_max = 1).await;
+    here.start(&holding(), "holds-the-slot", 0).await.unwrap();
     // The other process does not take it before.
-    begun.notified().await;
-    let there = process(&other, poll, MemoryTransport::new(), &begun, |_| ()).await;
+    held.begun.notified().await;
+    let there = process(&other, poll, MemoryTransport::new(), &held, |_| ()).await;
     for round in 0..ROUNDS {
         let key = format!("k-{round}");
         here.start(&noting(), &key, round).await.unwrap();
         completed(&full, &key).await;
     }
-    assert_eq!(here.statistics().steps, 0, "they were run here");
     // A step is counted when its process hears of the commit, which others see before.
-    while there.statistics().steps < ROUNDS as u64 {
+    let run_here = || here.statistics().steps;
+    while run_here() + there.statistics().steps < ROUNDS as u64 {
         tokio::task::yield_now().await;
     }
+    // A claim that this process sent while the slot was free may arrive after the first start.
+    assert!(run_here() <= 1, "{} of {ROUNDS} sagas were run here, where no slot was free", run_here());
+    held.end.notify_one();
+    here.shutdown().await;
     there.shutdown().await;
-    drop(here);
     full.close().await;
     other.close().await;
 }
@@ -100,14 +110,14 @@ async fn others_run_what_has_no_place_here(place: &Place, poll: Duration, has_hi
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_start_is_picked_up_by_another_process_without_its_poll() {
     let place = Place::new().await;
-    others_run_what_has_no_place_here(&place, HOUR, true).await;
+    another_process_runs_what_has_no_slot_here(&place, HOUR, true).await;
     place.remove().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn polling_alone_is_right() {
     let place = Place::new().await;
-    others_run_what_has_no_place_here(&place, Duration::from_millis(20), false).await;
+    another_process_runs_what_has_no_slot_here(&place, Duration::from_millis(20), false).await;
     place.remove().await;
 }
 

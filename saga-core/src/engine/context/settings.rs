@@ -17,7 +17,7 @@ pub struct Settings {
     pub service: Option<String>,
     /// The tenants whose messages are accepted: all if it is not set.
     pub tenants: Option<Vec<Tenant>>,
-    /// How long a process owns a command without renewing its lease: 60 s. It covers the longest time limit of a step.
+    /// How long a process owns a command without renewing its lease: 60 s. A step with a longer time limit gets a longer lease.
     pub lease_ttl: Duration,
     /// A process without a heartbeat for this time counts as dead: 10 s.
     pub member_ttl: Duration,
