@@ -61,7 +61,7 @@ pub struct BatchResults<R> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no answer of a step that returns `{R}`",
     label = "neither `{R}` nor a `Result` with it",
-    note = "answer with the output itself, or with `Result<{R}, E>` where `E` is `StepError` or implements `saga_core::Failure`"
+    note = "answer with the output itself, or with `Result<{R}, E>` where `E` is `StepError` or implements `saga_core::IntoStepError`"
 )]
 pub trait IntoItemResult<R> {
     /// The answer, with its error classified.
