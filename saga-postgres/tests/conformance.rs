@@ -61,11 +61,8 @@ impl StoreHarness for Postgres {
     }
 
     async fn read_business(&self, store: &PostgresStore, name: &str) -> Option<i64> {
-        let mut conn = self.place(store).connection().await;
         let read = sqlx::query_scalar("SELECT value FROM business WHERE name = $1").bind(name);
-        let value = read.fetch_optional(&mut conn).await.expect("the business table can be read");
-        conn.close().await.expect("the connection was open");
-        value
+        read.fetch_optional(store.pool()).await.expect("the business table can be read")
     }
 
     fn provokes(&self) -> Provokes {
@@ -75,6 +72,11 @@ impl StoreHarness for Postgres {
     async fn end_transaction(&self, conn: &mut PgConnection) {
         // It is refused, and found out all the same.
         _ = conn.execute("COMMIT").await;
+    }
+
+    async fn fail_statement(&self, conn: &mut PgConnection) -> Fault {
+        let refused = conn.execute("INSERT INTO business (name, value) VALUES ('bad', NULL)").await;
+        refused.expect_err("the column holds no NULL").into()
     }
 
     fn doubtful(&self, store: &PostgresStore, commits: bool) -> Option<PostgresStore> {

@@ -68,6 +68,11 @@ impl StoreHarness for Sqlite {
         _ = conn.execute_batch("COMMIT");
     }
 
+    async fn fail_statement(&self, conn: &mut Connection) -> Fault {
+        let refused = conn.execute("INSERT INTO business (name, value) VALUES ('bad', NULL)", ());
+        refused.expect_err("the column holds no NULL").into()
+    }
+
     fn doubtful(&self, store: &SqliteStore, commits: bool) -> Option<SqliteStore> {
         Some(store.with_lost_commit(commits))
     }

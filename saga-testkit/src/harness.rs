@@ -65,6 +65,12 @@ pub trait StoreHarness: Send + Sync + 'static {
         async {}
     }
 
+    /// Sends a statement that the store refuses, and gives the error. A store without statements gives an error of its own.
+    fn fail_statement(&self, conn: &mut <Self::Store as Store>::Conn) -> impl Future<Output = Fault> + Send {
+        let _ = conn;
+        async { Fault::from("a statement that fails") }
+    }
+
     /// A handle on the same data whose next commit is answered as unknown; `commits` says whether it took place. It is
     /// only called where the harness says in [`provokes`](Self::provokes) that it can.
     fn doubtful(&self, store: &Self::Store, commits: bool) -> Option<Self::Store> {

@@ -53,6 +53,7 @@ mod registry;
 mod report;
 mod run;
 pub mod sim;
+pub mod step_body;
 mod store;
 mod transport;
 

@@ -4,9 +4,9 @@ use crate::check::{Check, Need};
 use crate::fixture::Bench;
 use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
-    acts, begun, claims, concurrency, definitions, hints, histories, inbox, lanes, leases, letters, limits, listing,
-    members, misses, outbox, publish_in, records, recovery, reports, running_on, sagas, shares, start_in, starting,
-    together, transaction, unknown, waiting,
+    acts, batch_steps, begun, claims, concurrency, definitions, hints, histories, inbox, lanes, leases, letters,
+    limits, listing, members, misses, outbox, publish_in, records, recovery, reports, running_on, sagas, shares,
+    start_in, starting, together, transaction, unknown, waiting,
 };
 use crate::transport::{self, acknowledge, content, dead_letters, delivery, full_queue, ordering, prefetch, publish};
 
@@ -292,6 +292,11 @@ fn transactions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-TX-13", "S-TX-9"] => together::a_claim_that_goes_back_runs_again_without_its_writes::<H>,
         ["S-TX-15"] => together::a_rollback_goes_back_to_the_last_savepoint::<H>,
         ["S-TX-11"] => transaction::a_handler_with_a_conflict_rolls_all_back::<H>,
+        ["S-TX-4"] => batch_steps::one_call_writes_for_many_sagas::<H>,
+        ["S-TX-3", "S-TX-4"] => batch_steps::an_answer_concerns_its_own_saga_only::<H>,
+        ["S-TX-3", "S-TX-8"] => batch_steps::a_bad_order_is_found_by_halving::<H>,
+        ["S-TX-6"] => batch_steps::an_order_that_ends_the_transaction_fails_alone::<H> needs EndedTransaction,
+        ["S-TX-15", "S-TX-3"] => batch_steps::a_trusted_batch_that_fails_runs_again_with_savepoints::<H>,
     ]
 }
 

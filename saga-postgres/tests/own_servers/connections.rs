@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::support::{Body, Place, begun, completed, definition, member, new_saga};
+use crate::support::{Body, Notes as _, Place, begun, completed, definition, member, new_saga};
 use saga_core::store::{ClaimRequest, Lease, Members as _, Outbox as _, Records as _, Sagas as _, Work as _};
 use saga_postgres::PostgresStore;
 use saga_servers::PostgresServer;

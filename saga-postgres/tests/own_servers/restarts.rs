@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::{Body, Place, address, begun, definition, member, new_saga, status};
+use crate::support::{Body, Notes as _, Place, address, begun, definition, member, new_saga, status};
 use saga_core::store::{
     ClaimRequest, HandlerVerdict, Outbox as _, RetryClass, Sagas as _, StartIn as _, Status, StoreError, Work as _,
 };

@@ -1,6 +1,6 @@
 //! A store that is opened to look: it reads what is there, and changes nothing.
 
-use crate::support::{Body, Place, begun, complete, new_saga};
+use crate::support::{Body, Notes as _, Place, begun, complete, new_saga};
 use saga_core::store::{Hints as _, Members as _, SagaFilter, Sagas as _, StoreError, StoreErrorKind, Work as _};
 use saga_postgres::{PostgresOptions, PostgresStore};
 use sqlx::{AssertSqlSafe, Executor as _};

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::{Body, Meeting, Place, begun, complete, definition, keep, member, new_saga, status, write_note};
+use crate::support::{
+    Body, Meeting, Notes as _, Place, begun, complete, definition, keep, member, new_saga, status, write_note,
+};
 use saga_core::store::{
     ClaimRequest, HandlerVerdict, RetryClass, StartIn as _, Started, Status, Store as _, StoreErrorKind, Work as _,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::{Body, Place, begun};
+use crate::support::{Body, Notes as _, Place, begun};
 use saga_core::engine::ComponentHealth;
 use saga_core::store::{RetryClass, StoreErrorKind};
 use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::support::{Body, Place, begun, status};
+use crate::support::{Body, Notes as _, Place, begun, status};
 use saga_core::store::{Claim, HandlerVerdict, Status, StoreErrorKind};
 use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
 use saga_postgres::PostgresStore;

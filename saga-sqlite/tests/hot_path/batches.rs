@@ -123,8 +123,9 @@ impl Steps {
     async fn body(&self, claims: &[Claim], rows: u32) -> Body {
         let body = Body::new(claims).records(self.begun.advanced(&self.store, claims).await);
         let body = if self.is_spared { body.spared() } else { body };
-        let write =
-            move |conn: &mut rusqlite::Connection| keep((0..rows).try_for_each(|_| write_note(conn, "note").map(drop)));
-        claims.iter().fold(body, |body, _| body.then(write))
+        let write = move |conn: &mut rusqlite::Connection| {
+            keep(&(0..rows).try_for_each(|_| write_note(conn, "note").map(drop)))
+        };
+        claims.iter().fold(body, |body, _| body.then_now(write))
     }
 }

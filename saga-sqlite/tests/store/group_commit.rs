@@ -12,7 +12,7 @@ async fn calls_that_wait_together_commit_together() {
     let mut bodies = Vec::new();
     for number in 0..SAGAS {
         let claim = begun(&store, &format!("k-{number}")).await;
-        bodies.push(Body::new(&[claim]).then(move |conn| keep(write_note(conn, "note"))));
+        bodies.push(Body::new(&[claim]).then_now(move |conn| keep(&write_note(conn, "note"))));
     }
     let gate = Gate::shut(&store).await;
     let before = store.statistics();
@@ -32,7 +32,7 @@ async fn a_call_that_fails_in_a_group_fails_alone() {
     // An id that is used fails behind the first row, when half of the call is written.
     let mut broken = new_saga(&store, "k-3").await;
     broken.commands[0].id = two.work.id;
-    let good = Body::new(&[one]).then(|conn| keep(write_note(conn, "good")));
+    let good = Body::new(&[one]).then_now(|conn| keep(&write_note(conn, "good")));
     let gate = Gate::shut(&store).await;
     let before = store.statistics();
     let late = new_saga(&store, "k-4").await;
@@ -51,13 +51,13 @@ async fn a_call_that_fails_in_a_group_fails_alone() {
 async fn an_interrupted_write_in_a_group_costs_the_others_a_second_run_and_nothing_else() {
     let (_folder, store) = store().await;
     let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await, begun(&store, "k-3").await];
-    let before = Body::new(&claims[..1]).then(|conn| keep(write_note(conn, "before")));
-    let endless = Body::new(&claims[1..2]).limit(std::time::Duration::from_millis(30)).then(|conn| {
+    let before = Body::new(&claims[..1]).then_now(|conn| keep(&write_note(conn, "before")));
+    let endless = Body::new(&claims[1..2]).limit(std::time::Duration::from_millis(30)).then_now(|conn| {
         let sql =
             "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) INSERT INTO notes (text) SELECT i FROM n";
-        keep(conn.execute(sql, ()))
+        keep(&conn.execute(sql, ()))
     });
-    let behind = Body::new(&claims[2..]).then(|conn| keep(write_note(conn, "behind")));
+    let behind = Body::new(&claims[2..]).then_now(|conn| keep(&write_note(conn, "behind")));
     let gate = Gate::shut(&store).await;
     let (before, endless, behind, ()) =
         tokio::join!(before.transact(&store), endless.transact(&store), behind.transact(&store), gate.open());
@@ -72,7 +72,8 @@ async fn an_interrupted_write_in_a_group_costs_the_others_a_second_run_and_nothi
 async fn g2_a_record_that_is_there_keeps_the_second_of_two_in_one_group_away() {
     let (_folder, store) = store().await;
     let claim = begun(&store, "k-1").await;
-    let twice = [(); 2].map(|()| Body::new(std::slice::from_ref(&claim)).then(|conn| keep(write_note(conn, "once"))));
+    let twice =
+        [(); 2].map(|()| Body::new(std::slice::from_ref(&claim)).then_now(|conn| keep(&write_note(conn, "once"))));
     let gate = Gate::shut(&store).await;
     let answers = all(twice.into_iter().map(|body| body.transact(&store)), gate.open()).await;
     assert!(answers.iter().all(Result::is_ok), "a claim that is not granted is no error");
@@ -86,7 +87,7 @@ async fn a_caller_that_goes_away_leaves_the_others_intact() {
     let gate = Gate::shut(&store).await;
     let going = tokio::spawn({
         let store = store.clone();
-        async move { Body::new(&[claim]).then(|conn| keep(write_note(conn, "whole"))).transact(&store).await }
+        async move { Body::new(&[claim]).then_now(|conn| keep(&write_note(conn, "whole"))).transact(&store).await }
     });
     tokio::task::yield_now().await;
     going.abort();
@@ -100,7 +101,7 @@ async fn a_caller_that_goes_away_leaves_the_others_intact() {
 async fn changes_of_one_call_miss_one_by_one() {
     let (_folder, store) = store().await;
     let (one, two) = (begun(&store, "k-1").await, begun(&store, "k-2").await);
-    Body::new(std::slice::from_ref(&one)).then(|_| HandlerVerdict::Keep).transact(&store).await.unwrap();
+    Body::new(std::slice::from_ref(&one)).then_now(|_| HandlerVerdict::Keep).transact(&store).await.unwrap();
     let applied = store.record(vec![completed(&one), completed(&two)]).await.unwrap();
     assert!(applied[0].is_err() && applied[1].is_ok(), "{applied:?}");
 }

@@ -5,7 +5,6 @@
 mod support;
 
 mod application;
-mod batch_steps;
 mod commit_count;
 mod group_commit;
 mod opening;

@@ -25,12 +25,12 @@ async fn a_handler_that_is_rolled_back_takes_nobody_with_it() {
     let (_folder, store) = store().await;
     let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await, begun(&store, "k-3").await];
     Body::new(&claims)
-        .then(|conn| keep(write_note(conn, "one")))
-        .then(|conn| {
+        .then_now(|conn| keep(&write_note(conn, "one")))
+        .then_now(|conn| {
             write_note(conn, "two").unwrap();
             HandlerVerdict::RollBack
         })
-        .then(|conn| keep(write_note(conn, "three")))
+        .then_now(|conn| keep(&write_note(conn, "three")))
         .transact(&store)
         .await
         .unwrap();
@@ -44,8 +44,8 @@ async fn a_handler_that_ends_the_transaction_is_found_out() {
         let (_folder, store) = store().await;
         let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await];
         let error = Body::new(&claims)
-            .then(|conn| keep(write_note(conn, "one")))
-            .then(move |conn| {
+            .then_now(|conn| keep(&write_note(conn, "one")))
+            .then_now(move |conn| {
                 write_note(conn, "two").unwrap();
                 // The handler does not even look whether it worked.
                 _ = conn.execute_batch(ending);
@@ -66,8 +66,8 @@ async fn a_handler_that_ends_the_transaction_is_found_out() {
 async fn a_commit_that_got_past_the_authorizer_is_refused_by_the_commit_hook() {
     let (_folder, store) = store().await;
     let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await];
-    let neighbour = Body::new(&claims[..1]).then(|conn| keep(write_note(conn, "neighbour")));
-    let culprit = Body::new(&claims[1..]).then(|conn| {
+    let neighbour = Body::new(&claims[..1]).then_now(|conn| keep(&write_note(conn, "neighbour")));
+    let culprit = Body::new(&claims[1..]).then_now(|conn| {
         write_note(conn, "undone").unwrap();
         conn.authorizer(None::<fn(AuthContext<'_>) -> Authorization>).unwrap();
         assert!(conn.execute_batch("COMMIT").is_err());
@@ -82,7 +82,7 @@ async fn a_commit_that_got_past_the_authorizer_is_refused_by_the_commit_hook() {
     // The connection that was tampered with is not used again.
     let claim = begun(&store, "k-3").await;
     Body::new(&[claim])
-        .then(|conn| {
+        .then_now(|conn| {
             assert!(conn.execute_batch("COMMIT").unwrap_err().to_string().contains("not authorized"));
             HandlerVerdict::RollBack
         })
@@ -96,9 +96,9 @@ async fn a_nested_begin_fails_as_it_always_does_and_harms_nobody() {
     let (_folder, store) = store().await;
     let claim = begun(&store, "k-1").await;
     Body::new(&[claim])
-        .then(|conn| {
+        .then_now(|conn| {
             assert!(conn.transaction().unwrap_err().to_string().contains("within a transaction"));
-            keep(write_note(conn, "kept"))
+            keep(&write_note(conn, "kept"))
         })
         .transact(&store)
         .await
@@ -111,7 +111,7 @@ async fn savepoints_of_a_handler_are_its_own_affair() {
     let (_folder, store) = store().await;
     let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await];
     Body::new(&claims)
-        .then(|conn| {
+        .then_now(|conn| {
             let savepoint = conn.savepoint().unwrap();
             write_note(&savepoint, "undone").unwrap();
             drop(savepoint);
@@ -120,9 +120,9 @@ async fn savepoints_of_a_handler_are_its_own_affair() {
             savepoint.commit().unwrap();
             HandlerVerdict::Keep
         })
-        .then(|conn| {
+        .then_now(|conn| {
             // Left open: it ends with the handler's own.
-            keep(conn.execute_batch("SAVEPOINT mine; INSERT INTO notes (text) VALUES ('in an open savepoint')"))
+            keep(&conn.execute_batch("SAVEPOINT mine; INSERT INTO notes (text) VALUES ('in an open savepoint')"))
         })
         .transact(&store)
         .await
@@ -135,7 +135,7 @@ async fn what_changes_the_connection_is_refused() {
     let (_folder, store) = store().await;
     let claim = begun(&store, "k-1").await;
     Body::new(&[claim])
-        .then(|conn| {
+        .then_now(|conn| {
             for sql in ["PRAGMA query_only = ON", "PRAGMA cache_size = 1", "ATTACH ':memory:' AS other"] {
                 let error = conn.execute_batch(sql).unwrap_err();
                 assert!(error.to_string().contains("not authorized"), "{sql}: {error}");
@@ -143,7 +143,7 @@ async fn what_changes_the_connection_is_refused() {
             let columns: i64 =
                 conn.query_row("SELECT count(*) FROM pragma_table_info('notes')", (), |row| row.get(0)).unwrap();
             assert_eq!(columns, 2);
-            keep(write_note(conn, "kept"))
+            keep(&write_note(conn, "kept"))
         })
         .transact(&store)
         .await
@@ -157,7 +157,7 @@ async fn a_statement_past_the_time_limit_is_interrupted() {
     let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await];
     Body::new(&claims[..1])
         .limit(Duration::from_millis(50))
-        .then(|conn| {
+        .then_now(|conn| {
             write_note(conn, "undone").unwrap();
             let error = conn.query_row(ENDLESS, (), |row| row.get::<_, i64>(0)).unwrap_err();
             assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::OperationInterrupted));
@@ -169,7 +169,7 @@ async fn a_statement_past_the_time_limit_is_interrupted() {
     // An interrupted write takes the whole transaction with it, and the handler is to blame.
     let error = Body::new(&claims[1..])
         .limit(Duration::from_millis(50))
-        .then(|conn| {
+        .then_now(|conn| {
             _ = conn.execute(&format!("INSERT INTO notes (text) {ENDLESS}"), ());
             HandlerVerdict::Keep
         })
@@ -188,7 +188,7 @@ async fn a_future_that_hangs_is_dropped_behind_its_time_limit() {
     let claim = begun(&store, "k-1").await;
     let error = Body::new(&[claim])
         .limit(Duration::from_millis(20))
-        .then_async(|conn| {
+        .then(|conn| {
             Box::pin(async move {
                 write_note(conn, "undone").unwrap();
                 std::future::pending().await
@@ -208,11 +208,11 @@ async fn a_handler_may_wait_for_timers_and_tasks_of_its_runtime() {
     let (_folder, store) = store().await;
     let claim = begun(&store, "k-1").await;
     Body::new(&[claim])
-        .then_async(|conn| {
+        .then(|conn| {
             Box::pin(async move {
                 tokio::time::sleep(Duration::from_millis(1)).await;
                 let text = tokio::spawn(async { "waited" }).await.unwrap();
-                keep(write_note(conn, text))
+                keep(&write_note(conn, text))
             })
         })
         .transact(&store)
@@ -226,7 +226,7 @@ async fn g10_a_body_that_panics_fails_alone_and_the_writer_goes_on() {
     let (_folder, store) = store().await;
     let claim = begun(&store, "k-1").await;
     let error = Body::new(&[claim])
-        .then(|conn| {
+        .then_now(|conn| {
             write_note(conn, "undone").unwrap();
             panic!("the handler fell over")
         })
@@ -245,12 +245,12 @@ async fn a_handler_that_calls_the_store_is_refused_instead_of_waiting_for_itself
     let claim = begun(&store, "k-1").await;
     let inner = store.clone();
     Body::new(&[claim])
-        .then_async(move |conn| {
+        .then(move |conn| {
             let store = inner.clone();
             Box::pin(async move {
                 let error = refused(saga_core::store::Ids::reserve_ids(&store, u32::MAX).await);
                 assert_eq!(error.kind(), StoreErrorKind::Misuse, "{error}");
-                keep(write_note(conn, "kept"))
+                keep(&write_note(conn, "kept"))
             })
         })
         .transact(&store)
@@ -266,8 +266,8 @@ async fn a_deferred_constraint_is_the_fault_of_the_handler_that_broke_it() {
         CREATE TABLE children (parent INTEGER REFERENCES parents DEFERRABLE INITIALLY DEFERRED) STRICT;";
     store.write(move |conn| -> Result<(), Error> { Ok(conn.execute_batch(create)?) }).await.unwrap();
     let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await];
-    let orphan = Body::new(&claims[..1]).then(|conn| keep(conn.execute("INSERT INTO children VALUES (1)", ())));
-    let innocent = Body::new(&claims[1..]).then(|conn| keep(write_note(conn, "kept")));
+    let orphan = Body::new(&claims[..1]).then_now(|conn| keep(&conn.execute("INSERT INTO children VALUES (1)", ())));
+    let innocent = Body::new(&claims[1..]).then_now(|conn| keep(&write_note(conn, "kept")));
     let gate = Gate::shut(&store).await;
     let (orphan, innocent, ()) = tokio::join!(orphan.transact(&store), innocent.transact(&store), gate.open());
     innocent.unwrap();
@@ -284,16 +284,16 @@ async fn what_fails_without_a_savepoint_fails_alone() {
     let (_folder, store) = store().await;
     let savepoints = store.statistics().savepoints;
     let claim = begun(&store, "k-1").await;
-    Body::new(&[claim]).then(|conn| keep(write_note(conn, "k-1"))).spared().transact(&store).await.unwrap();
+    Body::new(&[claim]).then_now(|conn| keep(&write_note(conn, "k-1"))).spared().transact(&store).await.unwrap();
     assert_eq!(store.statistics().savepoints, savepoints, "who needs none has none");
 
     for verdict in [HandlerVerdict::RollBack, HandlerVerdict::Conflict, HandlerVerdict::Abandon] {
         let key = format!("{verdict:?}");
         let claims = [begun(&store, &format!("{key}-1")).await, begun(&store, &format!("{key}-2")).await];
-        let neighbour = Body::new(&claims[..1]).then(|conn| keep(write_note(conn, "neighbour")));
+        let neighbour = Body::new(&claims[..1]).then_now(|conn| keep(&write_note(conn, "neighbour")));
         let runs = Arc::new(AtomicU32::new(0));
         let counted = Arc::clone(&runs);
-        let failing = Body::new(&claims[1..]).spared().then(move |conn| {
+        let failing = Body::new(&claims[1..]).spared().then_now(move |conn| {
             counted.fetch_add(1, Ordering::Relaxed);
             write_note(conn, "undone").unwrap();
             verdict
@@ -325,9 +325,9 @@ async fn savepoints_are_set_where_they_are_needed() {
         }
         let before = notes(&store).await.len();
         let body = Body::new(&claims)
-            .then(|conn| keep(write_note(conn, "a")))
-            .then(|conn| keep(write_note(conn, "b")))
-            .then(|conn| {
+            .then_now(|conn| keep(&write_note(conn, "a")))
+            .then_now(|conn| keep(&write_note(conn, "b")))
+            .then_now(|conn| {
                 write_note(conn, "c").unwrap();
                 HandlerVerdict::RollBack
             });

@@ -1,9 +1,15 @@
 //! Stores in folders of their own, with a table `notes` beside the store's own.
 
 use rusqlite::Connection;
-use saga_core::store::StoreError;
+use saga_core::store::{StoreError, TransactError};
 use saga_sqlite::SqliteStore;
+use saga_testkit::step_body::keep;
 use tempfile::TempDir;
+
+use super::begun;
+
+/// A body on a connection to SQLite.
+pub type Body = saga_testkit::step_body::Body<Connection>;
 
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -28,6 +34,12 @@ pub async fn notes(store: &SqliteStore) -> Vec<String> {
         Ok(texts)
     };
     store.read(read).await.unwrap()
+}
+
+/// Completes the saga of this key in a step transaction that writes a note of the same text.
+pub async fn complete(store: &SqliteStore, key: &'static str) -> Result<(), TransactError> {
+    let claim = begun(store, key).await;
+    Body::new(&[claim]).then_now(move |conn| keep(&write_note(conn, key))).transact(store).await
 }
 
 pub fn write_note(conn: &Connection, text: &str) -> rusqlite::Result<usize> {

@@ -1,6 +1,7 @@
 //! The checks of a store, by duty.
 
 pub(crate) mod acts;
+pub(crate) mod batch_steps;
 pub(crate) mod begun;
 pub(crate) mod claims;
 pub(crate) mod concurrency;

@@ -8,7 +8,7 @@ use saga_postgres::PostgresStore;
 use saga_postgres::fault_injection::Mutant;
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
-use crate::support::{Body, Place, begun, definition, member};
+use crate::support::{Body, Notes as _, Place, begun, definition, member};
 
 /// Makes every commit of a note wait until this lock is free.
 const WAITS_AT_COMMIT: &str = "CREATE FUNCTION wait_at_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \

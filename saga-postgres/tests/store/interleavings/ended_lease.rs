@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use saga_core::store::{ClaimRequest, Claimed, Status, Work as _};
 
-use crate::support::{Body, Meeting, Place, begun, definition, member, status};
+use crate::support::{Body, Meeting, Notes as _, Place, begun, definition, member, status};
 
 /// A batch whose leases end while it runs; what another replica then claims, and whether the batch committed.
 async fn a_lease_ends_inside_a_batch(place: &Place) -> (Claimed, bool) {

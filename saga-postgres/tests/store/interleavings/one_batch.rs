@@ -10,7 +10,7 @@ use saga_core::store::{
 use saga_postgres::PostgresStore;
 use saga_postgres::fault_injection::Mutant;
 
-use crate::support::{Body, Place, completed, new_saga};
+use crate::support::{Body, Notes as _, Place, completed, new_saga};
 
 /// A saga with two commands at once, and the claims on both.
 async fn begun_twice(store: &PostgresStore) -> [Claim; 2] {

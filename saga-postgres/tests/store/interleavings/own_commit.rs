@@ -5,7 +5,7 @@ use saga_postgres::fault_injection::Mutant;
 use saga_postgres::{PostgresOptions, PostgresStore};
 use sqlx::{Connection as _, Executor as _};
 
-use crate::support::{Body, Place, begun, complete, status, write_note};
+use crate::support::{Body, Notes as _, Place, begun, complete, status, write_note};
 
 const ENDINGS: [&str; 5] = ["COMMIT", "COMMIT; BEGIN", "ROLLBACK", "ROLLBACK; BEGIN", "COMMIT; BEGIN; SAVEPOINT mine"];
 

@@ -8,7 +8,7 @@ use saga_postgres::PostgresStore;
 use saga_postgres::fault_injection::Mutant;
 use sqlx::Executor as _;
 
-use crate::support::{Body, Meeting, Place, begun, completed, status, write_note};
+use crate::support::{Body, Meeting, Notes as _, Place, begun, completed, status, write_note};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g1_a_rejection_in_a_batch_takes_its_own_writes_back_and_nothing_else() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use saga_core::key::Tenant;
 use saga_core::store::{Advance, Changes, HistoryEntry, HistoryKind, Records as _, SagaRow, Sagas as _, Status};
 
-use crate::support::{Body, Meeting, Place, begun, completed};
+use crate::support::{Body, Meeting, Notes as _, Place, begun, completed};
 
 /// A step is done while an operator acts on its saga elsewhere; how the saga stands then, and how often it was decided.
 async fn a_step_is_done_while_an_operator_acts(place: &Place) -> (SagaRow, Vec<u64>) {
