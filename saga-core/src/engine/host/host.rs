@@ -131,7 +131,7 @@ impl<S: Store> Host<S> {
         let work = WorkRef::inserted(WorkId(saga.id.0 + 1));
         let owner = self.committer.scheduler.membership.member();
         let effect = request.definition.shape.steps[0].effect;
-        let key = self.committer.scheduler.bulkheads.concurrency_key(&request.definition.id, 0, false, effect);
+        let key = self.committer.scheduler.bulkheads.limits.concurrency_key(&request.definition.id, 0, false, effect);
         let slot = owner.and_then(|_| self.committer.scheduler.slot_to_start_now(key));
         let lease = owner.filter(|_| slot.is_some()).map(|owner| Lease { owner, ttl: self.ctx.settings.lease_ttl });
         let lease_until = self.ctx.env.now().saturating_add(self.ctx.settings.lease_ttl);

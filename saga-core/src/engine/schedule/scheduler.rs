@@ -104,7 +104,12 @@ impl<S: Store> Scheduler<S> {
     pub(crate) fn concurrency_key(&self, saga: &SagaInstance<S>, order: machine::Command) -> ConcurrencyKey {
         let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
         let is_undo = matches!(order, machine::Command::Undo { .. });
-        self.bulkheads.concurrency_key(&saga.definition.id, saga.state.base(step), is_undo, saga.effect_of(order))
+        self.bulkheads.limits.concurrency_key(
+            &saga.definition.id,
+            saga.state.base(step),
+            is_undo,
+            saga.effect_of(order),
+        )
     }
 
     /// Takes the first command that `admit` admits, unless one was taken already.

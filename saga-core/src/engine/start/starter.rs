@@ -206,7 +206,12 @@ impl<S: Store> Starter<S> {
         let shape = &definition.shape.steps[first];
         // A list is fanned out first, by the engine.
         let effect = if shape.each.is_some() { Effect::Own } else { shape.effect };
-        self.scheduler.slot_to_start_now(self.scheduler.bulkheads.concurrency_key(&definition.id, first, false, effect))
+        self.scheduler.slot_to_start_now(self.scheduler.bulkheads.limits.concurrency_key(
+            &definition.id,
+            first,
+            false,
+            effect,
+        ))
     }
 
     /// The rows of a new saga, still without ids and leases.

@@ -121,7 +121,7 @@ impl<S: Store> Transactions<S> {
         }
         let is_counted =
             |other: &WorkItem<S>| self.committer.scheduler.concurrency_key(&other.saga, other.command) == key;
-        if !self.committer.scheduler.bulkheads.is_limited(key) || taken.iter().any(is_counted) {
+        if !self.committer.scheduler.bulkheads.limits.is_limited(key) || taken.iter().any(is_counted) {
             return Admission::Runs(None);
         }
         Admission::with(self.committer.scheduler.bulkheads.try_acquire_outside_pool(key))
