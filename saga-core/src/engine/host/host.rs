@@ -254,7 +254,9 @@ impl<S: Store> Host<S> {
         };
         let (state, event) = state_of_early_undo(&request.definition, output.is_some(), caller);
         let mut new = self.new_hosted(request, message, &input, state).await?;
-        let mut saga = in_flight(&request.definition, &new).map_err(unreadable)?.unstored();
+        let mut saga = in_flight(&request.definition, &new).map_err(unreadable)?;
+        // What is decided now goes into its start, by which it gets its first version.
+        saga.version = 0;
         let next_work = NextWork { ids: new.id.0 + 1, slot: NextSlot::Nowhere };
         let details = AttemptDetails { output, ..AttemptDetails::default() };
         // The saga starts as taken back: a step that was done is undone, and one that did not begin never does.

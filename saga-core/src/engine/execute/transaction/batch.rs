@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::call_plan::{CallPlan, HandlerCall};
+use super::call_plan::{CallPlan, HandlerCall, is_same_step};
 use super::entry::BatchEntry;
 use super::rerun_policy::RerunPolicy;
 use super::savepoints::{EndedAttempt, Savepoints};
@@ -354,7 +354,7 @@ impl<S: Store> Held<S> {
         let command_of = |index: usize| self.members.get(index)?.command.as_ref();
         let latest = self.savepoints.open().and_then(|ended| command_of(ended.first()?.0));
         let Some((latest, next)) = latest.zip(self.plan.following_member(&self.members)) else { return false };
-        command_of(next).is_some_and(|command| command.is_same_step(latest))
+        command_of(next).is_some_and(|command| is_same_step(command, latest))
             && matches!(self.protection_of(attempts, next), Protection::Shared(_))
     }
 
