@@ -1,9 +1,8 @@
-//! The order saga as a test rig: the program that the kill tests, the outage tests, `saga-chaos` and `cargo xtask demo
-//! services` run.
+//! The order saga as a test rig, which the kill tests, the outage tests, `saga-chaos` and `cargo xtask demo services` run.
 //!
-//! `examples/order-saga` is the one to copy. This one has the same five steps, written once for every database
-//! ([`shop::ShopConn`]) and hosted by services, and around them what a test needs: orders that are read and checked, services
-//! outside that decline, are slow and break down ([`outside`]), an audit of every book ([`verify`]), and a command line.
+//! To copy an example, take `examples/order-saga`. The rig has the same five steps, written once for every database
+//! ([`shop::ShopConn`]) and hosted by services. Around them it has what tests need: orders from files, external services that
+//! decline, are slow and fail ([`outside`]), an audit ([`verify`]), and a command line.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

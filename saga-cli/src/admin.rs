@@ -17,13 +17,12 @@ pub struct Admin<O: OpenStore> {
 type Register<T> = Box<dyn Fn(T) -> T>;
 
 impl<O: OpenStore> Admin<O> {
-    /// Commands on the store at this location. `program` is the name of the application in what the commands tell the
-    /// operator to type.
+    /// Makes the commands for the store at this location. `program` is the name of the application in printed commands.
     pub fn new(program: impl Into<String>, location: O) -> Self {
         Self { program: program.into(), location, replies_to: None, register: Vec::new() }
     }
 
-    /// Adds a definition: its sagas can be shown and worked on.
+    /// Adds a definition: its sagas can be shown and acted on.
     #[must_use]
     pub fn saga<I: 'static>(mut self, saga: &Saga<O::Store, I>) -> Self {
         let saga = saga.clone();
@@ -39,7 +38,7 @@ impl<O: OpenStore> Admin<O> {
         self
     }
 
-    /// The service whose sagas these are, where other services do steps of them: the name in its runtimes' settings.
+    /// Sets the service of these sagas, if they have remote steps: the name in the settings of its runtimes.
     #[must_use]
     pub fn replies_to(mut self, service: impl Into<String>) -> Self {
         self.replies_to = Some(service.into());

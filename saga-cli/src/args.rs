@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Which saga, and why.
 #[derive(Debug, Args)]
 pub struct ActionArgs {
-    /// The saga's key; in the store of a service that does a step of it, KEY>STEP
+    /// The saga's key; in the store of a service that hosts a step of it, KEY>STEP
     pub(crate) key: String,
     #[command(flatten)]
     pub(crate) actor: ActorArgs,
@@ -19,16 +19,16 @@ pub struct ActionArgs {
 /// Why something is done, and by whom.
 #[derive(Debug, Args)]
 pub(crate) struct ActorArgs {
-    /// Why; it is kept with the saga
+    /// The reason, which is stored with the saga
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: String,
-    /// Who does it; it is kept with the saga [default: the user of the operating system]
+    /// The name of the operator, which is stored with the saga [default: the user of the operating system]
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
 }
 
 impl ActorArgs {
-    /// The name that is kept with the action.
+    /// The name that is stored with the action.
     pub(crate) fn name(&self) -> String {
         let user = || ["USER", "LOGNAME", "USERNAME"].into_iter().find_map(|name| std::env::var(name).ok());
         self.by.clone().or_else(user).unwrap_or_else(|| "unknown".to_owned())
@@ -40,7 +40,7 @@ impl ActorArgs {
 pub(crate) struct ControlArgs {
     #[command(flatten)]
     pub(crate) action: ActionArgs,
-    /// The revision that `show` printed: if the saga has moved since, nothing is done [default: as it stands now]
+    /// The revision that `show` printed: if the saga has moved since, nothing is done [default: the current one]
     #[arg(long, value_name = "N")]
     pub(crate) revision: Option<u64>,
 }

@@ -15,15 +15,15 @@ const PAGE: usize = 1_000;
 /// What of the audit log to list.
 #[derive(Debug, Args)]
 pub struct AuditArgs {
-    /// At most so many lines
+    /// The most lines to print
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: usize,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
 }
 
-/// Prints what people did with sagas, one action a line, the latest first.
+/// Prints the actions of operators, one per line, the latest first.
 pub(crate) async fn audit(
     admin: &Admin<impl OpenStore>,
     args: &AuditArgs,

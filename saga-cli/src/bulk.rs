@@ -21,37 +21,37 @@ const INCOMPLETE: u8 = 1;
 /// What to do with many sagas.
 #[derive(Debug, Subcommand)]
 pub enum BulkCommand {
-    /// Say what would be done with which sagas, and write it down; nothing is changed
+    /// Write a plan: the sagas and the action; nothing is changed
     Plan(BulkPlanArgs),
-    /// Carry a plan out: each saga is acted on only if it still stands as the plan saw it
+    /// Execute a plan: each saga is acted on only if it has not moved since
     Run(BulkRunArgs),
 }
 
 /// What would be done with which sagas.
 #[derive(Debug, Args)]
 pub struct BulkPlanArgs {
-    /// What is done with each
+    /// The action
     #[arg(value_parser = one_of(ACTIONS))]
     action: BatchAction,
-    /// Only those with this status
+    /// Only sagas with this status
     #[arg(long, value_name = "S", value_parser = parse_status())]
     status: Option<Status>,
-    /// Only those of this definition
+    /// Only sagas of this definition
     #[arg(long, value_name = "NAME")]
     definition: Option<String>,
-    /// Only those that are stuck at this step, or undone because of it
+    /// Only sagas that are stuck at this step, or compensate because of it
     #[arg(long, value_name = "STEP")]
     failed_step: Option<String>,
-    /// Only those that are stuck or undone for a reason with this text in it
+    /// Only sagas that are stuck or compensate for a reason that contains this text
     #[arg(long, value_name = "TEXT")]
     reason_has: Option<String>,
-    /// Only those that have not moved for at least so long
+    /// Only sagas that have not moved for at least this time
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     idle_for: Option<Duration>,
-    /// At most so many
+    /// The most sagas in the plan
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Where to write the plan; a file that is there is not written over
+    /// The file of the plan; an existing file is not overwritten
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 }
@@ -69,12 +69,12 @@ impl BulkPlanArgs {
     }
 }
 
-/// Which plan to carry out, and how fast.
+/// Which plan to execute, and how fast.
 #[derive(Debug, Args)]
 pub struct BulkRunArgs {
     /// The plan, as `bulk plan` wrote it
     plan: PathBuf,
-    /// How many sagas are acted on in a second
+    /// How many sagas to act on per second
     #[arg(long, value_name = "N", default_value = "10")]
     per_second: NonZeroU32,
     #[command(flatten)]

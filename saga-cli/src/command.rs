@@ -16,29 +16,29 @@ pub enum Command {
     Show(ShowArgs),
     /// List the sagas
     List(ListArgs),
-    /// Cancel a saga: nothing new of it begins, and what was done is undone
+    /// Cancel a saga: no new step begins, and finished steps are undone
     Cancel(ActionArgs),
-    /// Pause a saga: nothing new of it begins until it is resumed
+    /// Pause a saga: no new step begins until it is resumed
     Pause(ActionArgs),
-    /// Let a paused saga go on
+    /// Resume a paused saga
     Resume(ActionArgs),
-    /// Try a saga again: what is stuck, or what waits for its next attempt
+    /// Retry a saga: a stuck step, or a step that waits for its next attempt
     Retry(RetryArgs),
-    /// Go past the step, or the undo, that a saga is stuck at
+    /// Skip the step or the undo at which a saga is stuck
     Skip(SkipArgs),
-    /// End a stuck saga as it is
+    /// Force the end of a stuck saga
     Force(ForceArgs),
-    /// Start a saga instead of one that has ended, from a step on
+    /// Restart a saga that has ended as a new saga, from a step on
     Restart(RestartArgs),
-    /// Act on many sagas: plan it first, then carry the plan out
+    /// Act on many sagas: write a plan first, then execute it
     #[command(subcommand)]
     Bulk(BulkCommand),
-    /// List what people did with sagas, the latest first: who, when and why
+    /// List the actions of operators with actor, time and reason, the latest first
     Audit(AuditArgs),
-    /// Messages that could not be handled: list, show, replay, discard
+    /// List, show, replay or discard messages that could not be handled
     #[command(subcommand)]
     DeadLetters(DeadLettersCommand),
-    /// Messages that wait to be sent: list, release, discard
+    /// List, release or discard messages that wait to be sent
     #[command(subcommand)]
     Outbox(OutboxCommand),
 }

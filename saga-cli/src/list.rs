@@ -14,12 +14,12 @@ const PAGE: usize = 1_000;
 /// What to list.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Only those with this status
+    /// Only sagas with this status
     #[arg(long, value_name = "S", value_parser = parse_status())]
     status: Option<Status>,
 }
 
-/// Prints the sagas, one a line.
+/// Prints the sagas, one per line.
 pub(crate) async fn list(
     admin: &Admin<impl OpenStore>,
     args: &ListArgs,

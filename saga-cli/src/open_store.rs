@@ -1,6 +1,6 @@
 use saga_core::store::Store;
 
-/// Where an application's sagas are, and how its store is opened.
+/// The location of an application's store, and how to open it.
 ///
 /// # Cancel safety
 ///
@@ -17,10 +17,10 @@ pub trait OpenStore {
     /// a store, so that a misspelt path makes no new one.
     async fn open(&self) -> anyhow::Result<Self::Store>;
 
-    /// Opens the store to read, beside the processes that work on it.
+    /// Opens the store read-only, beside the processes that work on it.
     ///
     /// # Errors
     ///
-    /// Also when there is no store.
+    /// If the store cannot be opened, or does not exist.
     async fn open_read_only(&self) -> anyhow::Result<Self::Store>;
 }

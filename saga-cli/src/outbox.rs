@@ -16,11 +16,11 @@ use crate::{Admin, OpenStore, print};
 /// What to do with messages that wait to be sent.
 #[derive(Debug, Subcommand)]
 pub enum OutboxCommand {
-    /// Say how much waits and since when, and list the keys whose next message cannot be sent
+    /// Show the number and age of waiting messages, and list the parked keys
     List(OutboxListArgs),
-    /// Let the key of a message try again
+    /// Retry a parked message now
     Release(OutboxReleaseArgs),
-    /// Give a message up, so that its key goes on behind it
+    /// Discard a message, so that the next one of its key can be sent
     Discard(OutboxDiscardArgs),
 }
 
@@ -35,16 +35,16 @@ pub struct OutboxListArgs {
 /// Which key to release.
 #[derive(Debug, Args)]
 pub struct OutboxReleaseArgs {
-    /// The id of the message that could not be sent, as the list has it
+    /// The id of the message, as `list` prints it
     message: String,
 }
 
-/// Which message to give up.
+/// Which message to discard.
 #[derive(Debug, Args)]
 pub struct OutboxDiscardArgs {
-    /// The id of the message that could not be sent, as the list has it
+    /// The id of the message, as `list` prints it
     message: String,
-    /// Why; it is kept with the message, among the dead letters
+    /// The reason, which is stored with the message, as a dead letter
     #[arg(long, value_name = "TEXT")]
     reason: String,
 }

@@ -4,18 +4,18 @@ use std::process::ExitCode;
 use crate::{Admin, Command, OpenStore, audit, bulk, control, dead_letters, list, outbox, show, stuck};
 
 impl<O: OpenStore> Admin<O> {
-    /// Runs one command, and prints what comes of it to `out`. The progress of a bulk run goes to standard error.
+    /// Runs one command, and prints its result to `out`. The progress of a bulk run goes to standard error.
     ///
-    /// The exit code is 0 when it was done, 1 when a bulk run has left something, and 3 when the saga had ended before it
-    /// could be cancelled, paused or resumed.
+    /// The exit code is 0 on success, 1 if a bulk run did not act on all sagas, and 3 if the saga had ended before it could be
+    /// cancelled, paused or resumed.
     ///
     /// # Errors
     ///
-    /// A sentence, when the command could not do what was asked.
+    /// A sentence that says why the command could not be carried out.
     ///
     /// # Cancel safety
     ///
-    /// Dropped, an action took effect or not. The same action again acts once.
+    /// If it is dropped, the action took effect or not. Repeating the action acts once.
     pub async fn run(&self, command: &Command, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
         match command {
             Command::Show(args) => show::show(self, args, out).await,

@@ -27,7 +27,7 @@ pub struct RetryArgs {
 pub struct SkipArgs {
     #[command(flatten)]
     control: ControlArgs,
-    /// What the step would have given, as JSON, where a later step takes it
+    /// The output of the skipped step, as JSON, if a later step takes it
     #[arg(long, value_name = "JSON", value_parser = parse_json)]
     output: Option<Value>,
 }
@@ -40,7 +40,7 @@ const ENDS: [(&str, Status); 2] = [("completed", Status::Completed), ("compensat
 pub struct ForceArgs {
     #[command(flatten)]
     control: ControlArgs,
-    /// As what it ends; what took effect stays as it is
+    /// The outcome; effects remain
     #[arg(long = "as", value_name = "END", value_parser = one_of(ENDS))]
     status: Status,
 }
@@ -50,7 +50,7 @@ pub struct ForceArgs {
 pub struct RestartArgs {
     #[command(flatten)]
     action: ActionArgs,
-    /// The step that the new saga begins with; what stands before it is taken over
+    /// The step at which the new saga begins; it takes over the outputs of the steps before
     #[arg(long, value_name = "STEP")]
     from: String,
     /// The key of the new saga

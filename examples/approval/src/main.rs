@@ -1,9 +1,9 @@
-//! An order above a limit waits for a person's approval: stock is reserved, and then nothing of the saga runs until somebody
-//! answers, the time for that is over, or the whole order has taken too long. Small orders do not wait.
+//! An order above a limit waits for an approval. Its stock is reserved, and then the saga waits until an answer arrives, the
+//! wait times out, or the deadline of the order passes. Small orders do not wait.
 //!
-//! `cargo run -p approval` runs six orders on a SQLite file that is gone afterwards, answers some of them, and prints what
-//! became of each: a small one, one that is approved, one that is declined, one that nobody answers, one whose answer came
-//! before it was asked for, and one that is approved by a page that the runtime knows nothing of.
+//! `cargo run -p approval` runs six orders on a temporary SQLite file and prints their outcomes: a small order, an approved
+//! one, a declined one, one without an answer, one whose answer arrives early, and one that is approved through a store
+//! without a runtime.
 
 mod steps;
 
@@ -16,15 +16,15 @@ use saga_sqlite::SqliteStore;
 
 use crate::steps::{Approval, Order, confirm_order, reserve_stock, send_receipt};
 
-/// What is on the shelves, in pieces.
+/// The stock, in pieces.
 const IN_STOCK: u32 = 20;
-/// Up to so many cents nobody is asked.
+/// An order up to this many cents needs no approval.
 const FREE_CENTS_MAX: u64 = 10_000;
-/// How long an approver has; in a real shop some days.
+/// How long an approver has; days in a real shop.
 const TO_DECIDE: Duration = Duration::from_secs(4);
 /// How long an order may take before it is confirmed.
 const DEADLINE: Duration = Duration::from_mins(1);
-/// How long after the confirmation its receipt is sent; in a real shop the next morning.
+/// How long after the confirmation the receipt is sent; the next morning in a real shop.
 const UNTIL_THE_RECEIPT: Duration = Duration::from_millis(20);
 
 fn create_order() -> Result<Saga<SqliteStore, Order>, saga_core::saga::SagaError> {
@@ -62,7 +62,7 @@ async fn main() -> anyhow::Result<()> {
         let order = Order { key: key.to_owned(), pieces: 2, cents };
         running.push(runtime.start(&create_order, key, order).await?);
     }
-    // It begins later, so that its answer is there before anybody asks.
+    // This order begins later, so that its answer arrives early.
     let order = Order { key: "early".to_owned(), pieces: 2, cents: 70_000 };
     let later = Duration::from_millis(200);
     running.push(runtime.start(&create_order, "early", order).after(later).await?);
@@ -77,11 +77,11 @@ async fn main() -> anyhow::Result<()> {
     };
     answer("early", "form-1", by("Ada")).await?;
     answer("approved", "form-2", by("Ada")).await?;
-    // The page is sent twice, and somebody else is too late.
+    // The form is sent twice, and a second answer is too late.
     answer("approved", "form-2", by("Ada")).await?;
     answer("approved", "form-3", Approval::Declined { by: "Bob".to_owned() }).await?;
     answer("declined", "form-4", Approval::Declined { by: "Bob".to_owned() }).await?;
-    // What takes part in no work needs the store and the definition only.
+    // A process that runs no sagas needs only the store and the definition.
     let page = SagaAdmin::new(runtime.store().clone()).saga(&create_order);
     let receipt = page.control("by-a-page").signal("form-5", &by("Cleo")).await?;
     println!("by-a-page: form-5 {}\n", said(receipt));

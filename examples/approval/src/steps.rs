@@ -1,4 +1,4 @@
-//! The steps of an order, what undoes them, and the answer that it waits for.
+//! The steps of an order, their compensations, and the signal that it waits for.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use saga_core::{Signal, Signaled, StepError, saga_compensation, saga_step};
 use serde::{Deserialize, Serialize};
 
-/// What somebody wants.
+/// An order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) key: String,
@@ -14,7 +14,7 @@ pub(crate) struct Order {
     pub(crate) cents: u64,
 }
 
-/// What a person says to an order, or what stands for that.
+/// The answer to an order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Approval {
     Granted { by: String },
@@ -36,21 +36,21 @@ impl fmt::Display for Approval {
     }
 }
 
-/// Takes the pieces off the shelf.
+/// Reserves the pieces.
 #[saga_step(compensate = release_stock)]
 pub(crate) async fn reserve_stock(tx: &mut Connection, order: Order) -> Result<u32, StepError> {
     let taken = tx.execute("UPDATE stock SET pieces = pieces - ?1 WHERE pieces >= ?1", [order.pieces])?;
     if taken == 0 { Err(StepError::reject("out of stock")) } else { Ok(order.pieces) }
 }
 
-/// Puts back what was taken.
+/// Releases the pieces.
 #[saga_compensation]
 pub(crate) async fn release_stock(tx: &mut Connection, _order: Order, pieces: u32) -> Result<(), StepError> {
     tx.execute("UPDATE stock SET pieces = pieces + ?1", [pieces])?;
     Ok(())
 }
 
-/// The answer is there, whoever gave it, or none was needed: the order stands, or it does not.
+/// Confirms or rejects the order by the answer.
 #[saga_step]
 pub(crate) async fn confirm_order(
     tx: &mut Connection,
@@ -66,7 +66,7 @@ pub(crate) async fn confirm_order(
     Ok(())
 }
 
-/// Sends the receipt. What it is done for is confirmed, so that it cannot be refused any more.
+/// Sends the receipt. It runs after the pivot, so the order can no longer fail.
 #[saga_step]
 pub(crate) async fn send_receipt(_order: Order) -> Result<(), StepError> {
     Ok(())

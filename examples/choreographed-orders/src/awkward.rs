@@ -1,5 +1,4 @@
-//! What goes wrong between services, done on purpose: somebody publishes events twice, too late and in the wrong order,
-//! straight through the transport.
+//! Planted faults: events that are published twice, too late or in the wrong order, directly through the transport.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,20 +12,20 @@ use crate::books::Books;
 use crate::events::{CardCharged, CardDeclined, Item, OrderPlaced, StockRejected, StockReserved};
 use crate::shop::Shop;
 
-/// A case: what it is called, the key of its order, and what was done.
+/// A case: its name, the key of its order, and what was published.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) key: &'static str,
     pub(crate) done: &'static str,
 }
 
-/// Whoever publishes as another program would: under ids of its own, the same ones each time that it runs.
+/// Publishes as another program would: with its own ids, the same ones in each run.
 struct Stranger<'a, T> {
     transport: &'a T,
     published: AtomicU64,
 }
 
-/// Sets its ids apart from those of others.
+/// Distinguishes its ids from others.
 const IDS: u128 = 0x6177_6b77_6172_6400_0000_0000_0000_0000;
 
 impl<T: Transport> Stranger<'_, T> {
@@ -40,7 +39,7 @@ impl<T: Transport> Stranger<'_, T> {
             key: key.to_owned(),
             event_type: E::NAME.to_owned(),
             payload: serde_json::to_vec(event)?,
-            // Whoever has no clock says that it is new.
+            // A sender without a clock marks its message as new.
             committed_at: Timestamp(i64::MAX),
             headers: Headers::default(),
         };
@@ -49,13 +48,13 @@ impl<T: Transport> Stranger<'_, T> {
     }
 }
 
-/// Provokes every case.
+/// Publishes every case.
 ///
 /// # Errors
 /// When the transport or a store fails.
 ///
 /// # Cancel safety
-/// Dropped, what was published stays so.
+/// If it is dropped, published events remain published.
 pub(crate) async fn provoke<S: Books, T: Transport>(shop: &Shop<S>, transport: &T) -> anyhow::Result<Vec<Case>> {
     let stranger = Stranger { transport, published: AtomicU64::new(1) };
     let placed = |awaits_delivery| OrderPlaced {
@@ -79,7 +78,7 @@ pub(crate) async fn provoke<S: Books, T: Transport>(shop: &Shop<S>, transport: &
     stranger.tells(key, &StockRejected { reason: "told early".to_owned() }).await?;
     shop.knows(1, "undo-before-do>charge-card").await?;
     stranger.tells(key, &placed(false)).await?;
-    // Now the card is declined for the others as well, or they would wait for a payment.
+    // The card is declined for the other services as well; otherwise they would wait for a payment.
     stranger.tells(key, &CardDeclined { reason: "barred".to_owned() }).await?;
 
     let key = "late-after-undo";

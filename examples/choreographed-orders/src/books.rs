@@ -1,4 +1,4 @@
-//! What the steps write, on either database: what lies on the shelves, and a journal of everything that happened.
+//! The tables of the steps, on either database: the stock, and a journal of all effects.
 
 use saga_core::StepError;
 use saga_core::store::Store;
@@ -6,10 +6,10 @@ use saga_postgres::PostgresStore;
 use saga_sqlite::SqliteStore;
 use sqlx::PgConnection;
 
-/// How many pieces of each product a shelf has when somebody asks for it for the first time.
+/// The initial stock of each product.
 pub(crate) const ON_A_SHELF: i64 = 500;
 
-/// One line of the journal, as it is read back: how often something was done for an order, and how much of it stands.
+/// One line of the journal: how often a step was done for an order, and how much of its effect remains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) what: String,
@@ -20,13 +20,13 @@ pub(crate) struct Entry {
 
 /// A store whose connection can write the books.
 pub(crate) trait Books: Store + Clone {
-    /// Makes the tables.
+    /// Creates the tables.
     async fn prepare(&self) -> anyhow::Result<()>;
 
-    /// Takes pieces from a shelf, which may be negative; answers whether there were enough.
+    /// Takes pieces from the stock; a negative number returns them. Returns whether there were enough.
     fn take(conn: &mut Self::Conn, sku: &str, pieces: i64) -> impl Future<Output = Result<bool, StepError>> + Send;
 
-    /// Adds a line to the journal. Nothing keeps it from being there twice.
+    /// Adds a line to the journal. No constraint prevents duplicates.
     fn note(
         conn: &mut Self::Conn,
         what: &str,
@@ -34,7 +34,7 @@ pub(crate) trait Books: Store + Clone {
         amount: i64,
     ) -> impl Future<Output = Result<(), StepError>> + Send;
 
-    /// The journal, by what was done and for which order.
+    /// The journal, by step and order.
     async fn journal(&self) -> anyhow::Result<Vec<Entry>>;
 }
 

@@ -1,38 +1,38 @@
-//! What the services tell each other. An event says what happened, and nothing of who should do something about it.
+//! The events of the services. An event says what happened, and not which service should react.
 
 use saga_core::Event;
 use serde::{Deserialize, Serialize};
 
-/// A product, and how many of it.
+/// A product and a quantity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Item {
     pub(crate) sku: String,
     pub(crate) quantity: i64,
 }
 
-/// A customer wants something.
+/// A customer placed an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OrderPlaced {
     pub(crate) items: Vec<Item>,
     pub(crate) cents: i64,
-    /// Whether a part of it is still on its way to the warehouse.
+    /// Whether a part of the order is still missing in the warehouse.
     #[serde(default)]
     pub(crate) awaits_delivery: bool,
 }
 
-/// The goods lie apart for this order.
+/// The goods are reserved for this order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StockReserved {
     pub(crate) pieces: i64,
 }
 
-/// There is not enough of something.
+/// The stock of a product is too low.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StockRejected {
     pub(crate) reason: String,
 }
 
-/// The card was charged. It is what the step itself returns.
+/// The card was charged. This is the output of the step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CardCharged {
     pub(crate) payment: String,
@@ -44,7 +44,7 @@ pub(crate) struct CardDeclined {
     pub(crate) reason: String,
 }
 
-/// The order has left the house: from here on nothing is undone.
+/// The order was sent: from here on nothing is undone.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct OrderShipped {
     pub(crate) pieces: i64,

@@ -1,4 +1,4 @@
-//! The orders that are placed: a sample that the program brings along, or a file with one order a line.
+//! The orders: a built-in sample, or a file with one order per line.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::events::{Item, OrderPlaced};
 
 const SAMPLE: &str = include_str!("../data/orders.jsonl");
 
-/// An order as it stands in a file. What else is there is not looked at.
+/// An order of a file. Other fields are ignored.
 #[derive(Debug, Deserialize)]
 struct Line {
     order_id: String,
@@ -27,7 +27,7 @@ pub(crate) struct Order {
 /// Reads orders: those of a file, or the sample.
 ///
 /// # Errors
-/// A sentence that names the line that is no order.
+/// A sentence with the invalid line.
 pub(crate) fn read(file: Option<&Path>) -> anyhow::Result<Vec<Order>> {
     match file {
         None => parse("the sample", SAMPLE),

@@ -1,4 +1,4 @@
-//! Looking at orders that an earlier run left, or that another process works on: all of them, or what happened with one.
+//! Lists the orders of an earlier run or of another process, or shows one of them.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use crate::report::line;
 /// How many orders are read at a time.
 const PAGE: usize = 500;
 
-/// What somebody wants to see.
+/// What to print.
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum Look {
-    /// Lists the orders: where each stands, and what happened with it last.
+    /// Lists the orders with their state and their latest entry.
     List,
-    /// Shows what happened with one order, in all services.
+    /// Shows the timeline of one order, over all services.
     Show {
         /// The order.
         key: String,
@@ -25,7 +25,7 @@ pub(crate) enum Look {
 }
 
 impl Look {
-    /// Prints it from the store of the service that follows the orders; answers whether there is such an order.
+    /// Prints it from the store of the service that follows the orders. Returns whether the order exists.
     ///
     /// # Errors
     /// When the store cannot be read.

@@ -1,7 +1,7 @@
-//! The order process as three services that know each other's events only: no definition says what comes after what.
+//! The order process as three services that only know each other's events, without a saga definition.
 //!
-//! `cargo run -p choreographed-orders` runs it embedded, on three SQLite files and in one process; `--database` and
-//! `--transport` put it on PostgreSQL and RabbitMQ. See the README beside it.
+//! `cargo run -p choreographed-orders` runs it in one process on three SQLite files; `--database` and `--transport` select
+//! PostgreSQL and RabbitMQ. See the README.
 
 mod awkward;
 mod books;
@@ -31,29 +31,29 @@ use crate::look::Look;
 use crate::services::FOLLOWER;
 use crate::shop::Shop;
 
-/// The names of the services, which are those of their databases.
+/// The names of the services, and of their databases.
 const SERVICES: [&str; 3] = ["stock", "payments", "shipping"];
 
-/// The order process as three services that know each other's events only.
+/// The order process as three services that only know each other's events.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Args {
-    /// Looks at what an earlier run left, with `--data` or `--database`, instead of placing orders.
+    /// Prints the orders of an earlier run, with `--data` or `--database`, instead of placing orders.
     #[command(subcommand)]
     look: Option<Look>,
-    /// A file of orders, one a line as JSON, instead of the sample.
+    /// A file of orders, one JSON object per line, instead of the sample.
     #[arg(long, value_name = "FILE")]
     orders: Option<PathBuf>,
-    /// A PostgreSQL database, in which each service has a schema of its own, instead of three SQLite files.
+    /// A PostgreSQL database with one schema per service, instead of three SQLite files.
     #[arg(long, value_name = "URL", global = true)]
     database: Option<String>,
-    /// A RabbitMQ broker, instead of the memory of this process.
+    /// A RabbitMQ broker, instead of the in-memory transport.
     #[arg(long, value_name = "URL")]
     transport: Option<String>,
-    /// The folder for the SQLite files. Without it they are gone afterwards.
+    /// The folder for the SQLite files. Without it they are temporary.
     #[arg(long, value_name = "DIR", conflicts_with = "database", global = true)]
     data: Option<PathBuf>,
-    /// How many seconds an order may take until it is shipped. One that takes longer is undone.
+    /// How many seconds an order may take until it is shipped. An order that takes longer is undone.
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     ship_within: u64,
 }
@@ -133,7 +133,7 @@ async fn open_schema(
     PostgresStore::connect_with(more(options)).await.map_err(|error| anyhow!("the database: {error}"))
 }
 
-/// Places the orders, provokes what is awkward, and says what came of all of it; answers whether the books are right.
+/// Places the orders, plants the faults, and prints the results. Returns whether the audit succeeded.
 async fn play<S: Books, T: Transport + Clone>(args: &Args, stores: [S; 3], transport: T) -> anyhow::Result<bool> {
     let orders = input::read(args.orders.as_deref())?;
     let shop = Shop::start(stores, &transport, Duration::from_secs(args.ship_within)).await?;

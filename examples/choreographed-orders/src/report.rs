@@ -1,4 +1,4 @@
-//! What is printed: the timelines of the awkward orders, and the sums of the books.
+//! The printed results: the timelines of the faulty orders, and the sums of the journals.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use crate::awkward::Case;
 use crate::books::Entry;
 use crate::events::OrderExpired;
 
-/// What undoes what.
+/// Each step with its undo.
 const PAIRS: [(&str, &str); 3] =
     [("reserve-stock", "release-stock"), ("charge-card", "refund-card"), ("pack-order", "unpack-order")];
 
-/// An awkward order: what was done to it, and what came of it.
+/// A faulty order: its fault and its result.
 pub(crate) fn show(case: &Case, timeline: &TimelineStatus, journal: &[Entry]) {
     println!("{}: {}", case.name, case.done);
     println!("  {} is {}", case.key, timeline.status);
@@ -45,7 +45,7 @@ pub(crate) fn is_late(timeline: &TimelineStatus) -> bool {
     timeline.entries.iter().any(|entry| is_expired(&entry.what))
 }
 
-/// What is wrong with the books, each in a sentence: something that happened twice, or stands though it was undone.
+/// The problems of the journals, each in a sentence: an effect that happened twice, or remains although it was undone.
 pub(crate) fn problems(ended: &BTreeMap<String, TimelineStatus>, journal: &[Entry]) -> Vec<String> {
     let mut problems = Vec::new();
     let of = |what: &str, order: &str| {

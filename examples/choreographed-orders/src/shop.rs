@@ -1,4 +1,4 @@
-//! The three services in one process, each with a store of its own and nothing in common but the transport.
+//! The three services in one process. Each has its own store; they share only the transport.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use saga_core::{Runtime, Service};
 use crate::books::{Books, Entry};
 use crate::services::{payments, shipping, stock};
 
-/// How long all of it may take.
+/// The time limit of the whole run.
 const WAIT_MAX: Duration = Duration::from_mins(5);
-/// How often somebody looks.
+/// The pause between two polls.
 const PAUSE: Duration = Duration::from_millis(50);
-/// What has to be over with every order, and how it may have ended where the order came to nothing.
+/// The steps that must have ended for every order, with their possible outcomes if the order failed.
 const STEPS: [&str; 4] = ["stock/reserve-stock", "payments/charge-card", "shipping/pack-order", "shipping/ship-order"];
 
 /// The services, and their stores.
@@ -32,7 +32,7 @@ impl<S: Books> Shop<S> {
     /// When a store or the transport cannot be used.
     ///
     /// # Cancel safety
-    /// Dropped, what was started stops.
+    /// If it is dropped, the started services stop.
     pub(crate) async fn start<T: Transport + Clone>(
         stores: [S; 3],
         transport: &T,
@@ -48,12 +48,12 @@ impl<S: Books> Shop<S> {
         Ok(Self { stores, runtimes })
     }
 
-    /// The runtime of the warehouse, by which orders come in.
+    /// The runtime of the warehouse, which publishes the orders.
     pub(crate) fn front(&self) -> &Runtime<S> {
         &self.runtimes[0]
     }
 
-    /// Waits until an order has come to its end in every service, and shows its timeline.
+    /// Waits until an order has ended in every service, and returns its timeline.
     ///
     /// # Errors
     /// When that takes too long, or the store fails.
@@ -111,7 +111,7 @@ impl<S: Books> Shop<S> {
         Ok(all)
     }
 
-    /// How many messages could not be handled.
+    /// The number of dead letters.
     ///
     /// # Errors
     /// When a store cannot be read.
@@ -126,10 +126,10 @@ impl<S: Books> Shop<S> {
         Ok(all)
     }
 
-    /// Ends the services.
+    /// Stops the services.
     ///
     /// # Cancel safety
-    /// Dropped, what was under way goes on when the program runs again.
+    /// If it is dropped, running work continues when the program runs again.
     pub(crate) async fn stop(self) {
         for runtime in &self.runtimes {
             runtime.shutdown().await;
@@ -137,7 +137,7 @@ impl<S: Books> Shop<S> {
     }
 }
 
-/// Whether an order was shipped, or nothing of it stands anywhere.
+/// Whether an order was shipped, or has no remaining effect.
 fn is_settled(timeline: &TimelineStatus) -> bool {
     let last = |name: &str| {
         let of = |happened: &Happened| match happened {

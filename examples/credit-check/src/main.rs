@@ -1,11 +1,9 @@
-//! Two branches side by side: stock is reserved while another company checks the credit. When both are done, each piece is
-//! packed, two at once. What is dear is insured, the rest is not. The delivery is a saga of its
-//! own, and then the order is confirmed. When anything is
-//! refused, what the others did is undone.
+//! Two parallel branches: one reserves stock while another company checks the credit. When both are done, each piece is
+//! packed, two at once. Only an expensive order is insured. The delivery is a sub-saga, and then the order is confirmed. If a
+//! step is rejected, all finished steps are undone.
 //!
-//! `cargo run -p credit-check` runs five orders on a SQLite file that is gone afterwards, and prints what became of each
-//! step: one order goes through, one has no credit, one wants more than there is, one more than there are boxes, and one is
-//! dear.
+//! `cargo run -p credit-check` runs five orders on a temporary SQLite file and prints the outcome of each step: one order
+//! completes, one has no credit, one exceeds the stock, one exceeds the boxes, and one is expensive.
 
 mod show;
 mod steps;
@@ -22,15 +20,15 @@ use crate::{
     },
 };
 
-/// What is on the shelves, in pieces.
+/// The stock, in pieces.
 const IN_STOCK: u32 = 5;
-/// How many boxes there are.
+/// The number of boxes.
 const BOXES: u32 = 4;
 /// How many pieces of an order are packed at once.
 const PACKED_AT_ONCE: usize = 2;
-/// What is worth more is insured, in cents.
+/// An order above this value is insured, in cents.
 const UNINSURED_CENTS_MAX: u64 = 8_000;
-/// What a customer may owe, in cents.
+/// The credit limit of a customer, in cents.
 const CREDIT_CENTS_MAX: u64 = 10_000;
 
 fn deliver() -> Result<Saga<SqliteStore, String>, saga_core::saga::SagaError> {

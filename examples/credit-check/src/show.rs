@@ -1,5 +1,5 @@
-//! A saga for people: each step with what it comes after, so that one sees which stand beside each other, how far a list
-//! is, and which arm of a choice was taken.
+//! Prints a saga: each step with the steps before it, which shows parallel branches, the progress of a list, and the taken arm
+//! of a choice.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The steps of an order, and what undoes them.
+//! The steps of an order, and their compensations.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use saga_core::{Output, Outputs, State, StepContext, StepError, SubSaga, saga_compensation, saga_step};
 use serde::{Deserialize, Serialize};
 
-/// What somebody wants.
+/// An order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) key: String,
@@ -16,7 +16,7 @@ pub(crate) struct Order {
     pub(crate) cents: u64,
 }
 
-/// The company that knows who pays: it holds back what a customer is about to owe, under the key that it is given.
+/// The credit agency. It reserves credit of a customer under the key of the call.
 #[derive(Debug, Clone)]
 pub(crate) struct Bank {
     cents_max: u64,
@@ -41,7 +41,7 @@ impl Bank {
     }
 }
 
-/// Takes the pieces off the shelf. It knows nothing of the credit, and does not wait for it.
+/// Reserves the pieces. It runs concurrently with the credit check.
 #[saga_step(compensate = release_stock)]
 pub(crate) async fn reserve_stock(tx: &mut Connection, order: Order) -> Result<u32, StepError> {
     let taken = tx.execute("UPDATE stock SET pieces = pieces - ?1 WHERE pieces >= ?1", [order.pieces])?;
@@ -51,14 +51,14 @@ pub(crate) async fn reserve_stock(tx: &mut Connection, order: Order) -> Result<u
     Ok(order.pieces)
 }
 
-/// Puts back what was taken.
+/// Releases the pieces.
 #[saga_compensation]
 pub(crate) async fn release_stock(tx: &mut Connection, _order: Order, pieces: u32) -> Result<(), StepError> {
     tx.execute("UPDATE stock SET pieces = pieces + ?1", [pieces])?;
     Ok(())
 }
 
-/// Asks for credit, which is then held under the step's own key.
+/// Reserves credit under the step's own key.
 #[saga_step(compensate = release_credit)]
 pub(crate) async fn check_credit(
     ctx: &StepContext,
@@ -72,7 +72,7 @@ pub(crate) async fn check_credit(
     }
 }
 
-/// Gives the credit back, whether or not it was given.
+/// Releases the credit, whether it was reserved or not.
 #[saga_compensation]
 pub(crate) async fn release_credit(
     ctx: &StepContext,
@@ -91,7 +91,7 @@ pub(crate) struct Piece {
     pub(crate) number: u32,
 }
 
-/// Packs one piece, and gives the number of its box. The saga does it for each piece of the order.
+/// Packs one piece, and returns the number of its box. The saga runs it for each piece of the order.
 #[saga_step(compensate = unpack_piece)]
 pub(crate) async fn pack_piece(tx: &mut Connection, piece: Piece) -> Result<u32, StepError> {
     let free: u32 = tx.query_one("SELECT coalesce(max(number), 0) + 1 FROM boxes", [], |row| row.get(0))?;
@@ -102,20 +102,20 @@ pub(crate) async fn pack_piece(tx: &mut Connection, piece: Piece) -> Result<u32,
     }
 }
 
-/// Takes the piece out of its box.
+/// Unpacks the piece.
 #[saga_compensation]
 pub(crate) async fn unpack_piece(tx: &mut Connection, _piece: Piece, packed: u32) -> Result<(), StepError> {
     tx.execute("DELETE FROM boxes WHERE number = ?1", [packed])?;
     Ok(())
 }
 
-/// Insures what is dear. Nothing is owed for a policy that is not confirmed.
+/// Insures an expensive order. A policy that is not confirmed costs nothing.
 #[saga_step(no_compensation)]
 pub(crate) async fn insure_parcel(ctx: &StepContext, order: Order) -> Result<String, StepError> {
     Ok(format!("policy {} over {} cents", ctx.saga_key(), order.cents))
 }
 
-/// The delivery: a saga that is a step of the order's, and gives the label.
+/// The delivery, a sub-saga of the order whose result is the label.
 pub(crate) struct Delivery;
 
 impl SubSaga for Delivery {
@@ -131,14 +131,14 @@ pub(crate) async fn book_slot(tx: &mut Connection, key: String) -> Result<i64, S
     Ok(tx.last_insert_rowid())
 }
 
-/// Gives the place on the truck to somebody else.
+/// Releases the place on the truck.
 #[saga_compensation]
 pub(crate) async fn free_slot(tx: &mut Connection, _key: String, slot: i64) -> Result<(), StepError> {
     tx.execute("DELETE FROM slots WHERE number = ?1", [slot])?;
     Ok(())
 }
 
-/// A label that nobody needs is thrown away.
+/// Discards the label.
 #[saga_step(no_compensation)]
 pub(crate) async fn print_label(
     _ctx: &StepContext,
@@ -148,7 +148,7 @@ pub(crate) async fn print_label(
     Ok(format!("{key}, slot {slot}"))
 }
 
-/// Stands behind them all, and takes what each of them gave.
+/// Runs after all other steps, and takes their outputs.
 #[saga_step]
 pub(crate) async fn confirm_order(
     tx: &mut Connection,

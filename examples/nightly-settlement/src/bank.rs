@@ -1,4 +1,4 @@
-//! The bank, as far as one can see it from outside. It keeps its own book, honours keys, and forgets to answer now and then.
+//! A simulated bank. It keeps its own journal, honours keys, and sometimes does not answer.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,20 +15,20 @@ const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS closed (batch TEXT PRIMARY KEY, payments INTEGER NOT NULL, cents INTEGER NOT NULL);
     CREATE TABLE IF NOT EXISTS calls (what TEXT NOT NULL)";
 
-/// The way to the bank.
+/// A client of the bank.
 #[derive(Debug, Clone)]
 pub(crate) struct Bank {
     file: PathBuf,
 }
 
-/// What the bank says of a batch that is closed.
+/// The bank's receipt for a closed batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Receipt {
     pub(crate) payments: u32,
     pub(crate) cents: i64,
 }
 
-/// What the bank has in its book.
+/// The bank's journal.
 #[derive(Debug)]
 pub(crate) struct Book {
     pub(crate) payments: u32,
@@ -58,7 +58,7 @@ impl Bank {
     /// The bank did not answer.
     ///
     /// # Cancel safety
-    /// A payment whose answer nobody waits for may have been collected.
+    /// If it is dropped, the payment may have been collected.
     pub(crate) async fn collect(&self, batch: &str, order: &str, cents: i64) -> rusqlite::Result<()> {
         tokio::time::sleep(PAYMENT_TAKES).await;
         let book = self.open()?;
@@ -68,7 +68,7 @@ impl Bank {
         Ok(())
     }
 
-    /// Closes a batch. Of the first time that it is asked to the answer is lost.
+    /// Closes a batch. The answer of the first call is lost.
     ///
     /// # Errors
     /// The bank did not answer.
@@ -90,7 +90,7 @@ impl Bank {
         Ok(book)
     }
 
-    /// What the bank knows of a batch: its receipt, once it is closed.
+    /// The receipt of a batch, once it is closed.
     ///
     /// # Errors
     /// The bank cannot be reached.
@@ -100,7 +100,7 @@ impl Bank {
         self.open()?.query_row(sql, [batch], receipt).optional()
     }
 
-    /// What stands in the book.
+    /// The content of the journal.
     ///
     /// # Errors
     /// The book cannot be read.

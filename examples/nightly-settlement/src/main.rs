@@ -1,10 +1,10 @@
-//! The payments of a night are collected from a bank, one by one. The step that does so takes long, so it is `exclusive`,
-//! reports how far it is, looks whether it is still wanted, and says how the bank is asked what became of it.
+//! Collects the payments of a night from a bank, one by one. The step takes long, so it is `exclusive`, reports its progress,
+//! checks whether it is cancelled, and has a resolution that asks the bank for the outcome.
 //!
-//! `cargo run -p nightly-settlement` settles 830 orders in three processes, one after the other, on files that are gone
-//! afterwards. The first is killed in the middle, the second is asked to end, and the third is not told by the bank that all
-//! is done. Each goes on where the one before it was. `-- orders.jsonl` settles other orders, one a line with an `order_id`,
-//! a `customer` and `total_cents`.
+//! `cargo run -p nightly-settlement` settles 830 orders in three processes, one after the other, on temporary files. The first
+//! process is killed in the middle, the second is asked to stop, and the third does not get the bank's last answer. Each
+//! continues where the previous one was. `-- orders.jsonl` settles other orders, one JSON object per line with `order_id`,
+//! `customer` and `total_cents`.
 
 mod bank;
 mod books;

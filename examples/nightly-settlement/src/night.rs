@@ -1,4 +1,4 @@
-//! Has the night settled by processes that are killed and stopped on the way.
+//! Settles the night with processes that are killed and stopped.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -14,13 +14,13 @@ use crate::books::Books;
 use crate::process::{NIGHT, PROCESS};
 use crate::steps::{Progress, settlement};
 
-/// Has the orders of that file settled by three processes, one after the other.
+/// Settles the orders of the file with three processes, one after the other.
 ///
 /// # Errors
 /// The file has no orders, or the night does not end as it should.
 ///
 /// # Cancel safety
-/// A process that is under way is killed.
+/// If it is dropped, the running process is killed.
 pub(crate) async fn watch(file: Option<&Path>) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let (books, bank) = (Books::in_folder(folder.path()), Bank::in_folder(folder.path())?);

@@ -1,4 +1,4 @@
-//! One process that settles the night. It ends when that is done, or when nobody listens to it any more.
+//! One process that settles the night. It ends when the night is settled, or when its parent closes its standard input.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::steps::settlement;
 
 /// What the first argument of a process is that settles; behind it stands its folder.
 pub(crate) const PROCESS: &str = "process";
-/// The night that is settled. The same key is the same saga, whichever process starts it.
+/// The key of the night. The same key is the same saga in each process.
 pub(crate) const NIGHT: &str = "night-of-may-6";
 /// How often a report is written down at most: a night would do with the second that it is otherwise.
 const REPORT_INTERVAL: Duration = Duration::from_millis(50);
@@ -25,7 +25,7 @@ const REPORT_INTERVAL: Duration = Duration::from_millis(50);
 /// The books cannot be opened, or the night does not end as it should.
 ///
 /// # Cancel safety
-/// What was not done by then goes on with the next process.
+/// If it is dropped, the next process continues.
 pub(crate) async fn run(folder: &Path) -> anyhow::Result<()> {
     let (books, settlement) = (Books::in_folder(folder), settlement()?);
     let store = SqliteStore::open(books.file()).await?;
@@ -51,12 +51,12 @@ pub(crate) async fn run(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Ready when nobody listens any more. A service would wait for a signal here.
+/// Completes when the parent closes the standard input. A service would wait for a signal of the operating system here.
 async fn told_to_end() {
     let (tell, told) = oneshot::channel();
-    // It waits in a thread of its own, which nobody waits for.
+    // A separate thread waits, and is never joined.
     std::thread::spawn(move || {
-        // An error says the same, and whoever listened may be gone.
+        // An error also means that the input is closed. The receiver may be dropped.
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         let _ = tell.send(());
     });

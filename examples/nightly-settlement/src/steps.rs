@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::bank::{Bank, Receipt};
 use crate::books::Books;
 
-/// How often a night says how far it is.
+/// How often a night reports its progress.
 const SAID: u32 = 20;
 
 /// Which orders are settled in a night.
@@ -21,12 +21,12 @@ pub(crate) struct Due {
     pub(crate) cents: i64,
 }
 
-/// How far the collecting is.
+/// The progress of the collection.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Progress {
-    /// How many payments were collected.
+    /// The number of collected payments.
     pub(crate) collected: u32,
-    /// The place of the last of them in the books.
+    /// The position of the last of them in the books.
     pub(crate) last: u32,
 }
 
@@ -48,8 +48,8 @@ async fn release_orders(tx: &mut Connection, night: String) -> Result<(), StepEr
     Ok(())
 }
 
-/// It takes longer than any lease. Every payment has a key of its own at the bank, made of the step's, so that those which
-/// were collected and not reported any more are collected once all the same.
+/// It takes longer than any lease. Each payment has its own key at the bank, derived from the step key. So a payment that was
+/// collected, but not reported, is collected only once.
 #[saga_step(exclusive, no_compensation, resolve = find_batch, timeout = "8h", retry(attempts = 20, base = "100ms", cap = "1m"))]
 async fn collect_payments(
     ctx: &StepContext,
@@ -75,7 +75,7 @@ async fn collect_payments(
     bank.close(ctx.key()).or_retry()
 }
 
-/// Asks the bank for the batch, before anything is collected again.
+/// Asks the bank for the batch before the step is called again.
 #[saga_resolution]
 async fn find_batch(
     ctx: &StepContext,
@@ -104,7 +104,7 @@ async fn book_night(
 /// The saga of a night.
 ///
 /// # Errors
-/// There are none, unless it is wrong.
+/// If the definition is invalid.
 pub(crate) fn settlement() -> Result<Saga<SqliteStore, String>, SagaError> {
     Saga::named("settlement")
         .input::<String>()

@@ -1,7 +1,7 @@
-//! Runs orders through a saga: place, reserve, charge, ship, confirm; or undo what was done.
+//! Runs orders through a saga: place, reserve, charge, ship, confirm. If a step fails, the finished steps are undone.
 //!
-//! Read `steps.rs` first, then `saga.rs`, then `run` below. The rest is what any shop has: `orders.rs` reads the orders,
-//! `shop.rs` has the tables, and `outside.rs` plays the services of other companies.
+//! Read `steps.rs` first, then `saga.rs`, then `run` below. The rest is the shop around them: `orders.rs` reads the orders,
+//! `shop.rs` has the tables, and `outside.rs` simulates the services of other companies.
 
 mod orders;
 mod outside;
@@ -26,20 +26,20 @@ use crate::outside::{Book, Carrier, Gateway};
 use crate::shop::Shop;
 use crate::summary::Summary;
 
-/// Something needs a person: a stuck saga, or a line that was refused.
+/// Something needs an operator: a stuck saga, or an invalid line.
 const NEEDS_PERSON: u8 = 1;
-/// The program could not do what was asked.
+/// The command could not be carried out.
 const FAILED: u8 = 2;
 
-/// Runs orders through a saga: place, reserve, charge, ship, confirm; or undo what was done.
+/// Runs orders through a saga: place, reserve, charge, ship, confirm. If a step fails, the finished steps are undone.
 ///
-/// Kill it at any moment and run it again: it goes on where it was. Run it twice: nothing happens twice.
+/// Kill it at any moment and run it again: it continues where it was. Run it twice: nothing happens twice.
 #[derive(Parser)]
 #[command(name = "order-saga", version)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
-    /// The file to keep everything in; a second file beside it is the book of the services outside
+    /// The file of the store and the shop; a second file beside it is the journal of the external services
     #[arg(long, value_name = "FILE", default_value = "order-saga.db", global = true)]
     store: PathBuf,
 }
@@ -54,7 +54,7 @@ enum Command {
 
 #[derive(Args, Default)]
 struct RunArgs {
-    /// Orders as JSON lines [default: 830 orders that the program brings along]
+    /// Orders as JSON lines [default: 830 built-in orders]
     #[arg(long, value_name = "FILE")]
     orders: Option<PathBuf>,
     /// Products as JSON lines [default: those of the 830 orders]
@@ -107,8 +107,8 @@ async fn run(shop: &Shop, args: &RunArgs) -> anyhow::Result<ExitCode> {
     Ok(if summary.needs_person() { ExitCode::from(NEEDS_PERSON) } else { ExitCode::SUCCESS })
 }
 
-/// Starts a saga for each order in one commit, and waits until each has ended. An order that was started before is the same
-/// saga, whether it has ended or is still under way.
+/// Starts a saga for each order, all in one commit, and waits until each has ended or is stuck. Starting an order again gives
+/// the same saga, whether it has ended or still runs.
 async fn run_orders(
     runtime: &Runtime<SqliteStore>,
     create_order: &Saga<SqliteStore, Order>,
@@ -132,7 +132,7 @@ async fn run_orders(
     Ok(())
 }
 
-/// Runs one of the operator's commands, such as `list` or `show`. What it leads to is done by the next `order-saga run`.
+/// Runs one of the operator's commands, such as `list` or `cancel`. The next `order-saga run` carries the decision out.
 async fn admin(shop: Shop, command: &saga_cli::Command) -> anyhow::Result<ExitCode> {
     Admin::new("order-saga", shop).saga(&saga::create_order()?).run(command, &mut stdout()).await
 }

@@ -14,7 +14,7 @@ pub(crate) struct Order {
     pub(crate) id: String,
     pub(crate) customer: String,
     pub(crate) ship_to: Address,
-    /// What the customer was told that the shipment costs.
+    /// The shipping price that the customer was quoted.
     pub(crate) freight_cents: i64,
     pub(crate) items: Vec<Item>,
     pub(crate) total_cents: i64,
@@ -38,10 +38,10 @@ pub(crate) struct Product {
     pub(crate) in_stock: i64,
 }
 
-/// What was read: each line is one of the two.
+/// The lines of a file: each is an item or a problem.
 pub(crate) struct Lines<T> {
     pub(crate) read: Vec<Line<T>>,
-    /// A sentence for each line that cannot be used. It names the file and the line.
+    /// A sentence for each invalid line, with the file and the line number.
     pub(crate) refused: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Line<T> {
     pub(crate) content: T,
 }
 
-/// Reads the orders, by default the 830 that the program brings along.
+/// Reads the orders, by default the 830 built-in ones.
 pub(crate) fn read_orders(file: Option<&PathBuf>, products: &[Line<Product>]) -> anyhow::Result<Lines<Order>> {
     let skus: HashSet<&str> = products.iter().map(|product| product.content.sku.as_str()).collect();
     read_lines(file, "northwind-orders.jsonl", include_str!("../data/northwind-orders.jsonl"), |order: &Order| {
@@ -67,7 +67,7 @@ pub(crate) fn read_orders(file: Option<&PathBuf>, products: &[Line<Product>]) ->
     })
 }
 
-/// Reads the products, by default those of the orders that the program brings along.
+/// Reads the products, by default those of the built-in orders.
 pub(crate) fn read_products(file: Option<&PathBuf>) -> anyhow::Result<Lines<Product>> {
     let check = |product: &Product| match product.in_stock {
         0.. => Ok(()),

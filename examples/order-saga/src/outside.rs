@@ -1,9 +1,8 @@
-//! A payment gateway and a carrier: services of other companies, which this example has to bring along. Yours are clients
-//! of real ones.
+//! A payment gateway and a carrier, simulated for this example. Replace them with clients of your real services.
 //!
-//! They keep a book of their own, and know nothing of the shop. They honour idempotency keys, as Stripe does: the same key is
-//! the same charge. They decline some cards, turn some parcels away, and break down now and then, before or *after* they did
-//! what they were asked for. What they do follows from the key, so that a run can be repeated.
+//! They keep their own journal, and do not know the shop. They honour idempotency keys, as Stripe does: the same key is the
+//! same charge. They decline some cards, refuse some parcels, and sometimes fail before or *after* they took effect. The key
+//! of a call decides all of this, so a run can be repeated.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
@@ -43,7 +42,7 @@ impl Gateway {
         Ok(Payment { payment_id })
     }
 
-    /// Gives back what was charged under another key, and charges nothing under that one from now on.
+    /// Refunds the charge with another key, and blocks that key from now on.
     pub(crate) async fn refund(&self, key: &str, charge_key: &str) -> Result<(), StepError> {
         self.0.call(key, |tx| undo(tx, charge_key)).await
     }
@@ -60,13 +59,13 @@ impl Carrier {
         Ok(Shipment { shipment_id, price_cents })
     }
 
-    /// Drops what was booked under another key, and books nothing under that one from now on.
+    /// Cancels the shipment with another key, and blocks that key from now on.
     pub(crate) async fn cancel(&self, key: &str, shipment_key: &str) -> Result<(), StepError> {
         self.0.call(key, |tx| undo(tx, shipment_key)).await
     }
 }
 
-/// The book of the services, in a file of its own.
+/// The journal of the services, in its own file.
 #[derive(Clone)]
 pub(crate) struct Book(Arc<Mutex<Connection>>);
 
@@ -87,13 +86,13 @@ impl Book {
         Ok(Self(Arc::new(Mutex::new(conn))))
     }
 
-    /// How many calls repeated an earlier one.
+    /// The number of calls that repeated an earlier one.
     pub(crate) fn repeated_calls(&self) -> rusqlite::Result<i64> {
         let conn = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         conn.query_one("SELECT coalesce(sum(calls - 1), 0) FROM calls", [], |row| row.get(0))
     }
 
-    /// One call, with all that may befall it on its way.
+    /// One call, with its simulated failures.
     async fn call<T>(
         &self,
         key: &str,
@@ -137,7 +136,7 @@ fn undo(tx: &Transaction<'_>, key: &str) -> Result<(), StepError> {
     Ok(())
 }
 
-/// A number from 0 to 99 that follows from the key.
+/// A number from 0 to 99, derived from the key.
 fn percent(what: &str, key: &str) -> i64 {
     let mut hasher = DefaultHasher::new();
     (what, key).hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! The definition: which steps an order takes, in which order.
+//! The definition: the steps of an order.
 
 use saga_core::Saga;
 use saga_core::saga::SagaError;
@@ -7,12 +7,12 @@ use saga_sqlite::SqliteStore;
 use crate::orders::Order;
 use crate::steps::{book_shipment, charge_card, confirm_order, place_order, reserve_stock};
 
-/// An order is placed, its stock reserved, the card charged, the shipment booked, the order confirmed. When one of these
-/// steps is rejected, those before it are undone, the last one first.
+/// An order is placed, its stock is reserved, the card is charged, the shipment is booked, and the order is confirmed. If a
+/// step is rejected, the earlier steps are undone in reverse order.
 ///
 /// # Errors
 ///
-/// When the steps do not fit together. Whether they do does not depend on any order.
+/// If the definition is invalid. This does not depend on the orders.
 pub(crate) fn create_order() -> Result<Saga<SqliteStore, Order>, SagaError> {
     Saga::named("create-order")
         .input::<Order>()

@@ -10,10 +10,10 @@ use saga_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::orders::{Line, Product};
 
-/// How long a statement here waits for a transaction of the runtime.
+/// How long a statement of the shop waits for a transaction of the runtime.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The file that everything of the shop is in.
+/// The file with the shop's tables and the saga store.
 pub(crate) struct Shop {
     file: PathBuf,
 }
@@ -23,7 +23,7 @@ impl Shop {
         Self { file }
     }
 
-    /// Makes the tables, and puts the products on the shelves that the shop does not have yet.
+    /// Creates the tables, and adds the products that the shop does not have yet.
     pub(crate) fn set_up(&self, products: &[Line<Product>]) -> anyhow::Result<()> {
         let mut conn = Connection::open(&self.file)?;
         conn.busy_timeout(BUSY_TIMEOUT)?;
@@ -39,13 +39,13 @@ impl Shop {
         Ok(tx.commit()?)
     }
 
-    /// The file of the services outside, beside the shop's.
+    /// The file of the external services, beside the shop's file.
     pub(crate) fn outside(&self) -> PathBuf {
         self.file.with_added_extension("outside")
     }
 }
 
-/// How the operator's commands find the store.
+/// Opens the store for the operator's commands.
 impl OpenStore for Shop {
     type Store = SqliteStore;
 

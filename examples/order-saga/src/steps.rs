@@ -1,7 +1,7 @@
-//! The five steps of an order, and what undoes them.
+//! The five steps of an order, and their compensations.
 //!
-//! They are ordinary functions. A step that takes `&mut Connection` writes in a transaction that commits together with the
-//! record that the step ran. A step that calls another service gets its own key from the context, and passes it on.
+//! They are ordinary functions. A step that takes `&mut Connection` is transactional: its writes commit together with the
+//! record that it ran. A step that calls another service reads its key from the context and passes it on.
 
 use rusqlite::{Connection, params};
 use saga_core::{Output, State, StepContext, StepError, saga_compensation, saga_step};
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use crate::orders::Order;
 use crate::outside::{Carrier, Gateway, Payment, Shipment};
 
-/// The shop pays for freight up to this much of what it quoted, in percent.
+/// The highest freight price that the shop accepts, in percent of the quoted price.
 const FREIGHT_PERCENT_MAX: i64 = 150;
 
-/// Writes the order down.
+/// Stores the order.
 #[saga_step(compensate = cancel_order)]
 pub(crate) async fn place_order(tx: &mut Connection, order: Order) -> Result<(), StepError> {
     tx.execute(
@@ -23,7 +23,7 @@ pub(crate) async fn place_order(tx: &mut Connection, order: Order) -> Result<(),
     Ok(())
 }
 
-/// Undoes `place_order`: the order stays in the books, with the reason why it failed.
+/// Undoes `place_order`: the order stays stored, with the reason of its failure.
 #[saga_compensation]
 pub(crate) async fn cancel_order(tx: &mut Connection, ctx: &StepContext, order: Order) -> Result<(), StepError> {
     let reason = ctx.failure().map_or("cancelled", |failure| failure.message());
@@ -31,14 +31,14 @@ pub(crate) async fn cancel_order(tx: &mut Connection, ctx: &StepContext, order: 
     Ok(())
 }
 
-/// What was taken off the shelves for an order.
+/// The stock that was reserved for an order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Reservation {
-    /// Each product, and how many pieces of it.
+    /// Each product with its number of pieces.
     pub(crate) taken: Vec<(String, i64)>,
 }
 
-/// Takes what was ordered off the shelves, all of it or nothing.
+/// Reserves the stock of all items, or nothing.
 #[saga_step(compensate = release_stock)]
 pub(crate) async fn reserve_stock(tx: &mut Connection, order: Order) -> Result<Reservation, StepError> {
     let mut taken = Vec::new();
@@ -48,7 +48,7 @@ pub(crate) async fn reserve_stock(tx: &mut Connection, order: Order) -> Result<R
             params![item.sku, item.quantity],
         )?;
         if changed == 0 {
-            // The rejection rolls back what was taken for the items before this one.
+            // The rejection rolls back the reservations of the items before this one.
             return Err(StepError::reject(format!("out of stock: {}", item.sku)));
         }
         taken.push((item.sku, item.quantity));
@@ -56,7 +56,7 @@ pub(crate) async fn reserve_stock(tx: &mut Connection, order: Order) -> Result<R
     Ok(Reservation { taken })
 }
 
-/// Undoes `reserve_stock`: it gets that step's input and its output, and puts back what was taken.
+/// Undoes `reserve_stock`. A compensation gets the input and the output of its step.
 #[saga_compensation]
 pub(crate) async fn release_stock(
     tx: &mut Connection,
@@ -79,8 +79,8 @@ pub(crate) async fn charge_card(
     gateway.charge(ctx.key(), order.total_cents).await
 }
 
-/// Undoes `charge_card`. The charge may or may not have gone through, so it is undone by the key it was asked for with: what
-/// was charged is given back, and what was not charged never will be.
+/// Undoes `charge_card`. It may be unknown whether the charge took effect, so this passes on the key of the charge: the gateway
+/// refunds the charge, or blocks the key so that the charge never happens.
 #[saga_compensation(retry(attempts = 20, base = "50ms", cap = "5s"), timeout = "1s")]
 pub(crate) async fn refund_card(
     ctx: &StepContext,
@@ -91,7 +91,7 @@ pub(crate) async fn refund_card(
     gateway.refund(ctx.key(), ctx.original_key()).await
 }
 
-/// Has the carrier come for the parcel.
+/// Books the shipment at the carrier.
 #[saga_step(compensate = cancel_shipment, retry(attempts = 8, base = "50ms", cap = "2s"), timeout = "1s")]
 pub(crate) async fn book_shipment(
     ctx: &StepContext,
@@ -101,7 +101,7 @@ pub(crate) async fn book_shipment(
     carrier.book(ctx.key(), &order.ship_to.country, order.freight_cents).await
 }
 
-/// Undoes `book_shipment`, whether or not it went through.
+/// Undoes `book_shipment`, whether it took effect or not.
 #[saga_compensation(retry(attempts = 20, base = "50ms", cap = "5s"), timeout = "1s")]
 pub(crate) async fn cancel_shipment(
     ctx: &StepContext,
@@ -112,7 +112,7 @@ pub(crate) async fn cancel_shipment(
     carrier.cancel(ctx.key(), ctx.original_key()).await
 }
 
-/// Confirms the order, unless the carrier asks for far more than the customer was told.
+/// Confirms the order, unless the carrier's price is far above the quoted one.
 #[saga_step]
 pub(crate) async fn confirm_order(
     tx: &mut Connection,
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::orders::{Address, Item};
 
-    /// A step is tested as what it is: a function on a connection. No runtime is needed.
+    /// A step is a function on a connection, so its test needs no runtime.
     #[tokio::test]
     async fn stock_is_taken_and_put_back() {
         let mut conn = Connection::open_in_memory().expect("in memory");

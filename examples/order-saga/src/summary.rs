@@ -1,4 +1,4 @@
-//! The result of a run, as it is printed.
+//! The printed result of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ pub(crate) struct Summary {
     already_started: usize,
     refused: usize,
     completed: usize,
-    /// How many were undone for each reason.
+    /// The number of compensated orders for each reason.
     compensated: BTreeMap<String, usize>,
     stuck: usize,
     pub(crate) repeated_calls: i64,
@@ -20,13 +20,13 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// A line cannot be run.
+    /// Counts an invalid line.
     pub(crate) fn refuse(&mut self, refusal: &str) {
         eprintln!("{refusal}");
         self.refused += 1;
     }
 
-    /// An order has ended, or is stuck.
+    /// Counts an order that has ended or is stuck.
     pub(crate) fn add(&mut self, key: &Key, already_started: bool, outcome: &Outcome) {
         *(if already_started { &mut self.already_started } else { &mut self.started }) += 1;
         match outcome {

@@ -1,5 +1,5 @@
-//! A saga that changed while orders were under way. The second version reserves stock by another name and remembers the
-//! shelf, weighs each order, and books a carrier before it confirms.
+//! A saga whose definition changes while orders run. In the second version, the reservation has another name and stores the
+//! shelf, each order is weighed, and a carrier is booked before the confirmation.
 
 mod steps;
 mod versions;

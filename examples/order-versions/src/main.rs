@@ -1,8 +1,8 @@
-//! A program is deployed while orders of its predecessor are under way.
+//! Deploys a new program while orders of the old one run.
 //!
-//! `cargo run -p order-versions` runs three processes, one after the other, on a SQLite file that is gone afterwards. The
-//! first begins orders, and ends while the bank is closed. The second has changed the steps without a word, and is refused.
-//! The third has both versions: one order ends on the first, the others move to the second.
+//! `cargo run -p order-versions` runs three processes, one after the other, on a temporary SQLite file. The first starts
+//! orders, and stops while the bank is closed. The second has changed the steps without a new version, and cannot start. The
+//! third has both versions: one order ends on the first version, the others move to the second.
 
 use std::path::Path;
 

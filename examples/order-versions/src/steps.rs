@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use saga_core::{Output, State, StepContext, StepError, saga_compensation, saga_step};
 use serde::{Deserialize, Serialize};
 
-/// What is ordered.
+/// An order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Order {
     /// Its key.
@@ -18,7 +18,7 @@ pub struct Order {
     pub pieces: u32,
 }
 
-/// A bank that is closed until somebody opens it.
+/// A bank that is closed at first.
 #[derive(Debug, Clone, Default)]
 pub struct Bank(Arc<AtomicBool>);
 
@@ -32,27 +32,27 @@ impl Bank {
 /// A payment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Payment {
-    /// What the bank calls it.
+    /// The bank's id of the payment.
     pub receipt: String,
 }
 
-/// What the second version knows of the pieces that it reserved.
+/// The output of the reservation in the second version.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Reserved {
     /// How many.
     pub pieces: u32,
-    /// Where they lie.
+    /// Their shelf.
     pub shelf: String,
 }
 
-/// Who carries an order.
+/// The carrier of an order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Carrier {
     /// Their name.
     pub name: String,
 }
 
-/// Takes pieces, and answers how many: the first version.
+/// First version: reserves pieces, and returns how many.
 #[saga_step(compensate = put_back)]
 pub async fn take_stock(tx: &mut Connection, order: Order) -> Result<u32, StepError> {
     tx.execute("UPDATE stock SET pieces = pieces - ?1", [order.pieces])?;
@@ -65,7 +65,7 @@ async fn put_back(tx: &mut Connection, _order: Order, pieces: u32) -> Result<(),
     Ok(())
 }
 
-/// Takes pieces, and says where they lie: the second version.
+/// Second version: reserves pieces, and returns their shelf.
 #[saga_step(compensate = release_stock)]
 pub async fn reserve_stock(tx: &mut Connection, order: Order) -> Result<Reserved, StepError> {
     tx.execute("UPDATE stock SET pieces = pieces - ?1", [order.pieces])?;

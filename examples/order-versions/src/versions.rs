@@ -1,4 +1,4 @@
-//! The versions, and the way from the first to the second.
+//! The versions, and the migration from the first to the second.
 
 use saga_core::{
     Migration, Saga,
@@ -12,7 +12,7 @@ use crate::steps::{Order, Reserved, book_carrier, charge_card, confirm_order, re
 pub const TABLES: &str = "CREATE TABLE stock (pieces INTEGER NOT NULL); INSERT INTO stock VALUES (10);
     CREATE TABLE orders (key TEXT PRIMARY KEY)";
 
-/// As it was deployed first.
+/// The first version.
 ///
 /// # Errors
 ///
@@ -21,7 +21,7 @@ pub fn version_1() -> Result<Saga<SqliteStore, Order>, SagaError> {
     Saga::named("create-order").input().step::<take_stock>().step::<charge_card>().step::<confirm_order>().build()
 }
 
-/// The same name and version with one more step: what must not be deployed.
+/// The same name and version with one more step, which the runtime refuses.
 ///
 /// # Errors
 ///
@@ -36,7 +36,7 @@ pub fn changed() -> Result<Saga<SqliteStore, Order>, SagaError> {
         .build()
 }
 
-/// What is deployed instead.
+/// The second version.
 ///
 /// # Errors
 ///
@@ -53,7 +53,7 @@ pub fn version_2() -> Result<Saga<SqliteStore, Order>, SagaError> {
         .build()
 }
 
-/// An order that is under way has no shelf, and is not weighed any more.
+/// The migration: a running order has no shelf, and is not weighed.
 ///
 /// # Errors
 ///

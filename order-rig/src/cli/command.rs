@@ -4,11 +4,11 @@ use clap::{Parser, Subcommand};
 use super::{AdminArgs, OutsideArgs, RunArgs, ServiceArgs, VerifyArgs};
 use crate::place::DEFAULT_STORE;
 
-/// Runs orders through a saga: place, reserve, charge, ship, confirm; or undo what was done.
+/// Runs orders through a saga: place, reserve, charge, ship, confirm. If a step fails, the finished steps are undone.
 ///
-/// It exits with 0 when all went well, 1 when something needs a person (a stuck saga, a line that was refused), 2 when it
-/// could not do what was asked, 3 when it was to cancel, pause or resume what has ended, and 130 when it was interrupted
-/// before it was done. A service that was asked to end has done what was asked.
+/// Exit codes: 0, success, also of a service that was asked to stop; 1, something needs an operator (a stuck saga, or an
+/// invalid line); 2, the command could not be carried out; 3, `cancel`, `pause` or `resume` of an order that has ended; 130,
+/// interrupted.
 #[derive(Debug, Parser)]
 #[command(name = "order-rig", version, args_conflicts_with_subcommands = true)]
 pub struct Cli {
@@ -38,16 +38,16 @@ impl Cli {
 pub enum Command {
     /// Run the orders (the default)
     Run(RunArgs),
-    /// Run one of the services that share the work: orders, payments or shipping
+    /// Run one of the services: orders, payments or shipping
     Service(ServiceArgs),
-    /// Audit the shop's tables and the books of the services outside, and whether every service is at rest
+    /// Audit the shop's tables and the journals of the external services, and check that no service has work left
     Verify(VerifyArgs),
     /// What an operator does with sagas.
     #[command(flatten)]
     Admin(AdminArgs),
     /// Print the saga definition as Mermaid
     Graph,
-    /// Serve the payment gateway and the carrier as a process of their own
+    /// Serve the payment gateway and the carrier as a separate process
     Outside(OutsideArgs),
 }
 

@@ -5,25 +5,25 @@ use clap::Args;
 use super::run::{DEFAULT_SEED, StoreArgs};
 use crate::outside::{Journal, LateCalls, Manners};
 
-/// How to serve the services outside.
+/// How to serve the external services.
 #[derive(Debug, Args)]
 pub struct OutsideArgs {
     /// Where to listen, such as 127.0.0.1:0 for any free port
     #[arg(long, value_name = "ADDR")]
     pub listen: SocketAddr,
-    /// The store whose book this is.
+    /// The store to which the journal belongs.
     #[command(flatten)]
     pub store: StoreArgs,
-    /// What befalls a call is decided by this and its key
+    /// The seed that decides, with its key, how a call fails
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     pub seed: u64,
-    /// Keep calls waiting for seconds, or until their undo has come, under so many of a thousand keys
+    /// Of a thousand keys, how many have calls that wait for seconds, or until their undo has arrived
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1000))]
     pub hold: u32,
-    /// Carry out calls that come after their undo, as services do that do not honour keys
+    /// Execute calls that arrive after their undo, as services do that do not honour keys
     #[arg(long)]
     pub no_bar: bool,
-    /// Write each call down, with its time
+    /// Log each call with its time
     #[arg(long)]
     pub journal: bool,
 }

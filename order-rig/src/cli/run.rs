@@ -20,7 +20,7 @@ pub struct RunArgs {
     /// The gateway and the carrier, as `order-rig outside` prints it [default: in this process]
     #[arg(long, value_name = "URL")]
     pub outside: Option<String>,
-    /// What the gateway and the carrier do in this process is decided by this and the key of a call
+    /// The seed that decides, with the key of a call, how the gateway and the carrier in this process behave
     #[arg(long, value_name = "N", default_value_t = DEFAULT_SEED)]
     pub seed: u64,
     /// How long it waits for what is away.
@@ -36,13 +36,13 @@ pub(super) const DEFAULT_SEED: u64 = 1;
 /// Which orders, and how they are run.
 #[derive(Debug, Args)]
 pub struct OrdersArgs {
-    /// Orders as JSON lines, - for standard input [default: the sample that the program brings along]
+    /// Orders as JSON lines, - for standard input [default: the built-in sample]
     #[arg(long, value_name = "FILE")]
     pub orders: Option<PathBuf>,
     /// Products as JSON lines [default: those of the sample]
     #[arg(long, value_name = "FILE")]
     pub products: Option<PathBuf>,
-    /// How many orders may be under way at once; the more there are, the more of them share a commit
+    /// The most orders in flight; with more orders, more of them share a commit
     #[arg(long, value_name = "N", default_value = "256")]
     pub concurrency: NonZeroUsize,
     /// Print the result as one JSON object on the last line
@@ -53,9 +53,9 @@ pub struct OrdersArgs {
 /// Where everything is kept.
 #[derive(Debug, Args)]
 pub struct StoreArgs {
-    /// Where to keep everything: sqlite:FILE, with the book of the services outside beside it, or
-    /// postgres://USER:PASSWORD@HOST:PORT/DATABASE, with that book in this folder, and with ?pgbouncer=true behind it where
-    /// PgBouncer stands in front in transaction mode
+    /// The store: sqlite:FILE, with the journal of the external services beside it, or
+    /// postgres://USER:PASSWORD@HOST:PORT/DATABASE, with this journal in the current folder. Append ?pgbouncer=true behind
+    /// PgBouncer in transaction mode
     #[arg(long, value_name = "URL", default_value = DEFAULT_STORE)]
     pub store: String,
 }

@@ -7,7 +7,7 @@ use super::{OrdersArgs, TimesArgs, WaitArgs};
 /// How to run a service.
 #[derive(Debug, Args)]
 pub struct ServiceArgs {
-    /// Which one: `orders` has the orders and asks the others; `payments` charges cards; `shipping` books shipments
+    /// The service: `orders` runs the sagas, `payments` charges cards, `shipping` books shipments
     pub service: ServiceName,
     /// Its own database, as `run` takes it; its replicas share one [default: sqlite:order-rig-SERVICE.db]
     #[arg(long, value_name = "URL")]
@@ -15,13 +15,13 @@ pub struct ServiceArgs {
     /// The broker between the services: amqp://USER:PASSWORD@HOST:PORT[,HOST:PORT..]/VHOST
     #[arg(long, value_name = "URL")]
     pub transport: Option<String>,
-    /// The gateway and the carrier, as `order-rig outside` prints it; `orders` needs it to count what they did
+    /// The gateway and the carrier, as `order-rig outside` prints it; `orders` needs it to count their effects
     #[arg(long, value_name = "URL")]
     pub outside: Option<String>,
-    /// How many calls of the services outside are under way at a time, in this process [default: 64]
+    /// The most calls of external services at once in this process [default: 64]
     #[arg(long, value_name = "N")]
     pub calls: Option<NonZeroUsize>,
-    /// With `orders`: run these to their end, and end with them. Without them a service serves until it is interrupted.
+    /// With `orders`: run these orders to their ends, then stop. Without them a service runs until it is interrupted.
     #[command(flatten)]
     pub orders: OrdersArgs,
     /// How long it waits for what is away.
@@ -53,7 +53,7 @@ impl ServiceArgs {
 /// A service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ServiceName {
-    /// It has the orders and the shop's tables, and asks the others for their steps.
+    /// It has the orders and the shop's tables, and sends commands to the other services.
     Orders,
     /// It charges cards.
     Payments,

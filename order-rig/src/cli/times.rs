@@ -7,11 +7,11 @@ use saga_core::Settings;
 /// The lease and the time for a reply. Without them the runtime's own settings hold.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct TimesArgs {
-    /// How long a step belongs to the process that took it; a process that is silent for as long counts as dead, and
-    /// after 10 s in any case [default: 60s]
+    /// The lease of a step. A process without a heartbeat for this time, or for 10 s if that is shorter, counts as dead
+    /// [default: 60s]
     #[arg(long, value_name = "TIME", value_parser = lease)]
     pub lease: Option<Duration>,
-    /// After how long without a reply a command to another service is sent again [default: 30s]
+    /// How long a command to another service may be without a reply until it is sent again [default: 30s]
     #[arg(long = "answer-within", value_name = "TIME", value_parser = parse_duration)]
     pub reply_timeout: Option<Duration>,
 }

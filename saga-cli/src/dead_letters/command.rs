@@ -16,20 +16,20 @@ const PAGE: usize = 500;
 /// What to do with messages that could not be handled.
 #[derive(Debug, Subcommand)]
 pub enum DeadLettersCommand {
-    /// List them, oldest first
+    /// List dead letters, the oldest first
     List(DeadLetterListArgs),
-    /// Show one with all that came with it
+    /// Show a dead letter with its content and headers
     Show(DeadLetterArgs),
-    /// Hand one in again, as the same message: what it had caused before is not caused again
+    /// Replay a dead letter as the same message; its effect happens once
     Replay(DeadLetterReplayArgs),
-    /// Decide that one is not needed
+    /// Discard a dead letter
     Discard(DeadLetterDiscardArgs),
 }
 
 /// Which dead letters to list.
 #[derive(Debug, Args)]
 pub struct DeadLetterListArgs {
-    /// Only those in this state
+    /// Only dead letters in this state
     #[arg(long, value_name = "S", default_value = "open", value_parser = ["open", "replayed", "discarded", "all"])]
     state: String,
     /// Print one JSON object
@@ -40,19 +40,19 @@ pub struct DeadLetterListArgs {
 /// Which dead letter.
 #[derive(Debug, Args)]
 pub struct DeadLetterArgs {
-    /// Its number, as the list has it
+    /// Its number, as `list` prints it
     id: i64,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
-/// Which dead letter to hand in again.
+/// Which dead letter to replay.
 #[derive(Debug, Args)]
 pub struct DeadLetterReplayArgs {
-    /// Its number, as the list has it
+    /// Its number, as `list` prints it
     id: i64,
-    /// Why; it is kept with the letter
+    /// The reason, which is stored with the dead letter
     #[arg(long, value_name = "TEXT", default_value = "replayed from the command line")]
     reason: String,
 }
@@ -60,9 +60,9 @@ pub struct DeadLetterReplayArgs {
 /// Which dead letter to discard.
 #[derive(Debug, Args)]
 pub struct DeadLetterDiscardArgs {
-    /// Its number, as the list has it
+    /// Its number, as `list` prints it
     id: i64,
-    /// Why; it is kept with the letter
+    /// The reason, which is stored with the dead letter
     #[arg(long, value_name = "TEXT")]
     reason: String,
 }

@@ -9,11 +9,11 @@ use crate::{Admin, OpenStore, print};
 /// What to show.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// The saga's key; in the store of a service that did a step of it, KEY>STEP
+    /// The saga's key; in the store of a service that hosts a step of it, KEY>STEP
     key: String,
 }
 
-/// Prints what happened to one saga, and to those that are steps of it.
+/// Prints the steps of one saga and of its sub-sagas.
 pub(crate) async fn show(
     admin: &Admin<impl OpenStore>,
     args: &ShowArgs,

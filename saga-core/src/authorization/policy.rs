@@ -3,9 +3,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::SigningKey;
 use crate::store::{Message, MessageKind};
 
-/// Which services may send messages to this one, and what each of them may say.
+/// Which services may send which messages to this one.
 ///
-/// Nothing is allowed that is not named. A service that sends messages to itself is named as well.
+/// Everything that is not named is refused. A service that sends messages to itself needs its own entry.
 ///
 /// ```
 /// use saga_core::authorization::{AccessPolicy, SigningKey};
@@ -38,16 +38,16 @@ impl AccessPolicy {
         Self::default()
     }
 
-    /// Lets a user of the transport speak for a service. The transport must check who its users are: RabbitMQ does, in the
-    /// property `user-id`. As soon as one user is named, every message needs one.
+    /// Lets a user of the transport speak for a service. The transport must verify its users; RabbitMQ does, with the property
+    /// `user-id`. If one user is named, every message needs a verified user.
     #[must_use]
     pub fn user(mut self, user: &str, service: &str) -> Self {
         self.users.entry(user.to_owned()).or_default().insert(service.to_owned());
         self
     }
 
-    /// Takes messages that are signed with this key as messages of this service. As soon as one key is named, every message
-    /// needs a signature. Several keys for one service are good at the same time, which is how a key is rotated.
+    /// Accepts messages that are signed with this key as messages of this service. If one key is named, every message needs a
+    /// signature. A service can have several keys at once; use this to rotate a key.
     #[must_use]
     pub fn key(mut self, key: &SigningKey, service: &str) -> Self {
         let id = key.id().to_owned();
@@ -73,7 +73,7 @@ impl AccessPolicy {
         self
     }
 
-    /// Lets a service publish an event that this process listens for.
+    /// Lets a service publish an event to which this process reacts.
     #[must_use]
     pub fn may_publish(mut self, service: &str, event: &str) -> Self {
         self.publishes.insert((service.to_owned(), event.to_owned()));

@@ -19,11 +19,11 @@ const VERSION: &[u8] = b"saga-signature-1";
 /// The length of a field that is absent, so that it is told from an empty one.
 const ABSENT: u64 = u64::MAX;
 
-/// A secret that services share, under a name that travels with each message.
+/// A secret that services share, with an id that each message carries.
 ///
 /// A process with the secret can sign as the service that the key is for, so each sender should have its own key, which only the
 /// sender and its receivers know. To rotate it, let receivers accept the new key beside the old one, then let
-/// the sender sign with it, then take the old one away.
+/// the sender sign with it, then remove the old one.
 ///
 /// ```
 /// use saga_core::authorization::SigningKey;
@@ -42,13 +42,13 @@ pub struct SigningKey {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SigningKeyError {
-    /// The id is not one that can travel with a message.
+    /// The id is invalid.
     #[error("the id of a signing key must be 1 to {ID_BYTES_MAX} characters of [A-Za-z0-9._-], not {id:?}")]
     Id {
         /// The id that was given.
         id: String,
     },
-    /// The secret can be guessed.
+    /// The secret is too short.
     #[error("the secret of the signing key `{id}` has {bytes} bytes; give at least {SECRET_BYTES_MIN} random ones")]
     ShortSecret {
         /// The id of the key.
@@ -59,7 +59,7 @@ pub enum SigningKeyError {
 }
 
 impl SigningKey {
-    /// A key with this id, 1 to 64 characters of `[A-Za-z0-9._-]`, and this secret of at least 32 bytes.
+    /// Makes a key with this id, 1 to 64 characters of `[A-Za-z0-9._-]`, and this secret of at least 32 bytes.
     ///
     /// # Errors
     /// When the id has other characters, or the secret is shorter.
@@ -75,7 +75,7 @@ impl SigningKey {
         Ok(Self { id: id.into(), secret: secret.into() })
     }
 
-    /// The id, which travels with each message.
+    /// The id, which each message carries.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -91,8 +91,7 @@ impl SigningKey {
         message.headers.signature = Some(to_hex(&self.code(message).finalize().into_bytes()));
     }
 
-    /// Whether the message carries the signature that this key makes of it. The comparison takes the same time wherever the
-    /// signatures differ.
+    /// Whether the message carries the signature of this key. The comparison takes constant time.
     pub fn verifies(&self, message: &Message) -> bool {
         let signature = message.headers.signature.as_deref().and_then(from_hex);
         signature.is_some_and(|signature| self.code(message).verify_slice(&signature).is_ok())

@@ -1,4 +1,4 @@
-//! Time, tasks and randomness: the one small interface through which the engine meets the machine it runs on.
+//! Time, tasks and randomness: the interface between the engine and the machine on which it runs.
 //!
 //! In production it is [`TokioEnvironment`]. The simulation in `saga-testkit` brings its own, with virtual time and a
 //! seeded order of tasks, so that the engine that is tested is the engine that runs.

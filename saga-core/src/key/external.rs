@@ -4,9 +4,8 @@ use super::key::Key;
 use super::step_id::StepId;
 use super::tenant::{Namespace, Tenant};
 
-/// The key that other services see: `key:step`, or `namespace/tenant/key:step` where a namespace is set or the tenant
-/// is not the default one. The default tenant is left out there, unless the key has a `/` and would look like one of
-/// another tenant.
+/// The key that other services see: `key:step`, or `namespace/tenant/key:step` if a namespace is set or the tenant is not the
+/// default one. The default tenant is left out, unless the key contains a `/` and would look like the key of another tenant.
 pub(crate) fn external_key(namespace: Option<&Namespace>, tenant: &Tenant, key: &Key, step: &StepId) -> String {
     let is_clear = match namespace {
         None => !key.as_str().starts_with('/'),

@@ -12,7 +12,7 @@ use super::tenant::Tenant;
 pub struct Key(Arc<str>);
 
 impl Key {
-    /// Checks the text and makes a key of it.
+    /// Makes a key of a text.
     ///
     /// # Errors
     /// Says what is wrong with an empty or over-long text, and with a byte that is not visible ASCII or is `>`.
@@ -27,8 +27,8 @@ impl Key {
         &self.0
     }
 
-    /// The key that a store wrote down: a user's key, or behind it `>step` for a saga that is a step of another one, and for
-    /// a step that is hosted for another service, or is done for an item of a list there or for each event.
+    /// Reads a stored key: a user's key, followed by `>step` for a sub-saga or a hosted step, or by `>step#n` for an item of a
+    /// list or an event.
     ///
     /// # Errors
     /// Those of [`Key::new`], of each part.

@@ -1,7 +1,7 @@
 //! Keys, names and tenants, validated at the edge.
 //!
-//! A step key is `key:step`, of a compensation `key:step:undo`. It is read from the right, and no step may be called
-//! `undo`, so that two different steps never share a key (a property test holds it).
+//! A step key is `key:step`; for a compensation `key:step:undo`. It is read from the right, and no step can be named `undo`,
+//! so two different steps never share a key. A property test verifies this.
 
 mod external;
 mod key;

@@ -1,4 +1,4 @@
-//! The ids of steps: which step of a saga, for which item, done or undone.
+//! The ids of steps: the step, its item, and whether it is done or undone.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,29 +6,29 @@ use std::sync::Arc;
 
 use super::name::InvalidName;
 
-/// The part of a step key behind the saga's key: `step`, `step:undo`, or `step:undo#2` for a second undo. Of the third
-/// item of a list that a step is done for it is `step#3`, `step#3:undo`, and so on; the list itself is kept under `step#0`.
-/// A step that is done for each event has that event's number there, which is 2^63 at least.
+/// The part of a step key after the saga's key: `step`, `step:undo`, or `step:undo#2` for a second undo. For the third item of
+/// a list it is `step#3`, `step#3:undo`, and so on; the list itself is stored under `step#0`. A step that runs once per event
+/// has a number that is derived from the event, at least 2^63.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StepId(Arc<str>);
 
 impl StepId {
-    /// The id of doing a step.
+    /// The id of a step.
     pub fn doing(step: &str) -> Self {
         Self(step.into())
     }
 
-    /// The id of undoing a step for the `round`th time, counted from 1.
+    /// The id of the `round`th undo of a step, counted from 1.
     pub fn undoing(step: &str, round: u32) -> Self {
         if round <= 1 { Self(format!("{step}:undo").into()) } else { Self(format!("{step}:undo#{round}").into()) }
     }
 
-    /// The id of doing a step for the item of that number, counted from 1. The list itself has the number 0.
+    /// The id of a step for an item of a list, counted from 1. The list itself has the number 0.
     pub fn of_item(step: &str, item: u32) -> Self {
         Self(format!("{step}#{item}").into())
     }
 
-    /// The id of undoing what this is the doing of, for the `round`th time, counted from 1.
+    /// The id of the `round`th undo of this step, counted from 1.
     #[must_use]
     pub fn undone(&self, round: u32) -> Self {
         Self::undoing(self.as_str(), round)
@@ -42,12 +42,12 @@ impl StepId {
         }
     }
 
-    /// What stands in the place of a step's id where a row is about the saga's deadline: no step has it.
+    /// The id in the row of a saga's deadline. No step has it.
     pub fn of_deadline() -> Self {
         Self(":deadline".into())
     }
 
-    /// The id that a store wrote down.
+    /// Reads a stored id.
     pub fn from_stored(text: &str) -> Self {
         Self(text.into())
     }
@@ -62,17 +62,17 @@ impl StepId {
         split_item(self.split().0).0
     }
 
-    /// Which item of a list it is done for, counted from 1; 0 for the list itself, and nothing where there is no list.
+    /// The item of the list, counted from 1; 0 for the list itself; `None` if the step has no list.
     pub fn item(&self) -> Option<u32> {
         split_item(self.split().0).1
     }
 
-    /// The step's name, and the item where it is done for one.
+    /// The step's name, with the item if there is one.
     pub fn step_and_item(&self) -> &str {
         self.split().0
     }
 
-    /// What is called: the same for all items of a list.
+    /// The name of the function: the same for all items of a list.
     pub fn function(&self) -> Cow<'_, str> {
         match (self.item(), self.undo_round()) {
             (None, _) => Cow::Borrowed(self.as_str()),
@@ -81,7 +81,7 @@ impl StepId {
         }
     }
 
-    /// Which undo this is, counted from 1; nothing when it is the step itself.
+    /// The number of the undo, counted from 1; `None` for the step itself.
     pub fn undo_round(&self) -> Option<u32> {
         self.split().1
     }

@@ -6,12 +6,12 @@ use super::key::Key;
 use super::name::{InvalidName, check_step_name};
 use super::step_id::{StepId, checked_number, split_item};
 
-/// The idempotency key of a step: `key:step`, or `key:step:undo`. At most 255 bytes, whatever its parts are.
+/// The idempotency key of a step: `key:step`, or `key:step:undo`. It has at most 255 bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StepKey {
     /// The saga's key.
     pub key: Key,
-    /// Which step, and whether it is done or undone.
+    /// The step, and whether it is done or undone.
     pub step: StepId,
 }
 

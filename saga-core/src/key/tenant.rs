@@ -10,7 +10,7 @@ use super::name::{InvalidName, TENANT_BYTES_MAX, check, is_name_byte};
 pub struct Tenant(Arc<str>);
 
 impl Tenant {
-    /// Checks the text and makes a tenant of it.
+    /// Makes a tenant of a text.
     ///
     /// # Errors
     /// Says what is wrong with an empty or over-long text, and with a byte outside `[A-Za-z0-9_.-]`.
@@ -30,7 +30,7 @@ impl Tenant {
         self.0.is_empty()
     }
 
-    /// The tenant that a store wrote down: the empty text is the default tenant.
+    /// Reads a stored tenant. The empty text is the default tenant.
     ///
     /// # Errors
     /// Those of [`Tenant::new`].
@@ -47,12 +47,12 @@ impl Default for Tenant {
     }
 }
 
-/// What sets the keys that go to other services apart from those of another service or environment on the same account.
+/// A prefix that distinguishes the external keys of this service or environment from those of others that use the same account.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Namespace(Arc<str>);
 
 impl Namespace {
-    /// Checks the text and makes a namespace of it.
+    /// Makes a namespace of a text.
     ///
     /// # Errors
     /// Says what is wrong with an empty or over-long text, and with a byte outside `[A-Za-z0-9_.-]`.

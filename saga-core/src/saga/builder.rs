@@ -12,14 +12,14 @@ use crate::store::Store;
 /// The most steps that a saga may have.
 const STEPS_MAX: usize = 1_000;
 
-/// A saga that has a name and needs its input.
+/// A definition that has a name and needs its input type.
 #[derive(Debug)]
 pub struct SagaInit<S> {
     name: String,
     store: PhantomData<fn(S)>,
 }
 
-/// A saga that gets its steps.
+/// A definition to which steps are added.
 pub type SagaBuilder<S, I> = StepBuilder<S, I, Root>;
 
 /// What is said of a saga as a whole, while it gets its steps.
@@ -39,8 +39,7 @@ impl<S: Store> Saga<S, ()> {
 }
 
 impl<S: Store> SagaInit<S> {
-    /// Says what the saga is started with. It is named once, so that a step that does not fit is reported at its own
-    /// name.
+    /// Sets the input type of the saga. Because it is set here, the compiler reports a step with another input at the step.
     pub fn input<I: Payload>(self) -> SagaBuilder<S, I> {
         let problem = check_step_name(&self.name).err().map(|error| SagaProblem::Name(saga_name_problem(&error)));
         StepBuilder::new(
@@ -51,7 +50,7 @@ impl<S: Store> SagaInit<S> {
 }
 
 impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
-    /// Sets the version; 1 where it is not set. A saga stays on the version that it was started with.
+    /// Sets the version; the default is 1. A saga stays on the version with which it was started.
     #[must_use]
     pub fn version(mut self, version: u32) -> Self {
         if version == 0 {
@@ -62,12 +61,12 @@ impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
     }
 
     /// Sets the deadline of each saga, counted from its start. A saga that has not passed its pivot by then compensates, as
-    /// if it were cancelled; a saga without a pivot must have completed. From the pivot on a saga only goes forward, so the
-    /// deadline no longer applies. A start can give its saga [another limit](crate::engine::StartSaga::within).
+    /// if it were cancelled. A saga without a pivot must have completed by then. After the pivot a saga only goes forward, so
+    /// the deadline no longer applies. A start can give its saga [another limit](crate::engine::StartSaga::within).
     ///
-    /// The deadline is a row in the store, so it outlives restarts. The commit in which the saga passes its pivot, starts to
-    /// compensate or ends removes the row. The deadline can change without a new version of the definition: sagas that were
-    /// started before keep theirs.
+    /// The deadline is a row in the store, so it survives restarts. The commit in which the saga passes its pivot, starts
+    /// compensating or ends removes the row. The deadline can change without a new version of the definition; sagas that
+    /// were started before keep theirs.
     ///
     /// ```
     /// use std::time::Duration;
@@ -99,11 +98,11 @@ impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
         self
     }
 
-    /// Runs at most this many steps of its sagas at a time in one process, so that they leave room for other sagas: a
-    /// bulkhead. Calls count one by one, and transactions by the transaction, which carries steps of many sagas. All
-    /// versions of a saga are counted together, and of different numbers the lowest holds.
+    /// Limits how many steps of this definition one process runs at once, so that they leave room for other definitions: a
+    /// bulkhead. An external call counts as one; so does a transaction, which carries steps of many sagas. All versions of a
+    /// definition are counted together; if they have different limits, the lowest applies.
     ///
-    /// What exceeds the limit stays in the store, where another process may take it. A limit for one step is set on the
+    /// Work above the limit stays in the store, where another process can claim it. A limit for one step is set on the
     /// step: `#[saga_step(max_concurrent = 8)]`. It can be changed without a new version of the definition.
     ///
     /// ```
@@ -132,7 +131,7 @@ impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
     /// Checks the definition.
     ///
     /// # Errors
-    /// Every problem of it, each with its remedy.
+    /// All problems of the definition, each with its remedy.
     pub fn build(mut self) -> Result<Saga<S, I>, SagaError> {
         self.check_counts();
         self.parts.check_order();

@@ -6,8 +6,8 @@ use super::{Mapping, Saga, SagaFn, SubSaga};
 use crate::step::{Handler, InputOf, Payload};
 use crate::store::Store;
 
-/// Steps that run one after the other, and get further ones: those of a saga ([`SagaBuilder`](super::SagaBuilder)), or of
-/// a branch of a group or an arm of a choice ([`Branch`]).
+/// A sequence to which steps are added: of a saga ([`SagaBuilder`](super::SagaBuilder)), of a branch of a group, or of an arm
+/// of a choice ([`Branch`]).
 pub struct StepBuilder<S: Store, I, P> {
     pub(super) parts: Parts<S>,
     /// What it is that gets the steps.
@@ -15,8 +15,8 @@ pub struct StepBuilder<S: Store, I, P> {
     input: PhantomData<fn(I)>,
 }
 
-/// A branch that gets its steps, which run one after the other: beside those of the other branches of a parallel group,
-/// or instead of those of the other arms of a choice.
+/// The sequence of a branch, which runs concurrently with the other branches of its group, or of an arm, which runs instead
+/// of the other arms of its choice.
 pub type Branch<S, I> = StepBuilder<S, I, Nested>;
 
 /// Stands for a part of a saga, while it gets its steps.
@@ -30,17 +30,17 @@ impl<S: Store, I, P> StepBuilder<S, I, P> {
 }
 
 impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
-    /// Adds a step whose input is the saga's.
+    /// Adds a step whose input is the input of the saga.
     #[must_use]
     pub fn step<T: Handler<S, Input: InputOf<I>>>(mut self) -> Self {
         self.parts.add::<T>(None, &[]);
         self
     }
 
-    /// Adds a step whose input a closure of the definition makes, of the saga's input and of what earlier steps returned: see
-    /// [`SagaFn`]. The closure is called once; what it returns is stored with the command.
+    /// Adds a step whose input a closure makes from the saga's input and the outputs of earlier steps: see [`SagaFn`]. The
+    /// closure is called once, and its result is stored.
     ///
-    /// A step in a branch of a group reads steps of its branch and steps in front of the group.
+    /// A step in a branch of a group can read steps of its branch and steps before the group.
     #[must_use]
     pub fn step_from<T: Handler<S>, M>(mut self, input: impl SagaFn<I, T::Input, M>) -> Self {
         let needed = input.needed();
@@ -48,19 +48,19 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
         self
     }
 
-    /// Adds a step that runs once for each item of a list, at most `max_concurrent` of them at a time (1 to 64). A closure of
-    /// the definition makes the list: see [`SagaFn`]. It is called once, and the list is stored.
+    /// Adds a step that runs once for each item of a list, at most `max_concurrent` items at once (1 to 64). A closure makes
+    /// the list: see [`SagaFn`]. It is called once, and the list is stored.
     ///
-    /// Each item is a step of its own: with its own attempts, its own record, and a key of its own, `key:step#n`, where
-    /// the first item has the number 1. The next step begins when every item is done, and takes what they gave, in
-    /// the order of the list, as [`Outputs<T>`](crate::Outputs). An empty list gives an empty list.
+    /// Each item is a step with its own attempts, record and key, `key:step#n`; the first item has the number 1. The next
+    /// step begins when all items are done, and reads their outputs in the order of the list as
+    /// [`Outputs<T>`](crate::Outputs). An empty list gives an empty list.
     ///
-    /// When an item fails, no other begins. Those that took effect are undone in the reverse order of their completion, at
-    /// most `max_concurrent` at a time.
+    /// If an item fails, no other item begins. The items that took effect are undone in the reverse order of their
+    /// completion, at most `max_concurrent` at once.
     ///
-    /// The step may be a contract, which another service hosts. Then each item is a command to that service, with the
-    /// item's key, and is undone by a message of its own; the list stays here, and at most
-    /// `max_concurrent` items wait for a reply.
+    /// The step can be a contract that another service hosts. Then each item is a command to that service, with the key of
+    /// the item, and its undo is a separate message. The service of the saga keeps the list, and at most `max_concurrent`
+    /// items wait for a reply.
     ///
     /// ```
     /// # use saga_core::{Output, Outputs, Saga, StepError, memory::MemoryStore, saga_step};
@@ -101,19 +101,18 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
         self
     }
 
-    /// Adds a saga as a step, with an input that a closure of the definition makes: see [`SagaFn`]. The sub-saga is a saga
-    /// like any other, under the key `key>step`, on the same store: it has steps, records and a history of its own, and
-    /// operators act on it by its key.
+    /// Adds a saga as a step, with an input that a closure makes: see [`SagaFn`]. The sub-saga is a saga like any other on the
+    /// same store, with the key `key>step`. It has its own steps, records and history, and operators act on it by its key.
     ///
     /// The step is done when the sub-saga has completed. Its output is that of the [`Result`](SubSaga::Result) step. If the
     /// sub-saga compensates, the step is rejected with the same reason. When this saga compensates, the sub-saga compensates
-    /// too, whether it is running or has completed. While the sub-saga needs an operator, this saga waits, and its status
+    /// too, whether it is running or has completed. While the sub-saga is stuck, this saga waits, and its status
     /// shows the sub-saga ([`StepStatus::child`](crate::engine::StepStatus::child)). A cancel of the sub-saga alone rejects the
     /// step. A pause of one of the two does not pause the other.
     ///
-    /// A sub-saga with a pivot cannot be undone, so no later step may fail. A sub-saga may have sub-sagas itself, and steps
-    /// that other services host. The keys of its steps begin with this saga's key and have at most 255 bytes: a start with a
-    /// key that leaves no room for them is refused.
+    /// A sub-saga with a pivot cannot be undone, so it must be the pivot of this saga or come after it. A sub-saga can have
+    /// sub-sagas and remote steps. The keys of its steps begin with the key of this saga and have at most 255 bytes; a start
+    /// with a key that leaves no room for them is refused.
     ///
     /// ```
     /// # use saga_core::{Output, Saga, StepError, SubSaga, memory::MemoryStore, saga_step};
@@ -154,8 +153,8 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
         self
     }
 
-    /// Makes the step that was added last the pivot: once it is done the saga only goes forward. No step of a group or of
-    /// an arm can be it: `build()` says what to write instead.
+    /// Makes the last added step the pivot: once it is done, the saga only goes forward. A step in a group or an arm cannot
+    /// be the pivot; `build()` says what to write instead.
     #[must_use]
     pub fn pivot(mut self) -> Self {
         self.parts.mark_pivot();

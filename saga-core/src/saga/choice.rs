@@ -12,7 +12,7 @@ use crate::store::Store;
 /// The arm of a choice that has only one.
 const ONLY_ARM: &str = "yes";
 
-/// A choice that gets its arms, of a saga with the input `I` ([`SagaBuilder::choose`](super::SagaBuilder::choose)).
+/// A choice to which arms are added, in a saga with the input `I` ([`SagaBuilder::choose`](super::SagaBuilder::choose)).
 pub struct Choice<S: Store, I> {
     parts: Parts<S>,
     name: &'static str,
@@ -104,8 +104,8 @@ impl<S: Store, I> Choice<S, I> {
 }
 
 impl<S: Store, I: Payload> Choice<S, I> {
-    /// Adds an arm, which runs if its condition holds and that of no arm before it does. An arm without steps does nothing.
-    /// The condition is made of the saga's input and of what earlier steps returned: see [`SagaFn`].
+    /// Adds an arm, which runs if its condition holds and no earlier arm's condition does. An arm without steps does nothing.
+    /// The condition is a closure on the saga's input and the outputs of earlier steps: see [`SagaFn`].
     #[must_use]
     pub fn when<M>(
         self,
@@ -117,7 +117,7 @@ impl<S: Store, I: Payload> Choice<S, I> {
         self.arm(arm, Some(Predicate::of(holds)), &needed, steps)
     }
 
-    /// Adds the arm that runs where no other does. Its name is `otherwise`.
+    /// Adds the arm that runs if no other arm does. Its name is `otherwise`.
     #[must_use]
     pub fn otherwise(self, steps: impl FnOnce(Branch<S, I>) -> Branch<S, I>) -> Self {
         self.arm(LAST_ARM, None, &[], steps)
@@ -125,15 +125,15 @@ impl<S: Store, I: Payload> Choice<S, I> {
 }
 
 impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
-    /// Adds a choice, of whose arms the first one that holds runs, and no other. Without an
-    /// [`otherwise`](Choice::otherwise), and where none holds, the saga goes on behind it.
+    /// Adds a choice: the first arm whose condition holds runs, and no other. If no condition holds and there is no
+    /// [`otherwise`](Choice::otherwise), the saga continues after the choice.
     ///
-    /// Which arm runs is recorded under the name of the choice, which is 1 to 40 bytes of `[a-z0-9-]` and none of a step:
-    /// it is decided once, whatever crashes, and the conditions are not asked again. One that panics makes the saga stuck,
-    /// and a person may have it tried again, or decide (`skip_with(&"express")`).
+    /// The choice has a name of 1 to 40 bytes of `[a-z0-9-]`, different from all steps. The chosen arm is recorded under this
+    /// name once, and the conditions are never evaluated again. A condition that panics makes the saga stuck; an operator can
+    /// retry it, or choose the arm (`skip_with(&"express")`).
     ///
-    /// Inside its arm the output of a step is read as anywhere. Behind the choice the step may not have run, so there it is
-    /// read as `Option<Output<step>>`.
+    /// Inside the arm, other steps read the output of a step as `Output<step>`. After the choice the step may not have run,
+    /// so there they read it as `Option<Output<step>>`.
     ///
     /// ```
     /// # use saga_core::{Output, Saga, StepError, memory::MemoryStore, saga_step};
@@ -182,8 +182,8 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
         self
     }
 
-    /// Adds steps that run only if a condition holds: a [choice](Self::choose) with one arm, `yes`. A closure of the
-    /// definition is the condition: see [`SagaFn`].
+    /// Adds steps that run only if a condition holds: a [choice](Self::choose) with one arm, `yes`. The condition is a
+    /// closure: see [`SagaFn`].
     ///
     /// ```
     /// # use saga_core::{Saga, StepError, memory::MemoryStore, saga_step};

@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// A saga definition that does not hold together: every problem of it, each with its remedy.
+/// An invalid saga definition: all its problems, each with its remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SagaError {
     saga: String,
@@ -11,10 +11,10 @@ pub struct SagaError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SagaProblem {
-    /// The saga's name is not a legal one.
+    /// The saga's name is invalid.
     #[error("{0}")]
     Name(String),
-    /// There is no step.
+    /// The saga has no step.
     #[error("it has no step; add one with `.step::<name>()`")]
     NoSteps,
     /// More steps than the limit.
@@ -25,7 +25,7 @@ pub enum SagaProblem {
         /// How many are allowed.
         max: usize,
     },
-    /// Two steps of one name.
+    /// Two steps have the same name.
     #[error("two of its steps are named `{step}`; give one of them another name with `#[saga_step(name = \"..\")]`")]
     DuplicateStep {
         /// The name.
@@ -41,7 +41,7 @@ pub enum SagaProblem {
         /// Whose output it needs.
         needed: &'static str,
     },
-    /// A step needs the output of a step that stands beside it in a parallel group.
+    /// A step needs the output of a step in another branch of its parallel group.
     #[error(
         "`{step}` needs the output of `{needed}`, which runs beside it in another branch of a parallel group; put `{step}` behind the group, or behind `{needed}` in its branch"
     )]
@@ -51,7 +51,7 @@ pub enum SagaProblem {
         /// Whose output it needs.
         needed: &'static str,
     },
-    /// A step takes one output of a step that is done for each item of a list.
+    /// A step takes a single output of a `for_each` step.
     #[error(
         "`{step}` takes the output of `{needed}`, which runs once for each item of a list and gives a list; take it as `Outputs<..>`"
     )]
@@ -61,7 +61,7 @@ pub enum SagaProblem {
         /// Whose output it needs.
         needed: &'static str,
     },
-    /// A step takes a list of outputs of a step that is done once.
+    /// A step takes a list of outputs of a step that runs once.
     #[error(
         "`{step}` takes the outputs of `{needed}` as a list, but it runs once; take it as `Output<..>`, or run it for each item with `.for_each`"
     )]
@@ -71,7 +71,7 @@ pub enum SagaProblem {
         /// Whose output it needs.
         needed: &'static str,
     },
-    /// A step takes the output of a step that may not run, as if it always did.
+    /// A step takes the output of a step in an arm of a choice without an `Option`.
     #[error(
         "`{step}` takes the output of `{needed}`, which stands in an arm of a choice and may not run; take it as `Option<Output<..>>`"
     )]
@@ -81,7 +81,7 @@ pub enum SagaProblem {
         /// Whose output it needs.
         needed: &'static str,
     },
-    /// A step takes the output of a step that always runs where it does itself, as if it may not.
+    /// A step takes the output of a step that always runs as an `Option`.
     #[error(
         "`{step}` takes the output of `{needed}` as an `Option`, but that step always runs; leave `Option<..>` out"
     )]
@@ -101,7 +101,7 @@ pub enum SagaProblem {
         /// Whose output it needs.
         needed: &'static str,
     },
-    /// A saga that cannot be a step there, or not as it is.
+    /// A saga that cannot be a step at this place.
     #[error("the sub-saga `{step}`: {problem}")]
     SubSaga {
         /// The step.
@@ -109,7 +109,7 @@ pub enum SagaProblem {
         /// What is wrong with it, and what to write instead.
         problem: String,
     },
-    /// A choice that does not hold together.
+    /// An invalid choice.
     #[error("the choice `{choice}`: {problem}")]
     Choice {
         /// The choice.
@@ -117,7 +117,7 @@ pub enum SagaProblem {
         /// What is wrong with it, and what to write instead.
         problem: String,
     },
-    /// A step cannot be done for each item of a list in that way.
+    /// A step that cannot be a `for_each` step in this way.
     #[error("`{step}` is done {remedy}")]
     Each {
         /// The step.

@@ -6,7 +6,7 @@ use super::{Branch, Nested, SagaProblem, StepBuilder};
 use crate::step::Payload;
 use crate::store::Store;
 
-/// A parallel group that gets its branches, of a saga with the input `I` ([`SagaBuilder::parallel`](super::SagaBuilder::parallel)).
+/// A group to which branches are added, in a saga with the input `I` ([`SagaBuilder::parallel`](super::SagaBuilder::parallel)).
 pub struct Group<S: Store, I> {
     parts: Parts<S>,
     /// The steps that every branch comes after.
@@ -61,11 +61,11 @@ impl<S: Store, I: Payload> Group<S, I> {
 }
 
 impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
-    /// Adds branches that run side by side. What stands behind the group begins when every branch of it is done.
+    /// Adds branches that run concurrently. The step after the group begins when all branches are done.
     ///
-    /// When a step of a branch fails, no other of the saga begins. What took effect is undone once nothing of it is in
-    /// flight: in the reverse order of completion along each branch, and the branches side by side. Each
-    /// [`Branch`](super::Branch) is a chain of one or more steps, and may hold groups itself.
+    /// If a step of a branch fails, no other step of the saga begins. When no step is in flight any more, the branches are
+    /// undone concurrently, each in the reverse order of completion. Each [`Branch`](super::Branch) is a sequence of one or
+    /// more steps, and can contain groups.
     ///
     /// ```
     /// # use saga_core::{Output, Saga, StepError, memory::MemoryStore, saga_step};

@@ -8,20 +8,21 @@ use crate::step::{Payload, Step, codec};
 use crate::store::Store;
 use crate::unwind::caught;
 
-/// How sagas of one version of a definition go on as another version. Cheap to clone.
+/// Moves sagas of one version of a definition to another version. Cheap to clone.
 ///
-/// A saga stays on the version that it was started with, unless it is moved:
-/// [`SagaControl::migrate`](crate::engine::SagaControl::migrate) moves one,
-/// [`SagaAdmin::migrate_all`](crate::engine::SagaAdmin::migrate_all) every one that can. Steps that have the same name in both versions are the same step. Of every other step of the old version
-/// the migration says where it went, and of a new step whether a saga that is past its place may go without it.
+/// A saga stays on the version with which it was started, unless it is moved:
+/// [`SagaControl::migrate`](crate::engine::SagaControl::migrate) moves one saga, and
+/// [`SagaAdmin::migrate_all`](crate::engine::SagaAdmin::migrate_all) moves all that can be moved. Steps with the same name in
+/// both versions are the same step. For every other old step, the migration says what replaces it. For every new step, it
+/// says whether a saga that is past its place continues without it.
 ///
-/// Whether a saga can move is decided when it is moved, and what it returned is read as the new version reads it: see
+/// Whether a saga can be moved is checked when it is moved: see
 /// [`SagaControl::migrate`](crate::engine::SagaControl::migrate) for the rules.
 ///
-/// Choices, and their arms, are the same where their names are. A saga that made a choice keeps to the arm that it took, so
-/// that arm must be in the new version, where arms may be added and stand in another order. A choice that a saga has not
-/// come to is made as the new version makes it; of one that is new and lies behind it,
-/// [`assume_arm`](MigrationBuilder::assume_arm) says which arm counts as taken.
+/// Choices and arms with the same names are the same. A saga that made a choice keeps the arm that it took, so this arm must
+/// exist in the new version; arms can be added and reordered. A choice that a saga has not reached is made by the new
+/// version. For a new choice that a saga is already past, [`assume_arm`](MigrationBuilder::assume_arm) names the arm that
+/// counts as taken.
 ///
 /// ```
 /// # use saga_core::{Migration, Saga, StepError, memory::{MemoryConn, MemoryStore}, saga_compensation, saga_step};
@@ -37,7 +38,7 @@ use crate::unwind::caught;
 ///
 /// # #[saga_compensation]
 /// # async fn release(conn: &mut MemoryConn, order: u32) -> Result<(), StepError> { Ok(()) }
-/// /// The same step by a better name, which returns more.
+/// /// The same step with a better name and another output.
 /// #[saga_step(compensate = release)]
 /// async fn reserve_stock(conn: &mut MemoryConn, order: u32) -> Result<(u32, String), StepError> {
 ///     Ok((order, "shelf 4".to_owned()))
@@ -119,12 +120,12 @@ impl<S: Store> Plan<S> {
     }
 }
 
-/// A migration that has the old version and needs the new one.
+/// A migration that has its old version and needs the new one.
 pub struct MigrationFrom<S: Store> {
     from: Arc<Definition<S>>,
 }
 
-/// A migration that gets what it says of the steps.
+/// A migration to which rules for steps and choices are added.
 pub struct MigrationBuilder<S: Store> {
     from: Arc<Definition<S>>,
     to: Arc<Definition<S>>,
@@ -132,7 +133,7 @@ pub struct MigrationBuilder<S: Store> {
     check_input: fn(&[u8]) -> Result<(), String>,
 }
 
-/// A migration that does not hold together: every problem of it, each with its remedy.
+/// An invalid migration: all its problems, each with its remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("sagas of {from} cannot be moved to {to}: {}", problems.join("; "))]
 pub struct MigrationError {
@@ -142,7 +143,7 @@ pub struct MigrationError {
 }
 
 impl MigrationError {
-    /// What is wrong, in sentences.
+    /// The problems, in sentences.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
@@ -160,7 +161,7 @@ pub trait SameOutput<Old: Step> {}
 impl<Old: Step, New: Step<Output = Old::Output>> SameOutput<Old> for New {}
 
 impl<S: Store> Migration<S> {
-    /// Begins with the version that sagas have until now.
+    /// Sets the old version.
     pub fn from<I>(saga: &Saga<S, I>) -> MigrationFrom<S> {
         MigrationFrom { from: Arc::clone(saga.definition()) }
     }
@@ -172,7 +173,7 @@ impl<S: Store> Migration<S> {
 }
 
 impl<S: Store> MigrationFrom<S> {
-    /// Says which version they get. The stored input of a saga is read as that version's.
+    /// Sets the new version. The stored input of a saga is read as the input of this version.
     #[must_use]
     pub fn to<I: Payload>(self, saga: &Saga<S, I>) -> MigrationBuilder<S> {
         MigrationBuilder {
@@ -185,14 +186,15 @@ impl<S: Store> MigrationFrom<S> {
 }
 
 impl<S: Store> MigrationBuilder<S> {
-    /// Says that an old step goes on as a new one by another name, which returns the same type.
+    /// Replaces an old step by a new one with another name and the same output type.
     #[must_use]
     pub fn step<Old: Step, New: Step + SameOutput<Old>>(mut self) -> Self {
         self.said.push(Said::Became { old: Old::NAME, new: New::NAME, conversion: None });
         self
     }
 
-    /// Says that an old step goes on as a new one, and what becomes of what it returned. The two may have one name.
+    /// Replaces an old step by a new one with another output type. The closure converts the stored output. Both can have the
+    /// same name.
     #[must_use]
     pub fn step_with<Old: Step, New: Step>(
         mut self,
@@ -209,63 +211,61 @@ impl<S: Store> MigrationBuilder<S> {
         self
     }
 
-    /// Says that the new version does without a step. A saga in which it took effect, and which would have to undo it, is
-    /// not moved.
+    /// Removes a step. A saga in which the step took effect, and which may still have to undo it, is not moved.
     #[must_use]
     pub fn remove<Old: Step>(mut self) -> Self {
         self.said.push(Said::LeftOut { old: Old::NAME });
         self
     }
 
-    /// Says that a saga which is past the place of this new step goes on without it. It counts as skipped there. It can be
-    /// said as well of a step that the old version has in an arm of a choice, for sagas that took another arm.
+    /// Lets a saga that is past the place of this new step continue without it: the step counts as skipped. This also applies
+    /// to a step that the old version has in an arm of a choice, for sagas that took another arm.
     #[must_use]
     pub fn assume_done<New: Step>(mut self) -> Self {
         self.said.push(Said::Passed { new: New::NAME });
         self
     }
 
-    /// Says that the new version does without a sleep. A saga that sleeps there at the moment is not moved.
+    /// Removes a sleep. A saga that is in this sleep is not moved.
     #[must_use]
     pub fn remove_sleep(mut self, sleep: &'static str) -> Self {
         self.said.push(Said::LeftOutSleep { sleep });
         self
     }
 
-    /// Says that a saga which is past the place of this new sleep goes on without it. It counts as skipped there.
+    /// Lets a saga that is past the place of this new sleep continue without it: the sleep counts as skipped.
     #[must_use]
     pub fn assume_slept(mut self, sleep: &'static str) -> Self {
         self.said.push(Said::PassedSleep { sleep });
         self
     }
 
-    /// Says that an old choice goes on as a new one by another name. Arms of the same name are the same arm.
+    /// Replaces an old choice by a new one with another name. Arms with the same name are the same arm.
     #[must_use]
     pub fn choice(mut self, old: &'static str, new: &'static str) -> Self {
         self.said.push(Said::BecameChoice { old, new });
         self
     }
 
-    /// Says that an arm of an old choice goes on as one by another name, of the choice that it became.
+    /// Replaces an arm of an old choice by an arm with another name in the new choice.
     #[must_use]
     pub fn rename_arm(mut self, choice: &'static str, old: &'static str, new: &'static str) -> Self {
         self.said.push(Said::BecameArm { choice, old, new });
         self
     }
 
-    /// Says that the new version does without a choice. What stood in its arms stands elsewhere there, or is left out
-    /// itself. What a saga passed by is to it as a new step would be.
+    /// Removes a choice. The steps of its arms must be elsewhere in the new version, or be removed as well. For a saga that
+    /// did not take their arm, they count as new steps.
     #[must_use]
     pub fn remove_choice(mut self, choice: &'static str) -> Self {
         self.said.push(Said::LeftOutChoice { choice });
         self
     }
 
-    /// Says that a saga which is past this choice of the new version, and never made it, counts as one that took that arm.
-    /// What stands in the other arms is passed by. What stands in this one is as on any other way: what has begun goes on,
-    /// and what would have to be done before it needs an [`assume_done`](Self::assume_done). The move
-    /// records it as a choice that was skipped. A saga that has not come to the choice makes it itself, and one that has made
-    /// it keeps to that.
+    /// Names the arm that counts as taken for a saga that is past this new choice and never made it. Steps of the other arms
+    /// are not taken. In this arm, steps that have begun continue, and a step before them that has not begun needs an
+    /// [`assume_done`](Self::assume_done). The move records the choice as skipped. A saga that has not reached the choice
+    /// makes it itself, and a saga that has made it keeps its arm.
     ///
     /// ```
     /// # use saga_core::{Migration, Saga, StepError, memory::MemoryStore, saga::Branch, saga_step};
@@ -275,7 +275,7 @@ impl<S: Store> MigrationBuilder<S> {
     /// # async fn write_letter(order: u32) -> Result<(), StepError> { Ok(()) }
     /// # #[saga_step]
     /// # async fn call_courier(order: u32) -> Result<(), StepError> { Ok(()) }
-    /// // Until now every order was packed.
+    /// // In version 1, every order was packed.
     /// let v1: Saga<MemoryStore, u32> = Saga::named("ship").input().step::<pack_parcel>().step::<call_courier>().build()?;
     /// let v2: Saga<MemoryStore, u32> = Saga::named("ship")
     ///     .input()
@@ -286,7 +286,7 @@ impl<S: Store> MigrationBuilder<S> {
     ///     .step::<call_courier>()
     ///     .build()?;
     ///
-    /// // What was packed is a parcel, whatever the order is.
+    /// // Every packed order counts as a parcel.
     /// let migration = Migration::from(&v1).to(&v2).assume_arm("shipping", "parcel").build()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -296,7 +296,7 @@ impl<S: Store> MigrationBuilder<S> {
         self
     }
 
-    /// The same, where none of the arms counts as taken.
+    /// The same, but no arm counts as taken.
     #[must_use]
     pub fn assume_no_arm(mut self, choice: &'static str) -> Self {
         self.said.push(Said::PassedChoice { choice, arm: None });
@@ -306,7 +306,7 @@ impl<S: Store> MigrationBuilder<S> {
     /// Checks the migration.
     ///
     /// # Errors
-    /// Every problem of it, each with its remedy.
+    /// All problems of the migration, each with its remedy.
     pub fn build(self) -> Result<Migration<S>, MigrationError> {
         let Self { from, to, said, check_input } = self;
         let mut said_of = SaidOf { from: &from, to: &to, problems: Vec::new() };

@@ -6,7 +6,7 @@ use super::Definition;
 use super::graph::mermaid;
 use crate::store::Store;
 
-/// A saga definition: the steps in order, some of them side by side, from an input `I`, on a store `S`. Cheap to clone.
+/// A saga definition: its steps, with the input `I`, on a store `S`. Cheap to clone.
 ///
 /// ```
 /// # use saga_core::{Saga, StepError, memory::MemoryStore, saga_step};

@@ -2,10 +2,10 @@
 
 use crate::step::{FromOutputs, NeededOutput, OutputError, StepOutputs};
 
-/// A closure of a saga's definition: it makes a `V` of the saga's input `I`, and of up to six parameters that are read from
+/// A closure of a saga's definition. It makes a `V` from the saga's input `I` and up to six parameters that read outputs of
 /// earlier steps ([`FromOutputs`]).
 ///
-/// The types of its parameters are written out, as those of a step are: they say what is read.
+/// Write out the types of its parameters, as in a step function: they name the steps to read.
 ///
 /// ```
 /// # use saga_core::{Output, Saga, StepError, memory::MemoryStore, saga_step};
@@ -21,7 +21,7 @@ use crate::step::{FromOutputs, NeededOutput, OutputError, StepOutputs};
 /// # Ok::<(), saga_core::saga::SagaError>(())
 /// ```
 ///
-/// `M` only tells closures of different parameters apart; it is inferred.
+/// `M` only distinguishes closures with different parameters, and is inferred.
 #[diagnostic::on_unimplemented(
     message = "this closure does not make `{V}` of the saga's input `{I}`",
     label = "not a closure from `&{I}` to `{V}`",

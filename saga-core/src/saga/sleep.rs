@@ -16,10 +16,10 @@ impl<S: Store> Parts<S> {
 
 /// # Sleeping
 ///
-/// A sleep is a step of the engine's own, with a name of its own. Its command is a row that falls due when the sleep ends.
-/// So a sleep outlives restarts, costs nothing meanwhile, and ends on any runtime that works on the store. Its duration is
-/// decided once, when the step's turn comes, and stored with the command. A sleep has no compensation. A saga that
-/// compensates or is cancelled does not wait for the end of its sleep. A branch of a group can have a sleep.
+/// A sleep is a built-in step with a name. Its work row falls due when the sleep ends, so a sleep survives restarts,
+/// occupies no task, and ends on any runtime on the store. Its duration is fixed when the saga reaches the step. A sleep
+/// has no compensation. A saga that starts compensating or is cancelled does not wait for the end of its sleep. A branch of
+/// a group can have a sleep.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -60,15 +60,15 @@ impl<S: Store> Parts<S> {
 /// # }
 /// ```
 impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
-    /// Adds a step that sleeps, for so long from when its turn has come.
+    /// Adds a step that sleeps for this long, counted from when the saga reaches it.
     #[must_use]
     pub fn sleep(mut self, name: &'static str, duration: Duration) -> Self {
         self.parts.add_sleep(name, Idle::For(duration), None, &[]);
         self
     }
 
-    /// Adds a step that sleeps as long as a closure of the definition says, which is made of the saga's input and of what
-    /// earlier steps returned: see [`SagaFn`].
+    /// Adds a step that sleeps for a duration that a closure makes from the saga's input and the outputs of earlier steps:
+    /// see [`SagaFn`].
     #[must_use]
     pub fn sleep_from<M>(mut self, name: &'static str, duration: impl SagaFn<I, Duration, M>) -> Self {
         let needed = duration.needed();
@@ -76,8 +76,8 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
         self
     }
 
-    /// Adds a step that sleeps until a moment by the clock of the store, which a closure of the definition makes: see
-    /// [`SagaFn`]. If the moment has passed, the saga goes on at once.
+    /// Adds a step that sleeps until a point in time by the clock of the store, which a closure makes: see [`SagaFn`]. If it
+    /// has passed, the saga continues at once.
     #[must_use]
     pub fn sleep_until<M>(mut self, name: &'static str, moment: impl SagaFn<I, SystemTime, M>) -> Self {
         let needed = moment.needed();

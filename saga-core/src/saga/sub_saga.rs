@@ -2,13 +2,15 @@ use crate::step::{Codec, Payload, Step, codec};
 
 /// A saga as a step of another one.
 ///
-/// What implements it stands for the step, as the name of a function does elsewhere: `Output<shipping>` is its result.
+/// The type that implements it names the step, as the name of a function does for other steps: `Output<Shipping>` is its
+/// result.
 pub trait SubSaga: Send + Sync + 'static {
-    /// The name of the step: `[a-z0-9-]`, up to 40 bytes, and none of another step. The saga's key is `key>name`.
+    /// The name of the step: `[a-z0-9-]`, up to 40 bytes, different from all other steps. The key of the sub-saga is
+    /// `key>name`.
     const NAME: &'static str;
-    /// What the saga is started with.
+    /// The input of the sub-saga.
     type Input: Payload;
-    /// The step of that saga whose output is the result.
+    /// The step of the sub-saga whose output is the result.
     type Result: Step;
 }
 

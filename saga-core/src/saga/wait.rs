@@ -10,11 +10,10 @@ use super::{Mapping, SagaFn, StepBuilder, StepDefinition};
 use crate::step::{NeededOutput, Payload, Signal, Signaled, Step};
 use crate::store::Store;
 
-/// The longest that anything waits: a hundred years. So does a step that has no limit.
+/// The longest wait: a hundred years. A wait without a limit has this one.
 pub(crate) const LONGEST: Duration = Duration::from_hours(100 * 365 * 24);
 
-/// How long a saga waits for the signal `T`, and what follows if none arrives
-/// ([`StepBuilder::wait_for`]).
+/// How long a saga waits for the signal `T`, and how it continues if none arrives ([`StepBuilder::wait_for`]).
 pub struct Wait<I, T> {
     signal: SignalWait,
     /// Makes the limit, where it is not fixed.
@@ -23,7 +22,8 @@ pub struct Wait<I, T> {
     types: PhantomData<fn(I) -> T>,
 }
 
-/// How long a saga waits for a signal, until it is said what follows if none arrives.
+/// How long a saga waits for a signal. Call [`or`](Self::or) or [`or_reject`](Self::or_reject) to set how it continues if
+/// none arrives.
 pub struct WaitLimit<I> {
     within: Option<Duration>,
     limit: Option<Mapping>,
@@ -32,13 +32,13 @@ pub struct WaitLimit<I> {
 }
 
 impl Wait<(), ()> {
-    /// Waits this long, from when the step's turn has come.
+    /// Waits this long, counted from when the saga reaches the step.
     pub fn within<I>(limit: Duration) -> WaitLimit<I> {
         WaitLimit { within: Some(limit), limit: None, needed: Vec::new(), input: PhantomData }
     }
 
-    /// Waits as long as a closure of the definition says: see [`SagaFn`]. With a limit of zero the saga goes on at once,
-    /// unless a signal arrived before.
+    /// Waits for a duration that a closure makes: see [`SagaFn`]. With a limit of zero the saga continues at once; a signal
+    /// that arrived before still counts.
     pub fn within_from<I: Payload, M>(limit: impl SagaFn<I, Duration, M>) -> WaitLimit<I> {
         let needed = limit.needed();
         WaitLimit { within: None, limit: Some(Mapping::to_value(limit)), needed, input: PhantomData }
@@ -51,7 +51,7 @@ impl Wait<(), ()> {
 }
 
 impl<I> WaitLimit<I> {
-    /// If none arrives, the saga goes on with a signal that a closure of the definition makes: see [`SagaFn`].
+    /// If none arrives, the saga continues with a signal that a closure makes: see [`SagaFn`].
     pub fn or<T: Signal, M>(self, default: impl SagaFn<I, T, M>) -> Wait<I, T>
     where
         I: Payload,
@@ -71,10 +71,10 @@ impl<I> WaitLimit<I> {
 
 /// # Waiting for a signal
 ///
-/// A wait is a step with the name of its [`Signal`]. [`Runtime::signal`](crate::Runtime::signal) sends one to the saga of a
-/// key. Nothing waits meanwhile but a row, which falls due at the limit. A signal that arrives before the step's turn is
-/// kept; one that arrives twice, with the same id, counts once; of two different ones the first counts. The signal is the
-/// step's output: [`Signaled<Approval>`](Signaled) is a parameter of a later step.
+/// A wait is a built-in step with the name of its [`Signal`]. [`Runtime::signal`](crate::Runtime::signal) sends a signal to a
+/// saga. The wait is a row that falls due at the limit; it occupies no task. A signal that arrives before the saga waits for
+/// it is stored. A signal that is sent twice with the same id counts once. Of signals with different ids, the first counts.
+/// The signal is the output of the step: a later step takes it as [`Signaled<Approval>`](Signaled).
 ///
 /// ```
 /// use std::time::Duration;

@@ -12,13 +12,14 @@ use crate::saga::{Definition, EmittedEvents, StepDefinition, StepHook, looked_at
 use crate::step::{Contract, Handler, Hosted};
 use crate::store::Store;
 
-/// The steps that this process does for the sagas of other services, on a store `S`. Cheap to clone.
+/// The steps that this process hosts for the sagas of other services, and its reactions to events, on a store `S`. Cheap to
+/// clone.
 ///
 /// ```
 /// # use saga_core::{Service, StepError, memory::MemoryStore, saga_compensation, saga_step};
 /// # mod contracts {
 /// #     use saga_core::{StepError, saga_step};
-/// /// Declared in a crate that both sides use.
+/// /// The contract, in a crate that both services use.
 /// #[saga_step(service = "payments", compensated)]
 /// pub async fn charge_card(cents: u64) -> Result<String, StepError>;
 /// # }
@@ -43,7 +44,7 @@ pub struct Service<S: Store> {
     reactions: Arc<Vec<Reaction<S>>>,
 }
 
-/// A service that gets its steps.
+/// A service to which steps and reactions are added.
 pub struct ServiceBuilder<S: Store> {
     name: String,
     steps: BTreeMap<&'static str, Arc<Definition<S>>>,
@@ -54,7 +55,7 @@ pub struct ServiceBuilder<S: Store> {
 }
 
 impl<S: Store> Service<S> {
-    /// Begins a service. Its name is 1 to 40 bytes of `[a-z0-9-]`, the one that its contracts give as `service = ".."`.
+    /// Begins a service. Its name is 1 to 40 bytes of `[a-z0-9-]`, as in `service = ".."` of its contracts.
     pub fn named(name: impl Into<String>) -> ServiceBuilder<S> {
         ServiceBuilder::new(name.into())
     }
@@ -111,7 +112,7 @@ impl<S: Store> ServiceBuilder<S> {
         }
     }
 
-    /// Adds a step, by the name of the function with the body.
+    /// Adds a hosted step: the function that implements the contract.
     #[must_use]
     pub fn host<T: Handler<S> + Hosted>(mut self) -> Self {
         let (step, service) = (T::NAME, <T::Contract as Contract>::SERVICE);
@@ -173,7 +174,7 @@ impl<S: Store> ServiceBuilder<S> {
     /// Checks the service.
     ///
     /// # Errors
-    /// Every problem of it, each with its remedy.
+    /// All problems of the service, each with its remedy.
     pub fn build(mut self) -> Result<Service<S>, ServiceError> {
         if self.steps.is_empty() && self.planned.is_empty() {
             self.problems.push(ServiceProblem::NoSteps);

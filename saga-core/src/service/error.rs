@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// A service that does not hold together: every problem of it, each with its remedy.
+/// An invalid service: all its problems, each with its remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceError {
     service: String,
@@ -11,13 +11,13 @@ pub struct ServiceError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServiceProblem {
-    /// The service's name is not a legal one.
+    /// The service's name is invalid.
     #[error("{0}")]
     Name(String),
-    /// There is no step.
+    /// The service has no step.
     #[error("it hosts no step; add one with `.host::<name>()`, or with `.on::<Event>().run::<name>()`")]
     NoSteps,
-    /// Two steps of one name.
+    /// Two steps have the same name.
     #[error("it hosts two steps named `{step}`, so a command could mean either; leave one of them out")]
     DuplicateStep {
         /// The name.
@@ -45,7 +45,7 @@ pub enum ServiceProblem {
         /// Whose output it needs.
         needed: &'static str,
     },
-    /// An event that cannot have a topic of its name, or a topic that is none.
+    /// An event whose name cannot be a topic, or an invalid topic.
     #[error("the event `{event}` cannot be received: {problem}")]
     Topic {
         /// The event.
@@ -53,7 +53,7 @@ pub enum ServiceProblem {
         /// What is wrong.
         problem: String,
     },
-    /// An event undoes a step, or sets a deadline for one, that no event asks for.
+    /// An event undoes a step that no event runs, or sets a deadline for it.
     #[error(
         "nothing runs `{step}`, which `{event}` is to undo or to bar; say what it is run for with \
          `.on::<Event>().run::<{step}>()`"
@@ -64,7 +64,7 @@ pub enum ServiceProblem {
         /// The event.
         event: &'static str,
     },
-    /// A step that is undone by an event, and has nothing that undoes it.
+    /// An event undoes a step that has no compensation.
     #[error(
         "`{step}` has no compensation, but `{event}` is to undo it; name one: `#[saga_step(compensate = ..)]`, or only \
          keep it from being done with `.bar::<{step}>()`"
@@ -75,7 +75,7 @@ pub enum ServiceProblem {
         /// The event.
         event: &'static str,
     },
-    /// A step that is done for each event is undone or barred by another event.
+    /// An event undoes a step that runs once per event, or gives it a tombstone.
     #[error(
         "`{step}` is done for each event, and `{event}` does not say for which of them it is to be undone or barred; \
          run it once a saga, or take what was done back with a step of its own"
@@ -86,13 +86,13 @@ pub enum ServiceProblem {
         /// The event.
         event: &'static str,
     },
-    /// A step is done once a saga by one event, and for each event by another.
+    /// A step runs once per saga for one event, and once per event for another.
     #[error("`{step}` is run once a saga and also for each event; choose one of them")]
     OnceAndEach {
         /// The step.
         step: &'static str,
     },
-    /// One event asks for a step twice, or for it and its undo.
+    /// One event runs a step twice, or runs it and undoes it.
     #[error("`{event}` asks twice for `{step}`; leave one of them out")]
     TwiceOnEvent {
         /// The step.
@@ -100,7 +100,7 @@ pub enum ServiceProblem {
         /// The event.
         event: &'static str,
     },
-    /// A step is hosted for the sagas of others, and is also asked for by events.
+    /// A step is hosted for other services, and also runs on events.
     #[error(
         "`{step}` is hosted for the sagas of others and also asked for by events, which are told of it in different \
          ways; put it in one of two services, or leave one of them out"
@@ -109,7 +109,7 @@ pub enum ServiceProblem {
         /// The step.
         step: &'static str,
     },
-    /// A step reads the output of one that no event asks for here, or that is done for each event.
+    /// A step reads the output of a step that no event runs here, or that runs once per event.
     #[error(
         "`{step}` reads the output of `{needed}`, which is not run once a saga in this service; make what it needs a \
          part of the event"

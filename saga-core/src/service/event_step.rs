@@ -9,7 +9,7 @@ use crate::saga::{EmittedEvents, EventEncoder, OptionalOutput};
 use crate::step::{Event, Handler, Hosted, Rejection, Step};
 use crate::store::Store;
 
-/// A service whose step `T` was just wired to an event: declares which events the step emits, or goes on with the service.
+/// A service whose step `T` was just added to an event: declares the events that the step emits, or continues the service.
 ///
 /// Events leave in the transaction that records the outcome of the step, under the topic of their name, for the saga of the
 /// event that started it. Events that the step emits itself with [`ctx.emit`](crate::StepContext::emit) leave in the same
@@ -24,7 +24,7 @@ impl<S: Store, T: Step> EventStep<S, T> {
         Self { service, step: PhantomData }
     }
 
-    /// When the step was done, emits its output, which is an event.
+    /// When the step is done, emits its output, which is an event.
     #[must_use]
     pub fn emits_output(self) -> Self
     where
@@ -33,21 +33,21 @@ impl<S: Store, T: Step> EventStep<S, T> {
         self.emits(|_, output| output.clone())
     }
 
-    /// When the step was done, emits this event, made of the step's input and output. If it cannot be made, the step was not
-    /// done: it is stuck.
+    /// When the step is done, emits this event, made from the step's input and output. If the event cannot be made, the step is
+    /// stuck.
     #[must_use]
     pub fn emits<E: Event>(self, event: impl Fn(&T::Input, &T::Output) -> E + Send + Sync + 'static) -> Self {
         self.emit(|events| events.done.push(EventEncoder::of_output::<T, E>(event)))
     }
 
-    /// When the step was rejected, or is out of attempts, emits this event, made of the step's input and the reason. A step
+    /// When the step is rejected, or has no attempts left, emits this event, made from the step's input and the reason. A step
     /// that was undone does not emit it.
     #[must_use]
     pub fn emits_on_reject<E: Event>(self, event: impl Fn(&T::Input, &Rejection) -> E + Send + Sync + 'static) -> Self {
         self.emit(|events| events.failed.push(EventEncoder::of_rejection::<T, E>(event)))
     }
 
-    /// When the step was undone, emits this event, made of the step's input. A step with a tombstone does not emit it.
+    /// When the step is undone, emits this event, made from the step's input. A step with a tombstone does not emit it.
     #[must_use]
     pub fn emits_on_undo<E: Event>(self, event: impl Fn(&T::Input) -> E + Send + Sync + 'static) -> Self {
         self.emit(|events| events.undone.push(EventEncoder::of_undo::<T, E>(event)))
@@ -70,7 +70,7 @@ impl<S: Store, T: Step> EventStep<S, T> {
     /// Checks the service: see [`ServiceBuilder::build`].
     ///
     /// # Errors
-    /// Every problem of it, each with its remedy.
+    /// All problems of the service, each with its remedy.
     pub fn build(self) -> Result<Service<S>, ServiceError> {
         self.service.build()
     }

@@ -62,13 +62,13 @@ impl<S: Store> ServiceBuilder<S> {
 }
 
 impl<S: Store, T: Step> EventStep<S, T> {
-    /// Goes on with the service: see [`ServiceBuilder::on`].
+    /// Continues the service: see [`ServiceBuilder::on`].
     #[must_use]
     pub fn on<E: Event>(self) -> OnEvent<S, E> {
         self.service.on()
     }
 
-    /// Goes on with the service: see [`ServiceBuilder::on_topic`].
+    /// Continues the service: see [`ServiceBuilder::on_topic`].
     #[must_use]
     pub fn on_topic<E: Event>(self, topic: impl Into<String>) -> OnEvent<S, E> {
         self.service.on_topic(topic)
@@ -83,20 +83,20 @@ impl<S: Store, E: Event> OnEvent<S, E> {
         self.wire::<T>(Mapping::of_event::<E, T>(<T::Input as EventInput<E>>::of), false)
     }
 
-    /// Runs a step whose input is made of the event, once per saga.
+    /// Runs a step whose input a closure makes from the event, once per saga.
     #[must_use]
     pub fn run_with<T: Handler<S>>(self, input: impl Fn(&E) -> T::Input + Send + Sync + 'static) -> EventStep<S, T> {
         self.wire::<T>(Mapping::from_event::<E, T>(input), false)
     }
 
-    /// Runs a step that takes the event itself, once per event: under the step key `key:step#n`, where the number is made of
-    /// the event's id.
+    /// Runs a step that takes the event itself, once per event: under the step key `key:step#n`, where the number is derived
+    /// from the event's id.
     #[must_use]
     pub fn run_per_event<T: Handler<S, Input: EventInput<E>>>(self) -> EventStep<S, T> {
         self.wire::<T>(Mapping::of_event::<E, T>(<T::Input as EventInput<E>>::of), true)
     }
 
-    /// Runs a step whose input is made of the event, once per event.
+    /// Runs a step whose input a closure makes from the event, once per event.
     #[must_use]
     pub fn run_per_event_with<T: Handler<S>>(
         self,
@@ -113,18 +113,17 @@ impl<S: Store, E: Event> OnEvent<S, E> {
     }
 
     /// Gives a step that has not begun a tombstone: when the event that starts it arrives, nothing is done. A step that was
-    /// done, or is in flight, stays as it is. This keeps a pivot, which nothing undoes, from running for a saga that is over.
+    /// done, or is in flight, stays as it is. Use it to keep a pivot from running for a saga that has ended.
     #[must_use]
     pub fn tombstone<T: Handler<S>>(self) -> ServiceBuilder<S> {
         self.plan::<T>(Plans::Tombstone)
     }
 
-    /// Sets a deadline after this event, by which the step `T` must have begun: it is the pivot of its saga, which is over if
-    /// it has not. Then one transaction gives `T` a tombstone and publishes the event `F`, on which other services undo what
-    /// they did. If `T` was done, rejected or failed before, the deadline does nothing; if it is in flight, its outcome
-    /// decides.
+    /// Sets a deadline after this event, by which the step `T`, the pivot of its saga, must have begun. If it has not, one
+    /// transaction gives `T` a tombstone and publishes the event `F`, on which other services undo their steps. If `T` was
+    /// done, rejected or failed before, the deadline has no effect; if it is in flight, its outcome decides.
     ///
-    /// The time is counted from when the event was committed.
+    /// The time is counted from the commit of the event.
     #[must_use]
     pub fn deadline<T: Handler<S>, F: Event>(
         self,

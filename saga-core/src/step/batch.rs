@@ -3,22 +3,21 @@ use std::sync::{Arc, OnceLock};
 
 use super::{Emitted, IntoStepError, StepContext, StepError};
 
-/// The inputs of a step of many sagas, for one call: what a *batch step* takes in place of its input.
+/// The inputs of many sagas for one call of a *batch step*.
 ///
-/// A step function that takes a `Batch<T>` is called once for all commands of that step that run in one transaction, so
-/// that one statement can write for all of them. It returns one answer for each input, which only
-/// [`map_each`](Self::map_each) can make: none is missing, and none stands in the place of another.
+/// A step function that takes a `Batch<T>` is called once for all sagas at that step that share a transaction, so that one
+/// statement can write for all of them. It returns one result for each input. Only [`map_each`](Self::map_each) makes
+/// these results, so none is missing or in the place of another.
 ///
-/// To its saga such a step is the same as one that takes a `T` and returns an `R`: it is added, undone, retried and
-/// recorded like any other, each saga under its own step key.
+/// The saga sees an ordinary step from `T` to `R`: each saga has its own step key, record, retries and compensation.
 ///
-/// - **An answer that rejects or fails concerns its own saga only**, and promises that nothing was written for it: what the
-///   others wrote is kept, and there is no way to tell their rows apart.
-/// - **An `Err` of the whole, an SQL error or a panic** takes back what the call wrote. The batch is split, and each half is
-///   called by itself, until the error is of one command alone: then it is an attempt of that one. One bad input in a hundred
-///   costs about fourteen more calls, and no further transaction.
-/// - A batch is of one saga definition, and never empty. How many inputs it has depends on what waits: one is possible at
-///   any time, and what was taken from a dead process is always alone.
+/// - **A result that rejects or fails affects its own saga only.** It promises that the call wrote nothing for that saga:
+///   the writes of the call are kept, and the runtime cannot tell the rows of one saga from those of another.
+/// - **An `Err` of the whole call, an SQL error or a panic** rolls back all writes of the call. The runtime then calls the
+///   step with half of the inputs, until the error concerns a single saga, and counts as an attempt of that saga. One bad
+///   input in a hundred costs about fourteen more calls, and no further transaction.
+/// - All inputs of a batch belong to one saga definition, and there is at least one. The number of inputs depends on how
+///   many sagas wait. An input that was recovered from a dead process is always alone.
 ///
 /// # Examples
 ///
@@ -28,7 +27,7 @@ use super::{Emitted, IntoStepError, StepContext, StepError};
 ///
 /// #[saga_step(no_compensation)]
 /// async fn reserve_stock(tx: &mut MemoryConn, orders: Batch<u32>) -> Result<BatchResults<String>, StepError> {
-///     // One write for all of them. Who is to be rejected is left out of it.
+///     // One write for all inputs except the rejected ones.
 ///     let pieces: u32 = orders.iter().filter(|pieces| **pieces > 0).sum();
 ///     tx.add("reserved", i64::from(pieces))?;
 ///     Ok(orders.map_each(|pieces| match pieces {
@@ -51,18 +50,18 @@ pub struct Batch<T> {
     contexts: Arc<Contexts>,
 }
 
-/// The answers to a [`Batch`], one for each of its inputs. Only [`Batch::map_each`] and [`Batch::map_each_with`] make them.
+/// The results of a [`Batch`], one for each of its inputs. Only [`Batch::map_each`] and [`Batch::map_each_with`] make them.
 pub struct BatchResults<R> {
     answers: Vec<Result<R, StepError>>,
     /// Of which batch they are.
     contexts: Arc<Contexts>,
 }
 
-/// What a closure may answer for one input: the output, or a `Result` with it.
+/// What a closure can return for one input: the output, or a `Result` with it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no answer of a step that returns `{R}`",
     label = "neither `{R}` nor a `Result` with it",
-    note = "answer with the output itself, or with `Result<{R}, E>` where `E` is `StepError` or implements `saga_core::Failure`"
+    note = "answer with the output itself, or with `Result<{R}, E>` where `E` is `StepError` or implements `saga_core::IntoStepError`"
 )]
 pub trait IntoItemResult<R> {
     /// The answer, with its error classified.
@@ -86,35 +85,35 @@ impl<T> Batch<T> {
         Self { inputs, contexts }
     }
 
-    /// A batch to call an annotated function with in a test. The keys are `test-1:step`, `test-2:step` and so on.
+    /// Makes a batch for a test. The keys are `test-1:step`, `test-2:step` and so on.
     pub fn for_test(inputs: impl IntoIterator<Item = T>) -> Self {
         let context = |(index, input)| (StepContext::for_test(format!("test-{}:step", index + 1)), input);
         Self::for_test_with(inputs.into_iter().enumerate().map(context))
     }
 
-    /// A batch to call an annotated function with in a test, each input with the context of its call.
+    /// Makes a batch for a test, with the context of each input.
     pub fn for_test_with(inputs: impl IntoIterator<Item = (StepContext, T)>) -> Self {
         let (contexts, inputs) = inputs.into_iter().map(|(context, input)| (OnceLock::from(context), input)).unzip();
         let make = |_| StepContext::for_test("test:step");
         Self { inputs, contexts: Arc::new(Contexts { made: contexts, make: Box::new(make) }) }
     }
 
-    /// How many inputs there are.
+    /// The number of inputs.
     pub fn len(&self) -> usize {
         self.inputs.len()
     }
 
-    /// Whether there is none, which the runtime never asks for.
+    /// Whether the batch has no inputs. The runtime never makes such a batch.
     pub fn is_empty(&self) -> bool {
         self.inputs.is_empty()
     }
 
-    /// The inputs, in the order of the answers.
+    /// The inputs, in the order of the results.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.inputs.iter()
     }
 
-    /// The contexts of the calls, in the order of the inputs: key, attempt, fence, `emit`.
+    /// The contexts of the calls, in the order of the inputs: key, attempt, fencing token, `emit`.
     pub fn contexts(&self) -> impl ExactSizeIterator<Item = &StepContext> {
         (0..self.len()).map(|index| self.contexts.of(index))
     }
@@ -124,15 +123,15 @@ impl<T> Batch<T> {
         self.contexts().map(StepContext::key)
     }
 
-    /// Answers each input: with the output, or with a `Result` of it. A closure that uses `?` says what it returns:
+    /// Makes the result of each input: the output, or a `Result` of it. A closure that uses `?` must name its return type:
     /// `|order| -> Result<Reservation, StepError> { .. }`.
     pub fn map_each<R, A: IntoItemResult<R>>(&self, mut answer: impl FnMut(&T) -> A) -> BatchResults<R> {
         let answers = self.inputs.iter().map(|input| answer(input).into_item_result()).collect();
         BatchResults { answers, contexts: Arc::clone(&self.contexts) }
     }
 
-    /// The same with the context of each call, such as to emit an event. What is emitted leaves with a recorded success
-    /// only.
+    /// The same with the context of each call, for example to emit an event. An event is sent only if the result of its
+    /// input is recorded as done.
     pub fn map_each_with<R, A: IntoItemResult<R>>(
         &self,
         mut answer: impl FnMut(&StepContext, &T) -> A,
@@ -153,7 +152,7 @@ impl<'a, T> IntoIterator for &'a Batch<T> {
 }
 
 impl<R> BatchResults<R> {
-    /// The answers in the order of the inputs, to look at them in a test.
+    /// The results in the order of the inputs, for tests.
     pub fn into_results(self) -> Vec<Result<R, StepError>> {
         self.answers
     }

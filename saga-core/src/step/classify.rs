@@ -2,9 +2,9 @@ use std::error::Error;
 
 use super::StepError;
 
-/// Says for one call what its error means, where `?` alone would try again.
+/// Classifies the error of one call, where `?` alone would retry the step.
 ///
-/// It is also the way in for `anyhow::Error` and for boxed errors, which `?` cannot take.
+/// It also converts `anyhow::Error` and boxed errors, which `?` cannot convert.
 ///
 /// # Examples
 ///
@@ -12,24 +12,24 @@ use super::StepError;
 /// use saga_core::step::{StepResultExt, StepError};
 ///
 /// fn quantity(text: &str) -> Result<u32, StepError> {
-///     let quantity = text.parse().or_reject()?; // it will never parse: undo the saga
+///     let quantity = text.parse().or_reject()?; // it will never parse: compensate the saga
 ///     Ok(quantity)
 /// }
 ///
 /// assert!(quantity("three").unwrap_err().rejection().is_some());
 /// ```
 pub trait StepResultExt<T> {
-    /// An error of this call is a business failure: the saga compensates.
+    /// Makes an error of this call a business failure: the saga compensates.
     ///
-    /// A statement that met the lock of another transaction, or a deadlock with one, says nothing about the business: in a
-    /// step transaction such an error is tried again, whatever it was classified as.
+    /// In a step transaction, a lock time-out and a deadlock are retried all the same, because they are not business
+    /// failures.
     ///
     /// # Errors
     ///
     /// The error as a rejection with its message.
     fn or_reject(self) -> Result<T, StepError>;
 
-    /// An error of this call is transient: the step is tried again.
+    /// Makes an error of this call transient: the step is retried.
     ///
     /// # Errors
     ///

@@ -9,7 +9,7 @@ use super::reports::{Reporting, Reports};
 use super::{CancelSignal, Emitted, Event, OptionalOutputs, StepError};
 use crate::env::Environment;
 
-/// One call of a step: under which key, for which time, how long it may take.
+/// The context of one call of a step: its key, attempt, time left, cancellation and events.
 ///
 /// # Examples
 ///
@@ -81,13 +81,13 @@ pub(crate) enum TimeLeft {
     Until(Duration, Arc<dyn Environment>),
 }
 
-/// The step that made a saga compensate; where the saga was cancelled, the one that it had come to, with the reason that
-/// was given.
+/// The step that made a saga compensate. If the saga was cancelled, the step that it had reached, with the reason of the
+/// cancel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedStep {
     /// The step's name.
     pub step: String,
-    /// What it said.
+    /// The reason of the failure.
     pub message: String,
 }
 
@@ -97,7 +97,7 @@ impl FailedStep {
         &self.step
     }
 
-    /// What it said.
+    /// The reason of the failure.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -109,10 +109,10 @@ impl StepContext {
         Self { parts, emitted: Mutex::default(), reports: Reports::default() }
     }
 
-    /// A context to call an annotated function with in a test.
+    /// Makes a context for a test.
     ///
-    /// It is the first attempt, without a deadline, under the fence 1. Of a key in the form `key:step`
-    /// the part before the step is the key of the saga.
+    /// It is the first attempt, without a time limit, with the fencing token 1. In a key of the form `key:step`, the part
+    /// before the step is the key of the saga.
     pub fn for_test(key: impl Into<String>) -> Self {
         let key = key.into();
         let undone = key.strip_suffix(":undo").map(str::to_owned);
@@ -136,90 +136,88 @@ impl StepContext {
         self
     }
 
-    /// The same context under another fence.
+    /// The same context with another fencing token.
     #[must_use]
     pub fn with_fencing_token(mut self, fence: u64) -> Self {
         self.parts.fence = fence;
         self
     }
 
-    /// The same context with a signal that the test can give.
+    /// The same context with a cancel signal that the test controls.
     #[must_use]
     pub fn with_cancel(mut self, cancel: &CancelSignal) -> Self {
         self.parts.cancel = cancel.clone();
         self
     }
 
-    /// The key of this call, for other services to recognise a repetition by: `key:step`, or
-    /// `namespace/tenant/key:step` where a namespace is set or the tenant is not the default one.
-    /// Of a compensation it ends in `:undo`.
+    /// The idempotency key of this call for other services: `key:step`, or `namespace/tenant/key:step` if a namespace is set
+    /// or the tenant is not the default one. The key of a compensation ends in `:undo`.
     ///
-    /// Every attempt of one step of one saga has the same key, and no other call has it.
+    /// All attempts of one step of one saga have the same key, and no other call has it.
     pub fn key(&self) -> &str {
         self.parts.key.text()
     }
 
-    /// In a compensation, the key that the step it undoes was called with; in a step, the same as
-    /// [`key`](Self::key).
+    /// In a compensation, the key of the step that it undoes; in a step, the same as [`key`](Self::key).
     pub fn original_key(&self) -> &str {
         self.parts.do_key.as_ref().unwrap_or(&self.parts.key).text()
     }
 
-    /// The key that the saga was started with.
+    /// The key with which the saga was started.
     pub fn saga_key(&self) -> &str {
         &self.parts.saga_key
     }
 
-    /// Which attempt of the step this is, from 1.
+    /// The number of this attempt, from 1.
     pub fn attempt(&self) -> u32 {
         self.parts.attempt
     }
 
-    /// How much time is left until the runtime gives this call up; `None` if it never does.
+    /// The time until the runtime drops this call; `None` if it has no limit.
     pub fn time_left(&self) -> Option<Duration> {
         self.parts.time_left.as_ref().map(TimeLeft::read)
     }
 
-    /// A number that grows each time the step is taken over by another worker.
+    /// A number that grows each time another worker takes the step over.
     ///
-    /// A write that carries it can refuse those of an owner that was replaced. It is comparable only
-    /// between calls under one key.
+    /// Another system that receives it with each write can refuse the writes of an earlier owner. Compare it only between
+    /// calls with the same key.
     pub fn fencing_token(&self) -> u64 {
         self.parts.fence
     }
 
-    /// Why the saga compensates: which step failed and what it said. In a step there is nothing.
+    /// Why the saga compensates: the failed step and its reason. `None` in a step.
     pub fn failure(&self) -> Option<&FailedStep> {
         self.parts.failure.as_ref()
     }
 
-    /// The same context with the failure that a compensation is told of.
+    /// The same context with the failure that a compensation reads.
     #[must_use]
     pub fn with_failure(mut self, step: impl Into<String>, message: impl Into<String>) -> Self {
         self.parts.failure = Some(FailedStep { step: step.into(), message: message.into() });
         self
     }
 
-    /// Whether the runtime no longer wants this call, because it shuts down or lost its claim.
+    /// Whether this call is cancelled: the runtime shuts down, the saga started compensating, or the process lost the lease.
     pub fn is_cancelled(&self) -> bool {
         self.parts.cancel.is_cancelled()
     }
 
-    /// Waits until the runtime no longer wants this call.
+    /// Waits until this call is cancelled.
     ///
     /// # Cancel safety
     ///
-    /// It may be dropped and called again at any time, so it fits a branch of `select!`.
+    /// It can be dropped and called again at any time, so it can be a branch of `select!`.
     pub async fn cancelled(&self) {
         self.parts.cancel.cancelled().await;
     }
 
-    /// Publishes an event to its subscribers. The event leaves the service only if this call is recorded as done, in the
-    /// same transaction.
+    /// Publishes an event to its subscribers. The event is written in the commit that records this call as done; otherwise
+    /// it is not sent.
     ///
     /// # Errors
     ///
-    /// The event's own `Serialize` failed. The error is transient, as every unclassified error.
+    /// The event's own `Serialize` failed. The error is transient, like every unclassified error.
     pub fn emit<E: Event>(&self, event: &E) -> Result<(), StepError> {
         let payload = serde_json::to_vec(event)?;
         self.lock().push(Emitted { name: E::NAME.into(), payload });
@@ -230,7 +228,7 @@ impl StepContext {
     ///
     /// # Panics
     ///
-    /// The event's `Deserialize` cannot read what its `Serialize` wrote, which no listener could either.
+    /// The event's `Deserialize` cannot read the output of its `Serialize`; no subscriber could read it either.
     pub fn emitted<E: Event>(&self) -> Vec<E> {
         let emitted = self.lock();
         let of_type = emitted.iter().filter(|emitted| emitted.name == E::NAME);

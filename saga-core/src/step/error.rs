@@ -6,13 +6,12 @@ use super::Rejection;
 
 type Source = Box<dyn Error + Send + Sync>;
 
-/// Why a step did not succeed, and with it what becomes of the saga.
+/// The error of a step, which decides how the saga continues.
 ///
-/// The operator `?` makes one of every [`std::error::Error`]: an unclassified error is transient, and the step is tried
-/// again. What is a decision of the business is said with
-/// [`reject`](Self::reject) or [`reject_with`](Self::reject_with), and starts the compensation.
+/// The `?` operator converts every [`std::error::Error`] to a transient `StepError`: the step is retried. Return a business
+/// failure with [`reject`](Self::reject) or [`reject_with`](Self::reject_with): the saga compensates.
 ///
-/// It is no `std::error::Error` itself; only so can `?` take all of them.
+/// `StepError` does not implement `std::error::Error`, because otherwise `?` could not convert all errors.
 ///
 /// # Examples
 ///
@@ -20,9 +19,9 @@ type Source = Box<dyn Error + Send + Sync>;
 /// use saga_core::step::{StepError, StepErrorKind};
 ///
 /// fn price(text: &str) -> Result<u64, StepError> {
-///     let price: u64 = text.parse()?; // tried again
+///     let price: u64 = text.parse()?; // retried
 ///     if price == 0 {
-///         return Err(StepError::reject("nothing to pay")); // undoes the saga
+///         return Err(StepError::reject("nothing to pay")); // compensates the saga
 ///     }
 ///     Ok(price)
 /// }
@@ -40,12 +39,12 @@ pub struct StepError {
 pub enum StepErrorKind {
     /// A definite business failure: it is recorded, and the saga compensates.
     Rejected,
-    /// The step is tried again. If it acts on the outside world, it may have taken effect.
+    /// The step is retried. An external step may have taken effect.
     Transient,
-    /// The step is tried again, and the outside world certainly saw nothing of this attempt.
+    /// The step is retried, and this attempt certainly had no external effect.
     NotSent,
-    /// The runtime could not give the step what it takes, such as stored data that cannot be read. The
-    /// function was not called, and the saga waits for a person.
+    /// The runtime could not make the parameters of the step, for example because stored data cannot be read. The
+    /// function was not called, and the saga is stuck.
     Stuck,
 }
 
@@ -63,10 +62,9 @@ impl StepError {
         Self { repr: Repr::Rejected(Rejection::new(reason), None) }
     }
 
-    /// A business failure that carries the user's own error, which
-    /// [`Rejection::details`] gives back.
+    /// A business failure with the user's own error, which [`Rejection::details`] returns.
     ///
-    /// An error whose `Serialize` fails, or gives more than 64 KiB of JSON, is recorded with its message alone.
+    /// If serializing the error fails or gives more than 64 KiB of JSON, only its message is recorded.
     pub fn reject_with(error: impl fmt::Display + Serialize) -> Self {
         Self { repr: Repr::Rejected(Rejection::with_details(&error), None) }
     }
@@ -76,13 +74,13 @@ impl StepError {
         Self { repr: Repr::Rejected(Rejection::new(&error), Some(error)) }
     }
 
-    /// The step is tried again by its policy.
+    /// A transient failure: the step is retried by its retry policy.
     pub fn retry(error: impl Into<Source>) -> Self {
         Self { repr: Repr::Transient(error.into()) }
     }
 
-    /// The step is tried again, and this attempt certainly did nothing outside: a connection that was
-    /// refused, a request that was never sent.
+    /// A transient failure of an attempt that certainly had no external effect: a refused connection, or a request that was
+    /// never sent.
     pub fn not_sent(error: impl Into<Source>) -> Self {
         Self { repr: Repr::NotSent(error.into()) }
     }
@@ -110,11 +108,11 @@ impl StepError {
         }
     }
 
-    /// The recorded reason, if this is a rejection, else the error itself.
+    /// The recorded reason, if this is a rejection; otherwise the error itself.
     ///
     /// # Errors
     ///
-    /// The error unchanged, if it is of another kind.
+    /// The unchanged error, if it is of another kind.
     pub fn into_rejection(self) -> Result<Rejection, Self> {
         match self.repr {
             Repr::Rejected(rejection, _) => Ok(rejection),
@@ -122,7 +120,7 @@ impl StepError {
         }
     }
 
-    /// The error behind one that is tried again.
+    /// The source of a transient error.
     pub fn source(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         match &self.repr {
             Repr::Transient(source) | Repr::NotSent(source) => Some(source.as_ref()),

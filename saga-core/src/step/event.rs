@@ -24,7 +24,7 @@ use serde::{Serialize, de::DeserializeOwned};
     note = "an event has a name: `impl saga_core::Event for OrderPaid {{ const NAME: &'static str = \"order-paid\"; }}`; what is told of a step is made of its output with `.emits::<OrderPaid>(|input, output| ..)`"
 )]
 pub trait Event: Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// The name under which the event leaves the service.
+    /// The name of the event in messages.
     const NAME: &'static str;
 }
 

@@ -2,8 +2,7 @@ use std::convert::Infallible;
 
 use super::StepError;
 
-/// An error type that says for each of its cases whether it rejects the saga or is tried again, so
-/// that a step can return it.
+/// An error type that a step can return: it decides for each case whether the step is rejected or retried.
 ///
 /// # Examples
 ///
@@ -29,15 +28,15 @@ use super::StepError;
 /// }
 /// ```
 ///
-/// In a step that returns [`StepError`] itself, `?` on such an error knows nothing of this trait and
-/// tries again. Return the error type from the step, or write `.map_err(IntoStepError::into_step_error)?`.
+/// In a step that returns [`StepError`] itself, `?` does not use this trait, and the step is retried. Return the error type
+/// from the step, or write `.map_err(IntoStepError::into_step_error)?`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say which of its cases reject the saga and which are tried again",
     label = "not an error that a step can return",
     note = "implement `saga_core::IntoStepError` for it, or return `StepError`"
 )]
 pub trait IntoStepError {
-    /// What this error means for the saga.
+    /// Classifies the error.
     fn into_step_error(self) -> StepError;
 }
 

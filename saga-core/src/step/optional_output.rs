@@ -3,14 +3,14 @@
 use super::{OptionalOutputs, Step, StepContext, StepError};
 
 impl StepContext {
-    /// What another step of this service returned for the same saga, where events ask for both: as it was when the event
-    /// came that asked for this one. Nothing if it was not done by then.
+    /// In a choreography, the output of another step of this service for the same saga, as it was when this step's event
+    /// arrived; `None` if that step was not done by then.
     ///
-    /// The service says that it is read: `.on::<Event>().run::<this>().reads::<earlier>()`. A step that cannot go on
-    /// without it takes it as [`Output`](super::Output) instead.
+    /// The service must declare it: `.on::<Event>().run::<this>().reads::<earlier>()`. A step that needs the output takes
+    /// [`Output`](super::Output) instead, and waits for it.
     ///
     /// # Errors
-    /// When the service does not say so, or what is recorded cannot be read: the saga needs a person then.
+    /// If the service does not declare it, or the recorded output cannot be read: the saga is then stuck.
     pub fn optional_output<T: Step>(&self) -> Result<Option<T::Output>, StepError> {
         let OptionalOutputs { reads, outputs } = &self.parts.earlier;
         if !reads.contains(&T::NAME) {
@@ -23,7 +23,7 @@ impl StepContext {
         outputs.get(T::NAME).map(|stored| T::OUTPUT.decode(stored)).transpose().map_err(unreadable)
     }
 
-    /// The same context with what an earlier step of the service returned, or with nothing of it.
+    /// The same context with the output of an earlier step of the service, or with `None`.
     ///
     /// # Panics
     /// The output cannot be stored.

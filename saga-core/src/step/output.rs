@@ -6,21 +6,21 @@ use super::list::decode_list;
 use super::params::sealed::Sealed;
 use super::{Args, FromStep, NeededOutput, Needs, Signal, Signaled, Step, StepError, StepOutputs};
 
-/// What an earlier step of the saga returned, as a parameter of a later step, or of a closure of the saga's definition.
+/// The output of an earlier step, as a parameter of a later step or of a closure of the saga's definition.
 ///
-/// `Output<charge_card>` names the step by its function. In a test it is made as `Output(payment)`.
+/// `Output<charge_card>` names the step by its function. In a test, write `Output(payment)`.
 ///
-/// A step in an arm of a choice may not run, so behind the choice its output is taken as `Option<Output<charge_card>>`.
+/// A step in an arm of a choice may not run, so after the choice its output is an `Option<Output<charge_card>>`.
 pub struct Output<T: Step>(pub T::Output);
 
-/// What an earlier [`for_each`](crate::saga::StepBuilder::for_each) step returned for each of its items, in the order of
-/// its list.
+/// The outputs of an earlier [`for_each`](crate::saga::StepBuilder::for_each) step, one per item, in the order of its
+/// list.
 ///
-/// `Outputs<pack_parcel>` is a parameter like [`Output`]. In a test it is made as `Outputs(vec![..])`.
+/// `Outputs<pack_parcel>` is a parameter like [`Output`]. In a test, write `Outputs(vec![..])`.
 pub struct Outputs<T: Step>(pub Vec<T::Output>);
 
-/// A parameter that is read from what earlier steps of the saga returned: [`Output`], [`Outputs`], [`Signaled`], or an
-/// `Option` of one of them, where the step stands in an arm of a choice.
+/// A parameter that reads outputs of earlier steps: [`Output`], [`Outputs`], [`Signaled`], or an `Option` of one of them if
+/// the step is in an arm of a choice.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not read from an earlier step of the saga",
     label = "no output of a step",

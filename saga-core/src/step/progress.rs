@@ -9,20 +9,19 @@ impl StepContext {
     /// Reports the progress of the step. The next attempt reads it with [`progress`](Self::progress), and the status of the
     /// saga shows it.
     ///
-    /// A report costs next to nothing, so a step may report for every row that it works on. The runtime stores the last
+    /// A report is cheap, so a step can report after every row. The runtime stores the last
     /// report at most once per `report_interval`, and always before the attempt counts as failed. If the process is killed,
-    /// the reports of the last interval may be lost. So a report says where to continue, not what took effect: the outside
-    /// world knows that by the step's key.
+    /// the reports of the last interval may be lost. So a report says where to continue, not what took effect: the
+    /// other system knows that by the step's key.
     ///
-    /// An attempt that lost its claim cannot report any more (G7); [`cancelled`](Self::cancelled) tells it so. The report is
-    /// kept across attempts and processes, also while the saga is stuck at this step. It is removed when the step ends: what
-    /// must be known later belongs into the output. A compensation has a report of its own. If another service hosts the
+    /// An attempt that lost its lease cannot report any more (G7); [`cancelled`](Self::cancelled) completes then. The report
+    /// is kept across attempts and processes, also while the saga is stuck at this step. It is removed when the step ends:
+    /// return values that are needed later as the output. A compensation has its own report. If another service hosts the
     /// step, that service keeps and shows the report.
     ///
     /// # Errors
-    /// The saga is stuck if the report cannot be kept: it is longer than `report_bytes_max`, its `Serialize` failed, or the
-    /// step cannot report. A step in a transaction cannot, since nothing of it is visible before its commit, nor can a
-    /// resolution, which only asks.
+    /// If the report is longer than `report_bytes_max`, or its `Serialize` failed, the saga is stuck. The same holds for a
+    /// report in a transactional step, of which nothing is visible before its commit, or in a resolution.
     ///
     /// # Examples
     /// ```
@@ -49,16 +48,16 @@ impl StepContext {
         Ok(())
     }
 
-    /// What an earlier attempt of this step reported last, of what was written down; nothing in the first one.
+    /// The last stored report of an earlier attempt of this step; `None` in the first attempt.
     ///
     /// # Errors
-    /// What was reported is no `T`, perhaps since the program has changed. The saga waits for a person then; one that can
-    /// as well begin anew says `unwrap_or_default`.
+    /// The report cannot be decoded as `T`, perhaps because the program has changed. The saga is then stuck. A step that can
+    /// also begin from the start can use `unwrap_or_default`.
     pub fn progress<T: DeserializeOwned>(&self) -> Result<Option<T>, StepError> {
         self.parts.reporting.before()
     }
 
-    /// The same context with what an earlier attempt reported.
+    /// The same context with the report of an earlier attempt.
     ///
     /// # Panics
     /// The report cannot be stored.
@@ -71,10 +70,10 @@ impl StepContext {
         self
     }
 
-    /// What this call has reported last, for tests.
+    /// The last report of this call, for tests.
     ///
     /// # Panics
-    /// It is no `T`.
+    /// The report cannot be decoded as `T`.
     pub fn reported<T: DeserializeOwned>(&self) -> Option<T> {
         self.reports.latest().map(|report| match serde_json::from_slice(&report) {
             Ok(progress) => progress,

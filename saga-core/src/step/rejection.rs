@@ -8,10 +8,10 @@ use crate::log;
 /// The longest details, in bytes of JSON.
 const DETAILS_BYTES_MAX: usize = 64 * 1_024;
 
-/// Why a step rejected the saga, as it is recorded: a message, and the user's own error if there was one.
+/// The recorded reason of a rejection: a message, and the user's own error if there was one.
 ///
-/// The message stands beside the details, so a log or a list never needs the type. It has at most 4 KiB: a longer one is
-/// cut, and says so. Details of more than 64 KiB are not recorded.
+/// The message is stored beside the details, so a log or a list does not need the error type. A message of more than 4 KiB
+/// is cut, with a note that says so. Details of more than 64 KiB are not recorded.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejection {
     message: String,
@@ -46,12 +46,12 @@ impl Rejection {
         &self.message
     }
 
-    /// The error that the step rejected with; `None` if it gave only a message, or another type.
+    /// The error that the step gave; `None` if it gave only a message, or an error of another type.
     pub fn details<E: DeserializeOwned>(&self) -> Option<E> {
         serde_json::from_str(self.details.as_deref()?).ok()
     }
 
-    /// The error that the step rejected with, as JSON.
+    /// The error that the step gave, as JSON.
     pub fn details_json(&self) -> Option<&str> {
         self.details.as_deref()
     }

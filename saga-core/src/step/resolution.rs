@@ -2,7 +2,7 @@ use crate::env::BoxFuture;
 
 use super::{Args, Params, StepError, StepOptions};
 
-/// What the other side knows of a call, by the key that the call was made with.
+/// What the other system knows about a call, found by the key of the call.
 ///
 /// ```
 /// # use saga_core::{Resolved, State, StepContext, StepError, saga_resolution, saga_step};
@@ -28,16 +28,16 @@ use super::{Args, Params, StepError, StepOptions};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolved<T> {
-    /// It took effect, and this is what the step returns.
+    /// The call took effect, and this is the output of the step.
     Done(T),
-    /// The other side has seen nothing of it. It is called then, or, where the saga goes back or no attempt is left,
-    /// counts as not done once a call that is still on its way must have landed.
+    /// The other system has not seen the call. The runtime then calls the step. If the saga is compensating, or no attempt
+    /// is left, the runtime asks once more after the settle time, and the step then counts as not done.
     NotDone,
-    /// It is not known yet: ask again later. It counts as an attempt without an answer.
+    /// The outcome is not known yet: ask again later. This counts as an attempt without an answer.
     Pending,
 }
 
-/// What says how a step turned out, implemented by `#[saga_resolution]` for a type that has the function's name.
+/// The resolution of a step. `#[saga_resolution]` implements it for a type with the name of the function.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a resolution",
     label = "no function of this name carries `#[saga_resolution]`",

@@ -26,11 +26,11 @@ pub trait Signal: Serialize + DeserializeOwned + Send + Sync + 'static {
     const NAME: &'static str;
 }
 
-/// The signal that a saga waited for, as a parameter of a later step, or of a closure of the saga's definition: the message
-/// that arrived, or what stands for it where none arrived in time.
+/// The signal that a saga waited for, as a parameter of a later step or of a closure of the saga's definition: the message
+/// that arrived, or the default if none arrived in time.
 ///
-/// Where the wait stands in an arm of a choice, it is taken as `Option<Signaled<Approval>>`. In a test it is made as
-/// `Signaled(approval)`. As a [`Step`] it stands for the wait itself, for example in a migration.
+/// If the wait is in an arm of a choice, the parameter is an `Option<Signaled<Approval>>`. In a test, write
+/// `Signaled(approval)`. As a [`Step`] it names the wait itself, for example in a migration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signaled<T: Signal>(pub T);
 

@@ -5,8 +5,7 @@ use super::{Args, FromStep, NeededState, Needs, StepError};
 
 /// A value of the application, such as a client of a payment gateway, as a parameter of a step.
 ///
-/// Every call gets a clone of the value that the runtime was built with. In a test it is made as
-/// `State(gateway)`.
+/// Every call gets a clone of the value that was given to the runtime's builder. In a test, write `State(gateway)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State<T>(pub T);
 

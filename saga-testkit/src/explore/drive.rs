@@ -10,11 +10,11 @@ use super::report::{Exploration, Failures};
 use super::restarts::restart_everywhere;
 use super::subject::Explore;
 
-/// Explores a saga. It takes about as many runs as the saga has boundaries and disturbances of its functions; the runtime
-/// that calls it needs timers.
+/// Explores a saga. It takes about as many runs as the saga has boundaries and disturbances of its functions. The tokio
+/// runtime of the caller needs timers.
 ///
 /// # Errors
-/// Every run that did not end, ended otherwise than it must, failed the audit, or did not reach what it was to disturb.
+/// The runs that did not end, had the wrong end, failed the audit, or did not reach the point to disturb.
 ///
 /// # Cancel safety
 /// Dropping it ends the runs; their worlds are dropped.

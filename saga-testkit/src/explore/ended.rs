@@ -3,6 +3,6 @@
 pub enum Ended {
     /// Every step is done.
     Completed,
-    /// What took effect is undone.
+    /// All effects are undone.
     Compensated,
 }

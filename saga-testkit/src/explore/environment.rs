@@ -4,7 +4,7 @@ use std::time::Duration;
 use saga_core::env::{BoxFuture, Environment};
 use tokio::task::AbortHandle;
 
-/// How many times as fast as the world the time of an explored runtime runs.
+/// The factor by which the time of an explored runtime runs faster than real time.
 pub const SPEED: u32 = 20;
 
 /// The environment of one life of a process: tokio's tasks, faster, and all of them can be ended at once.

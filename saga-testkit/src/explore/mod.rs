@@ -1,49 +1,44 @@
-//! Crash exploration: a user's own saga on a user's own store, disturbed at every boundary that it has.
+//! Crash exploration: runs a user's saga on the user's store, and disturbs it at every boundary.
 //!
-//! [`explore`] first lets the saga run undisturbed and notes every boundary that it passes: before and behind every
-//! function, before every store call that writes for it and behind its commit. Then it runs the saga again and again, each
-//! time on a fresh store:
+//! [`explore`] first runs the saga without a disturbance and notes its boundaries: before and after each function,
+//! before each store call that writes for the saga, and after its commit. Then it runs the saga many times, each time
+//! on a fresh store:
 //!
-//! - it **crashes** the process at each boundary, one a run, and starts another one on the same store;
-//! - it runs every function **twice**: in a transaction the first run is rolled back, outside the first answer is lost;
-//! - it **fails** every step in turn: by a rejection, by an error that passes, by an error that stays, and, behind the
-//!   function, by an answer that is always lost;
-//! - it **compares the tables** around each batch step that rejects an input by its answer
-//!   ([`rejected_by`](Explore::rejected_by)): such an answer promises that nothing was written for it;
-//! - it does the same on the way back, while the saga compensates.
+//! - It **crashes** the process at each boundary, one per run, and starts another process on the same store.
+//! - It runs every function **twice**: in a transaction, the first run is rolled back; outside, the first answer is
+//!   lost.
+//! - It **fails** every step in turn: with a rejection, a transient error, a permanent error, and, after the function,
+//!   with an answer that is always lost.
+//! - It **compares the tables** around each batch step that rejects an input ([`rejected_by`](Explore::rejected_by)),
+//!   because a rejection promises that nothing was written for this input.
+//! - It does the same while the saga compensates.
 //!
-//! After each run the saga must have ended, with no work, no message and no step in doubt left behind, and the user's
-//! [`audit`](Explore::audit) judges the business data. A point that was to be disturbed and was not reached fails the
-//! exploration: it proves that it did what it says.
+//! After each run the saga must have ended, without remaining work, messages or unknown steps, and the user's
+//! [`audit`](Explore::audit) judges the business data. If a run does not reach the point that it should disturb, the
+//! exploration fails, so a success proves that every disturbance happened.
 //!
-//! Of a saga with choices the input says which arms run. The steps of the others are named in the report
-//! ([`left_out`](Exploration::left_out)); another exploration with another input disturbs them.
+//! - **Choices.** The input decides which arms run. The report names the steps of other arms
+//!   ([`left_out`](Exploration::left_out)); explore the saga with another input to disturb them.
+//! - **Stuck sagas.** A saga that is stuck by design (a rejection after the pivot, an unknown outcome that nothing can
+//!   undo) is retried without the disturbance, as an operator would, and must then end.
+//! - **Remote steps** run in the same process ([`services`](Explore::services)). Their functions are disturbed as well,
+//!   and each message between the services and the saga is lost with the process once.
+//! - **Signals and pauses** are sent while the saga runs, in each life of the process
+//!   ([`meanwhile`](Explore::meanwhile)).
+//! - **Migrations** ([`migration`](Explore::migration)). The saga is moved to another version at each of its
+//!   boundaries: after a crash, after a stop, and while its process is held up there. The process is crashed before and
+//!   after the move, each later step rejects in turn, and the process is crashed at each boundary of these runs. A saga
+//!   that cannot be moved continues, and the report says where and why ([`Exploration::moves`]).
+//! - **Restarts** ([`restarts`](Explore::restarts)). A saga that did not complete is restarted as a new saga from each
+//!   step that allows it, with the same crashes and rejections. [`audit_restarted`](Explore::audit_restarted) judges
+//!   the data of both. A new saga that completes although one of its steps has no effect is a failure.
+//! - **Shared commits.** Which consecutive steps share a commit depends on their speed. A run that misses its point for
+//!   this reason is repeated with one commit per step.
+//! - **Choreographies** have no definition and an exploration of their own: [`explore_events`] delivers the events of
+//!   the services in every order and repeats each one, and crashes each service at each of its boundaries.
 //!
-//! A saga that is stuck by design (a rejection behind the pivot, an unknown outcome that nothing can undo) is tried again
-//! as an operator would, without the disturbance, and must end then.
-//!
-//! Steps of other services are done in the same process ([`services`](Explore::services)): their functions are disturbed as
-//! well, and every message between the services and the saga is lost with the process once.
-//!
-//! What others do to the saga is done beside it in each life of the process: it gets its signals, and is paused and resumed
-//! ([`meanwhile`](Explore::meanwhile)).
-//!
-//! A saga that **moves to another version** ([`migration`](Explore::migration)) is moved at each of its boundaries: after a
-//! crash there, after a stop, and while the process that runs it is held up there. It is crashed in front of the move and
-//! behind it, each step that comes behind it rejects, and the process is crashed at each boundary of all that. Where a saga
-//! cannot be moved it goes on as it was, and the report says where and why ([`Exploration::moves`]).
-//!
-//! A saga that **came to nothing** can be restarted from each step from which that is allowed, as a new saga
-//! ([`restarts`](Explore::restarts)), with the same crashes and rejections. What the two of them left is judged
-//! ([`audit_restarted`](Explore::audit_restarted)), and a new saga that completed without a step that stands is a failure.
-//!
-//! Which consecutive steps share a commit depends on how long they take. What a run does not reach for that reason is tried
-//! again with a commit for each step.
-//!
-//! Sagas that are wired by events have no definition, and so an exploration of their own: [`explore_events`] lets what the
-//! services tell each other arrive in every order, and once more, and crashes each service at each of its boundaries.
-//!
-//! The runtime's time runs [`SPEED`] times as fast, so that waits and retries of seconds do not make the exploration slow.
+//! The time of the runtime runs [`SPEED`] times as fast, so that waits and retries of seconds do not slow the
+//! exploration down.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,12 +1,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Something that was asked for, and is not allowed.
+/// A refused operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Where, and after what.
+    /// Where the saga was, and after which disturbance.
     pub point: String,
-    /// Why not, as the runtime says it.
+    /// The reason, as the runtime gives it.
     pub reason: String,
 }
 

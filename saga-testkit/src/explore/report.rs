@@ -3,7 +3,7 @@ use std::fmt;
 use super::moves::Moves;
 use super::restarts::Restarts;
 
-/// What an exploration did.
+/// The result of an exploration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exploration {
     pub(super) runs: u64,
@@ -19,21 +19,21 @@ pub struct Exploration {
     pub(super) restarts: Option<Restarts>,
 }
 
-/// One run in which something was wrong.
+/// One failed run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
-    /// What was done to it.
+    /// The disturbance of the run.
     pub disturbance: String,
     /// What was wrong.
     pub problem: String,
 }
 
-/// Something was wrong in an exploration.
+/// A failed exploration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failures {
-    /// The runs.
+    /// The failed runs.
     pub broken: Vec<Broken>,
-    /// What was done in all.
+    /// The whole exploration.
     pub exploration: Exploration,
 }
 
@@ -43,8 +43,8 @@ impl Exploration {
         self.runs
     }
 
-    /// How many times the process was crashed: once at each boundary, and where the saga is moved or restarted, once at
-    /// each boundary behind that.
+    /// How many times the process was crashed: once at each boundary and, after a move or a restart, once at each later
+    /// boundary.
     pub fn crashes(&self) -> u64 {
         self.crashes
     }
@@ -64,34 +64,34 @@ impl Exploration {
         self.compensated
     }
 
-    /// How many runs did not reach what was to be disturbed in them, however often they were made. That is an error for a
-    /// saga without parallel groups; with them it depends on which branch comes first.
+    /// How many runs did not reach the point to disturb, although they were repeated. This is an error for a saga without
+    /// parallel groups; with groups it depends on which branch comes first.
     pub fn unreached(&self) -> u64 {
         self.unreached
     }
 
-    /// How many runs were stuck as designed, and went on when they were tried again.
+    /// How many runs were stuck by design and ended after a retry.
     pub fn operated(&self) -> u64 {
         self.operated
     }
 
-    /// The steps that were not disturbed, since they stand in arms of choices that the input does not take. Explore the saga
-    /// with another input as well, which takes them.
+    /// The steps that were not disturbed, because the input does not take their arms. Explore the saga with another input as
+    /// well.
     pub fn left_out(&self) -> &[&'static str] {
         &self.left_out
     }
 
-    /// The moves of the [migration](super::Explore::migration), where there is one.
+    /// The moves of the [migration](super::Explore::migration), if there is one.
     pub fn moves(&self) -> Option<&Moves> {
         self.moves.as_ref()
     }
 
-    /// The results of the [restarts](super::Explore::restarts), where they are explored.
+    /// The results of the [restarts](super::Explore::restarts), if they are explored.
     pub fn restarts(&self) -> Option<&Restarts> {
         self.restarts.as_ref()
     }
 
-    /// How many runs had an input that a batch step rejected, and compared the tables around that.
+    /// How many runs compared the tables around a batch step that rejected the input.
     pub fn compared(&self) -> u64 {
         self.compared
     }

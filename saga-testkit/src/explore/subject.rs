@@ -10,32 +10,32 @@ use super::ended::Ended;
 use super::restarts::Restarted;
 use super::store::Explored;
 
-/// What is explored: a saga, what it is started with, and how to judge what it did.
+/// The subject of an exploration: a saga, its input, and an audit of its effects.
 #[async_trait]
 pub trait Explore: Send + Sync + 'static {
     /// The user's store.
     type Store: Store;
-    /// What the saga is started with.
+    /// The input of the saga.
     type Input: Payload;
-    /// Everything that one run works with: the store, and the books of services outside.
+    /// The surroundings of one run: the store, and the journals of external services.
     type World: Send + Sync + 'static;
 
-    /// The saga, as production has it.
+    /// The saga, as in production.
     fn saga(&self) -> Saga<Self::Store, Self::Input>;
 
-    /// An input with which the saga completes when nothing disturbs it.
+    /// An input with which the undisturbed saga completes.
     fn input(&self) -> Self::Input;
 
-    /// A world that nothing has happened in. Each run gets its own.
+    /// Makes a fresh world. Each run gets its own.
     ///
     /// # Cancel safety
-    /// It is never dropped before its end.
+    /// The exploration never drops it before its end.
     async fn fresh(&self) -> Self::World;
 
-    /// The store of that world. It is asked again after each crash, as a new process would open the data again.
+    /// The store of the world. It is called again after each crash, as a new process would open the data again.
     fn store(&self, world: &Self::World) -> Arc<Self::Store>;
 
-    /// Gives the runtime what the steps take as `State<T>`, with `.state(..)`. Without states this stays as it is.
+    /// Gives the runtime the values that steps take as `State<T>`, with `.state(..)`. The default gives none.
     fn states(
         &self,
         world: &Self::World,
@@ -45,37 +45,35 @@ pub trait Explore: Send + Sync + 'static {
         runtime
     }
 
-    /// The services that do steps of the saga. They are hosted by the process that is explored, on the same store, so that the
-    /// functions of their steps are disturbed like all others, and so is what goes between them and the saga. Without steps
-    /// of other services this stays as it is.
+    /// The services that host remote steps of the saga. The explored process hosts them on the same store, so their functions
+    /// and their messages are disturbed like everything else. The default is none.
     fn services(&self) -> Vec<Service<Self::Store>> {
         Vec::new()
     }
 
-    /// Does what others do to the saga while it runs: they send the signals that it waits for, pause and resume it, all at
-    /// this desk. It begins beside the saga in each life of the process, so that the saga is crashed amid of it, and it is
-    /// done again. A saga that is left alone leaves this as it is.
+    /// Acts on the saga while it runs, for example sends signals, or pauses and resumes it. It starts with the saga in each
+    /// life of the process, so the process also crashes during it, and it runs again afterwards. The default does nothing.
     ///
     /// # Errors
-    /// What the exploration reports, such as a signal that was refused.
+    /// A text that the exploration reports, for example that a signal was refused.
     ///
     /// # Cancel safety
-    /// It is dropped where the process crashes that it runs in.
+    /// It is dropped when its process crashes.
     async fn meanwhile(&self, desk: &SagaAdmin<Explored<Self::Store>>, key: &str) -> Result<(), String> {
         let _ = (desk, key);
         Ok(())
     }
 
-    /// An input that the batch step of that name answers with a rejection, for a step before the pivot. With one, the
-    /// exploration also runs the saga with this input, and sees to what such an answer promises: that nothing was written
-    /// for it. It compares [`tables`](Self::tables) in front of the step's transaction and behind it.
+    /// An input that the batch step of this name rejects, for a step before the pivot. If there is one, the exploration also
+    /// runs the saga with this input, and compares [`tables`](Self::tables) before and after the transaction of the step: a
+    /// rejection promises that nothing was written for its input.
     fn rejected_by(&self, step: &str) -> Option<Self::Input> {
         let _ = step;
         None
     }
 
-    /// Every row that the steps have written, as texts that can be compared. It is asked for only where there is an input
-    /// that a batch step [rejects](Self::rejected_by).
+    /// All rows that the steps have written, as texts to compare. It is called only if a batch step
+    /// [rejects](Self::rejected_by) an input.
     ///
     /// # Cancel safety
     /// It only reads.
@@ -84,47 +82,47 @@ pub trait Explore: Send + Sync + 'static {
         None
     }
 
-    /// How sagas that are under way go on as another version. With one, the exploration also moves the saga at each of its
-    /// boundaries, after a crash, after a stop, and while the process that runs it is held up there; the process behind that
-    /// has the new version only. It crashes the move, has each step of the new version reject that comes behind it, and
-    /// crashes the process at each boundary of all that. A saga that cannot be moved at some point goes on as it was, and the
-    /// [report](super::Exploration::moves) says why. Whatever happened, the [`audit`](Self::audit) judges it.
+    /// A migration of running sagas to another version. If there is one, the exploration also moves the saga at each of its
+    /// boundaries: after a crash, after a stop, and while its process is held up there. The next process has the new version
+    /// only. The exploration crashes the move, makes each later step of the new version reject, and crashes the process at
+    /// each boundary of these runs. A saga that cannot be moved at some point continues, and the
+    /// [report](super::Exploration::moves) says why. The [`audit`](Self::audit) judges all runs.
     ///
-    /// It begins with the version that [`saga`](Self::saga) is, and where the saga can be moved nowhere, the exploration
-    /// fails. What the new version does of itself is explored where it is the [`saga`](Self::saga).
+    /// The migration must begin with the version of [`saga`](Self::saga). If the saga cannot be moved at any point, the
+    /// exploration fails. To explore the new version itself, make it the [`saga`](Self::saga).
     fn migration(&self) -> Option<Migration<Self::Store>> {
         None
     }
 
-    /// Whether the exploration also starts sagas instead of those that came to nothing
-    /// ([`SagaControl::restart`](saga_core::engine::SagaControl::restart)). Each that was compensated, and each that was stuck and
-    /// that a person then ends as compensated, is restarted from each step from which that is allowed. Of the new saga each step
-    /// rejects in turn, the process is crashed at each boundary of all that, and
-    /// [`audit_restarted`](Self::audit_restarted) judges what both left.
+    /// Whether the exploration also restarts sagas that did not complete
+    /// ([`SagaControl::restart`](saga_core::engine::SagaControl::restart)). Each saga that was compensated, or that was stuck and
+    /// was then forced to compensated, is restarted from each step that allows it. Each step of the new saga rejects in turn,
+    /// the process is crashed at each boundary of these runs, and [`audit_restarted`](Self::audit_restarted) judges the data
+    /// of both sagas.
     ///
-    /// It is not done unless it is asked for: an audit that knows one saga cannot judge two. What the old one left standing may
-    /// be there beside what the new one did.
+    /// The default is `false`, because an audit for one saga cannot judge two: effects that the old saga left can exist beside
+    /// those of the new one.
     fn restarts(&self) -> bool {
         false
     }
 
-    /// A mistake that is planted in what is read of a saga where it is restarted, so that tests see it found.
+    /// A planted mistake in the read of a saga that is restarted. Tests use it to see that the exploration finds it.
     #[doc(hidden)]
     fn misreads(&self) -> Option<fn(&mut SagaWithSteps)> {
         None
     }
 
-    /// Judges the business data and the books outside after a saga was started instead of another one, and both have ended.
+    /// Judges the business data and the journals of external services after a saga was restarted and both sagas have ended.
     ///
-    /// Where the two of them left what one saga leaves alone ([`Restarted::amounts_to`]), the [`audit`](Self::audit) judges
-    /// that. Of anything else it knows nothing: the [report](super::Restarts::mixed) counts such runs, and an implementation
-    /// of one's own compares how often each step [stands](Restarted::standing) with what is there.
+    /// The default calls [`audit`](Self::audit) if both sagas together have the effects of a single one
+    /// ([`Restarted::amounts_to`]). It accepts all other results, which the [report](super::Restarts::mixed) counts. Your
+    /// implementation can compare how often each step [took effect](Restarted::standing) with the data.
     ///
     /// # Errors
-    /// Says what is wrong with them.
+    /// A text that says what is wrong.
     ///
     /// # Cancel safety
-    /// It is never dropped before its end.
+    /// The exploration never drops it before its end.
     async fn audit_restarted(&self, world: &Self::World, restarted: &Restarted) -> Result<(), String> {
         match restarted.amounts_to() {
             Some(ended) => self.audit(world, &ended).await,
@@ -132,12 +130,12 @@ pub trait Explore: Send + Sync + 'static {
         }
     }
 
-    /// Judges the business data and the books outside after a run.
+    /// Judges the business data and the journals of external services after a run.
     ///
     /// # Errors
-    /// Says what is wrong with them.
+    /// A text that says what is wrong.
     ///
     /// # Cancel safety
-    /// It is never dropped before its end.
+    /// The exploration never drops it before its end.
     async fn audit(&self, world: &Self::World, ended: &Ended) -> Result<(), String>;
 }

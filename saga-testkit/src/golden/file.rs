@@ -147,11 +147,11 @@ impl File {
     }
 }
 
-/// Why a golden file did not pass.
+/// The failure of a golden file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GoldenError {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("there is no {path}; run the test once with UPDATE_GOLDEN=1, and add the file to the repository")]
     Missing {
         /// The file.
@@ -165,7 +165,7 @@ pub enum GoldenError {
         /// Why.
         problem: String,
     },
-    /// The definition is not the one that the file was made of.
+    /// The definition has changed since the file was written.
     #[error(
         "{saga} version {version} has changed since {path} was made: {}; sagas that are under way have the old steps, so give \
          the changed ones `.version({})` and a file of their own, and keep the old ones beside them until their sagas have \
@@ -182,19 +182,19 @@ pub enum GoldenError {
         /// What changed, in sentences.
         differences: Vec<String>,
     },
-    /// Stored sagas cannot be finished as they would have been.
+    /// Stored sagas cannot be finished, or end differently.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Damaged(Vec<Damage>),
-    /// The saga could not be run at all.
+    /// The saga could not be run.
     #[error("the saga could not be recorded: {0}")]
     Unrecorded(String),
 }
 
-/// A stored saga that cannot be finished as it would have been.
+/// A stored saga that cannot be finished, or ends differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Damage {
-    /// Where the saga stood.
+    /// The point at which the saga was stored.
     pub stand: String,
     /// What differs, and what to do.
     pub problem: String,

@@ -1,24 +1,22 @@
-//! Golden files: stored sagas of a version, which the program as it stands now must still be able to finish.
+//! Golden files: stored sagas of a version, which the current program must be able to finish.
 //!
-//! When a program is deployed, sagas are under way that its predecessor began. Their states, what their steps were given
-//! and what they returned lie in the store, and the new program reads all of it by its own definitions, mappings and types.
-//! A golden file holds such sagas: a saga of a definition at every point at which it can stand, on its way forward and, for
-//! each step that rejects, on its way back. [`Golden::check`] hands each of them to the definition as it is today, lets it
-//! go on to its end, and says what differs.
+//! When you deploy a new program, it continues sagas that the old program began. It reads their states, inputs and
+//! outputs from the store with its own definitions, mappings and types. A golden file holds such sagas: one before each
+//! function call, forward and, for each step that rejects, while compensating. [`Golden::check`] continues each of them
+//! with the current definition and reports what differs.
 //!
-//! A saga that is a step of it is a saga there as well: the file holds what is stored of both, in front of each function of
-//! either, and both go on. Its definition is held to what it was as this one is. Where a saga starts a new version of it
-//! now, the old one is given with [`beside`](Golden::beside).
+//! The file also holds sub-sagas, before each function call of either saga, and both continue. The definition of a
+//! sub-saga is checked as well. If the saga now starts a new version of a sub-saga, give the old one with
+//! [`beside`](Golden::beside).
 //!
-//! No time passes: who sleeps wakes at once, and a deadline does not pass.
+//! No time passes: sleeps end at once, and no deadline passes.
 //!
-//! The functions of the steps are not called, so there is no database and no service to set up: what they return is given
-//! with [`returns`](Golden::returns), once. What is real are the engine, the definition, its mappings and every type that
-//! is stored.
+//! The functions of the steps are not called, so the test needs no database and no services. Give their outputs with
+//! [`returns`](Golden::returns). The engine, the definition, its mappings and all stored types are real.
 //!
-//! The file is made with `UPDATE_GOLDEN=1` in the environment of the test, and belongs into version control. One of a
-//! version that has changed is not overwritten: the changed definition gets a version of its own, and a file of its own.
-//! The file of the old version is kept, and checked, for as long as sagas of it may be under way.
+//! Run the test with `UPDATE_GOLDEN=1` to write the file, and commit it. The file of a version whose definition has
+//! changed is not overwritten: give the changed definition a new version and its own file. Keep the old file, and its
+//! test, as long as sagas of that version may run.
 //!
 //! ```
 //! use saga_core::memory::{MemoryConn, MemoryStore};

@@ -13,7 +13,7 @@ use super::compare::difference;
 use super::file::{Damage, File, GoldenError, Run, SubSaga};
 use super::play::{Played, SubSagas};
 
-/// A definition with what its steps return, to be held against a golden file.
+/// A definition with the outputs of its steps, to be compared with a golden file.
 pub struct Golden<S: Store, I> {
     saga: Saga<S, I>,
     /// Other versions of its sub-sagas.
@@ -24,7 +24,7 @@ pub struct Golden<S: Store, I> {
 }
 
 impl<S: Store, I: Payload> Golden<S, I> {
-    /// A saga that is started with this input.
+    /// Takes the definition, and the input with which its sagas are started.
     pub fn of(saga: &Saga<S, I>, input: &I) -> Self {
         let (mut golden, input) = (
             Self {
@@ -43,17 +43,17 @@ impl<S: Store, I: Payload> Golden<S, I> {
         golden
     }
 
-    /// Says what a step returns, or every item of one that is done for each of a list. Steps that return `()` need not be
-    /// named. A signal is named as [`Signaled<T>`](saga_core::Signaled); where it is not, none arrives.
+    /// Sets the output of a step, or of every item of a `for_each` step. Steps that return `()` need none. Set a signal with
+    /// [`Signaled<T>`](saga_core::Signaled); otherwise none arrives.
     ///
-    /// It is said of each step of that name, in the saga and in its sub-sagas. Where two of them that have one name return
-    /// different things, [`returns_in`](Golden::returns_in) says what the one of a sub-saga returns.
+    /// The output applies to each step with this name, in the saga and in its sub-sagas. If a step of a sub-saga has the same
+    /// name and another output, use [`returns_in`](Golden::returns_in).
     #[must_use]
     pub fn returns<T: Step>(self, output: &T::Output) -> Self {
         self.returns_as::<T>(T::NAME.to_owned(), output)
     }
 
-    /// Says what a step of a sub-saga returns, and no other step of that name.
+    /// Sets the output of a step of one sub-saga only.
     #[must_use]
     pub fn returns_in<Sub: saga_core::SubSaga, T: Step>(self, output: &T::Output) -> Self {
         let name = format!("{}>{}", <Sub as saga_core::SubSaga>::NAME, T::NAME);
@@ -68,22 +68,23 @@ impl<S: Store, I: Payload> Golden<S, I> {
         self
     }
 
-    /// Gives another version of a sub-saga, as the program registers it beside the one that it starts now. Sagas of the file
-    /// that were begun with it go on with it.
+    /// Adds another version of a sub-saga, which the program registers beside the current one. Sagas of the file that were
+    /// begun with it continue with it.
     #[must_use]
     pub fn beside<J>(mut self, sub_saga: &Saga<S, J>) -> Self {
         self.beside.push(sub_saga.without_input());
         self
     }
 
-    /// Lets each saga of the file go on to its end, as the definition is now. With `UPDATE_GOLDEN` in the environment the
-    /// file is made first, where it is missing or of the same steps.
+    /// Continues each saga of the file to its end with the current definition. If `UPDATE_GOLDEN` is set in the environment,
+    /// the file is written first; a file with other steps under the same version is an error.
     ///
     /// # Errors
-    /// What differs, and what to do about it.
+    /// What differs, and what to do.
     ///
     /// # Cancel safety
-    /// It only reads, unless it makes the file: then that is written whole or not at all, as far as the file system does so.
+    /// It only reads, unless it writes the file: then the whole file is written or nothing, as far as the file system
+    /// guarantees this.
     pub async fn check(&self, path: impl AsRef<Path>) -> Result<(), GoldenError> {
         let path = path.as_ref();
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
@@ -92,7 +93,7 @@ impl<S: Store, I: Payload> Golden<S, I> {
         self.verify(path).await
     }
 
-    /// The same, whatever is in the environment: the file is only read.
+    /// The same, but never writes the file.
     ///
     /// # Errors
     /// Those of [`check`](Golden::check).
@@ -120,10 +121,10 @@ impl<S: Store, I: Payload> Golden<S, I> {
         if damages.is_empty() { Ok(()) } else { Err(GoldenError::Damaged(damages)) }
     }
 
-    /// Makes the file: it runs the saga forward, and once for each step that rejects, in the saga and in its sub-sagas.
+    /// Writes the file: it runs the saga forward, and once with each step rejecting, in the saga and in its sub-sagas.
     ///
     /// # Errors
-    /// When the file is there and is of other steps under the same version, and when the saga cannot be run.
+    /// If the file exists and has other steps under the same version, or if the saga cannot run.
     ///
     /// # Cancel safety
     /// The file is written at the end, or not at all.

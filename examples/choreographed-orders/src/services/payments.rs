@@ -1,4 +1,4 @@
-//! The bank: a card is charged for an order, and refunded when it comes to nothing.
+//! The payments service: charges a card for an order, and refunds it if the order fails.
 
 use saga_core::service::ServiceError;
 use saga_core::{Service, StepContext, StepError, saga_compensation, saga_step};
@@ -8,10 +8,10 @@ use super::FOLLOWER;
 use crate::books::Books;
 use crate::events::{CardCharged, CardDeclined, OrderExpired, OrderPlaced, StockRejected};
 
-/// What a card is good for, in cents.
+/// The limit of a card, in cents.
 const CENTS_MAX: i64 = 500_000;
 
-/// All that the bank needs to know of an order.
+/// The part of an order that the payments service needs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Charge {
     cents: i64,

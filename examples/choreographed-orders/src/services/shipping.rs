@@ -1,4 +1,4 @@
-//! The packers, who also follow every order: what the others report comes here.
+//! The shipping service, which also follows every order: the other services report their steps to it.
 
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ async fn unpack_order<S: Books>(tx: &mut S::Conn, ctx: &StepContext, stock: Stoc
     S::note(tx, "unpack-order", ctx.saga_key(), -stock.pieces).await
 }
 
-/// The pivot: what has left the house does not come back. It waits for what the packing returned, whichever of the two
-/// events comes first.
+/// The pivot: a parcel that has left is not called back. It waits for the output of the packing, whichever event arrives
+/// first.
 #[saga_step(no_compensation)]
 async fn ship_order<S: Books>(
     tx: &mut S::Conn,
@@ -35,7 +35,7 @@ async fn ship_order<S: Books>(
     Ok(pieces)
 }
 
-/// The service, which ships an order in this time or not at all.
+/// The service, which ships an order within this time or not at all.
 ///
 /// # Errors
 /// Those of its builder.
@@ -59,7 +59,7 @@ pub(crate) fn shipping<S: Books>(deadline: Duration) -> Result<Service<S>, Servi
         .tombstone::<ship_order>()
         .on::<OrderExpired>()
         .undo::<pack_order>()
-        // What follows an order: the events that begin it and end it.
+        // The events that begin and end an order.
         .on::<OrderPlaced>()
         .mark_begun()
         .on::<OrderShipped>()

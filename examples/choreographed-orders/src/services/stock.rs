@@ -1,4 +1,4 @@
-//! The warehouse: goods are put apart for an order, and put back when it comes to nothing.
+//! The stock service: reserves goods for an order, and releases them if the order fails.
 
 use saga_core::service::ServiceError;
 use saga_core::{Service, StepContext, StepError, saga_compensation, saga_step};
@@ -28,7 +28,7 @@ async fn reserve_stock<S: Books>(
     Ok(StockReserved { pieces })
 }
 
-/// What was reserved is known from the step's own record, not from the event that undoes it.
+/// The step record has the reserved goods; the event that causes the undo does not.
 #[saga_compensation]
 async fn release_stock<S: Books>(
     tx: &mut S::Conn,
@@ -42,7 +42,7 @@ async fn release_stock<S: Books>(
     S::note(tx, "release-stock", ctx.saga_key(), -reserved.pieces).await
 }
 
-/// Whoever locks shelves does it in one order, so that no two orders wait for each other.
+/// Rows are locked in one order, so that two orders never wait for each other.
 fn sorted(order: &OrderPlaced) -> Vec<&crate::events::Item> {
     let mut items: Vec<_> = order.items.iter().collect();
     items.sort_by(|one, other| one.sku.cmp(&other.sku));

@@ -30,11 +30,11 @@ const LOOKS: usize = 3;
 /// The id of the first event that is told.
 const FIRST_ID: u128 = 0x6669_7273_7400;
 
-/// Explores services that are wired by events. It takes as many runs as there are orders, with and without an event that
-/// arrives once more, and one for each boundary at which a service can crash; the runtime that calls it needs timers.
+/// Explores a choreography. It takes one run for each order of events, with and without a repeated event, and one for each
+/// boundary at which a service can crash. The tokio runtime of the caller needs timers.
 ///
 /// # Errors
-/// Every run in which something did not come to an end, something was left behind, or the audit failed.
+/// The runs in which a step did not end, work remained, or the audit failed.
 ///
 /// # Cancel safety
 /// Dropping it ends the runs; their worlds are dropped.

@@ -1,21 +1,21 @@
-//! Exploration of sagas that are wired by events: every order in which what the services tell each other can arrive.
+//! Exploration of choreographies: delivers events in every order in which they can arrive.
 //!
-//! [`explore_events`] lets the services run, each with a store of its own, and stands between them: an event that
-//! is published is held back until all services stand still, and then one of those that are held back is handed out. So each run is
-//! one order of arrivals. All orders are run, and in each of them also
+//! [`explore_events`] runs the services, each with its own store, and holds back every published event. When all
+//! services are idle, it delivers one of the events that it holds. So each run is one order of arrivals. The
+//! exploration runs all orders, and for each of them also these variants:
 //!
-//! - every event arrives **once more**, as another message, at each moment from then on: at once, between the others, and
-//!   when everything is over. This holds an **undo before its do** and a **late do behind its undo**, wherever the wiring
-//!   lets them come up;
-//! - every service **crashes** at each boundary of its store and around each event that it tells, one crash a run, and
-//!   another process goes on with its store.
+//! - Every event arrives **once more**, as another message, at each later moment: at once, between other events, and at
+//!   the end. This includes an **undo before its step** and a **late step after its undo**, wherever the reactions
+//!   allow them.
+//! - Every service **crashes** at each boundary of its store and around each event that it publishes, one crash per
+//!   run, and another process continues on its store.
 //!
-//! After each run every step must have come to an end, with no work, no message and no dead letter left behind, and the
-//! user's [`audit`](ExploreEvents::audit) judges the business data. What an audit demands must be true in every order: that
-//! of two services either both did what they do, or what one of them did is undone.
+//! After each run every step must have ended, without remaining work, messages or dead letters, and the user's
+//! [`audit`](ExploreEvents::audit) judges the business data. The audit must hold in every order, for example: either
+//! two services both took effect, or the effect of one of them was undone.
 //!
-//! Only events are held back. What services report to the one that follows their sagas is delivered at once, and a deadline
-//! does not pass: it is longer than a run.
+//! Only events are held back. Reports to the service that follows the sagas are delivered at once, and no deadline
+//! passes, because deadlines are longer than a run.
 
 mod broker;
 mod drive;

@@ -2,7 +2,7 @@ use std::fmt;
 
 use super::super::report::Broken;
 
-/// What an exploration of events did.
+/// The result of an exploration of events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventsExplored {
     pub(super) runs: u64,
@@ -13,12 +13,12 @@ pub struct EventsExplored {
     pub(super) left_out: usize,
 }
 
-/// Something was wrong in an exploration of events.
+/// A failed exploration of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventFailures {
-    /// The runs in which it was.
+    /// The failed runs.
     pub broken: Vec<Broken>,
-    /// What was done in all.
+    /// The whole exploration.
     pub explored: EventsExplored,
 }
 
@@ -28,12 +28,12 @@ impl EventsExplored {
         self.runs
     }
 
-    /// In how many orders the events arrived, each once.
+    /// The number of orders in which each event arrived once.
     pub fn orders(&self) -> u64 {
         self.orders
     }
 
-    /// How many runs had an event that arrived once more.
+    /// How many runs repeated an event.
     pub fn doubled(&self) -> u64 {
         self.doubled
     }
@@ -48,7 +48,7 @@ impl EventsExplored {
         &self.boundaries
     }
 
-    /// How many orders were not run, since there were too many. A smaller saga is explored as a whole.
+    /// How many orders were not run, because there are too many. A smaller saga is explored completely.
     pub fn left_out(&self) -> usize {
         self.left_out
     }

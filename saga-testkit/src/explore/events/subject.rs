@@ -7,31 +7,31 @@ use saga_core::{Event, Service};
 
 use super::super::store::Explored;
 
-/// What is explored: services that know each other's events, what is told to them, and how to judge what they did.
+/// The subject of an exploration of events: the services, the first events, and an audit of their effects.
 #[async_trait]
 pub trait ExploreEvents: Send + Sync + 'static {
-    /// The user's store. Each service has one of its own.
+    /// The user's store. Each service has its own.
     type Store: Store;
-    /// Everything that one run works with: the stores, and the books of services outside.
+    /// The surroundings of one run: the stores, and the journals of external services.
     type World: Send + Sync + 'static;
 
-    /// The services, as production has them. Steps run on every store of their connection, so that a function
-    /// `service::<S: Store<Conn = ..>>()` makes them for production and for this.
+    /// The services, as in production. A step runs on every store with its connection, so one function
+    /// `service::<S: Store<Conn = ..>>()` can make them for production and for the exploration.
     fn services(&self) -> Vec<Service<Explored<Self::Store>>>;
 
-    /// The events that are published to the services, in this order, with which the saga begins.
+    /// The events that begin the saga, in the order in which they are published.
     fn told(&self) -> Vec<FirstEvent>;
 
-    /// A world that nothing has happened in. Each run gets its own.
+    /// Makes a fresh world. Each run gets its own.
     ///
     /// # Cancel safety
     /// It is never dropped before its end.
     async fn fresh(&self) -> Self::World;
 
-    /// The store of that service. It is asked again after each crash, as a new process would open the data again.
+    /// The store of the service. It is called again after each crash, as a new process would open the data again.
     fn store(&self, world: &Self::World, service: &str) -> Arc<Self::Store>;
 
-    /// Gives the runtime of that service what its steps take as `State<T>`. Without states this stays as it is.
+    /// Gives the runtime of the service the values that its steps take as `State<T>`. The default gives none.
     fn states(
         &self,
         world: &Self::World,
@@ -45,7 +45,7 @@ pub trait ExploreEvents: Send + Sync + 'static {
     /// Judges the business data of all services after a run. The key of the saga is [`KEY`](Self::KEY).
     ///
     /// # Errors
-    /// Says what is wrong with them.
+    /// A text that says what is wrong.
     ///
     /// # Cancel safety
     /// It is never dropped before its end.
