@@ -4,24 +4,24 @@ use std::time::Duration;
 use lapin::ConnectionStatus;
 use tokio::time::Instant;
 
-/// How a transport stands.
+/// The state of a transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AmqpHealth {
     /// The connection that publishes.
     pub publisher: ConnectionHealth,
-    /// The subscriptions that are received from, in the order in which they were made.
+    /// The active subscriptions, in the order in which they were made.
     pub subscriptions: Vec<SubscriptionHealth>,
 }
 
 impl AmqpHealth {
-    /// Whether everything is connected, and nothing held back.
+    /// Whether everything is connected and nothing is blocked.
     pub fn is_healthy(&self) -> bool {
         let mut all = self.subscriptions.iter().map(|subscription| &subscription.connection);
         self.publisher.state == ConnectionState::Connected && all.all(|one| one.state == ConnectionState::Connected)
     }
 }
 
-/// How a subscription stands.
+/// The state of a subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubscriptionHealth {
     /// The subscription's name.
@@ -30,33 +30,33 @@ pub struct SubscriptionHealth {
     pub connection: ConnectionHealth,
 }
 
-/// How a connection stands.
+/// The state of a connection, and its last error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionHealth {
-    /// What it is doing.
+    /// The state.
     pub state: ConnectionState,
-    /// The last error, also after it was mended.
+    /// The last error, also after the connection was restored.
     pub last_error: Option<String>,
 }
 
-/// What a connection is doing.
+/// The state of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionState {
-    /// It works.
+    /// The connection works.
     Connected,
-    /// It is there, and the broker takes nothing from it: it is short of memory or disk.
+    /// The broker blocks publishing, because it is short of memory or disk.
     Blocked {
-        /// What the broker says.
+        /// The reason that the broker gives.
         reason: String,
-        /// For how long.
+        /// How long it has been blocked.
         since: Duration,
     },
-    /// It is lost, and being made again.
+    /// The connection is lost, and the transport reconnects.
     Reconnecting {
-        /// For how long.
+        /// How long the connection has been lost.
         since: Duration,
-        /// How many attempts failed.
+        /// The number of failed attempts.
         attempts: u32,
     },
 }

@@ -6,29 +6,29 @@ use saga_core::transport::{TransportError, TransportErrorKind};
 use crate::hosts::Turn;
 use crate::names::Names;
 
-/// Who makes the exchanges and queues.
+/// How the transport treats exchanges and queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Topology {
     /// The transport declares what it needs, each time it connects.
     #[default]
     Declare,
-    /// The transport only looks whether they are there, and says which one is missing. Bindings cannot be looked at.
+    /// The transport only checks that they exist, and names a missing one. It cannot check bindings.
     Check,
-    /// The transport neither declares nor looks.
+    /// The transport neither declares nor checks them.
     None,
 }
 
-/// What becomes of an event that no queue takes.
+/// The outcome of an event that no queue accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unrouted {
     /// It counts as sent: an event may have no subscribers.
     #[default]
     Accept,
-    /// It is refused: subscribers are expected, so a queue or a binding is missing.
+    /// It is refused: if subscribers are expected, a queue or a binding is missing.
     Refuse,
 }
 
-/// How to connect, and the limits.
+/// The options of a connection, and its limits.
 ///
 /// ```
 /// use std::time::Duration;
@@ -65,9 +65,9 @@ impl AmqpOptions {
     /// The options of a broker at this address, such as `amqp://user:password@host:5672/virtual-host`. The default virtual
     /// host is written `%2f`.
     ///
-    /// Of a cluster name several nodes, as in `amqp://user:password@one:5672,two:5672/virtual-host`: they are tried in turn,
-    /// at the start and whenever a connection is lost. A balancer or a DNS name in front of the nodes does as well, if it
-    /// leaves out those that do not answer.
+    /// For a cluster, name several nodes, as in `amqp://user:password@one:5672,two:5672/virtual-host`. They are tried in turn,
+    /// at the start and whenever a connection is lost. A load balancer or a DNS name also works if it leaves out nodes that do
+    /// not answer.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -88,112 +88,111 @@ impl AmqpOptions {
         }
     }
 
-    /// What the names of all exchanges and queues begin with: up to 64 bytes of `[A-Za-z0-9_.-]`. By default `saga.`.
+    /// Sets the prefix of the names of all exchanges and queues: up to 64 bytes of `[A-Za-z0-9_.-]`. The default is `saga.`.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self
     }
 
-    /// Who makes the exchanges and queues. By default the transport does.
+    /// Sets how the transport treats exchanges and queues. By default it declares them.
     #[must_use]
     pub fn topology(mut self, topology: Topology) -> Self {
         self.topology = topology;
         self
     }
 
-    /// What becomes of an event that no queue takes. By default it counts as sent.
+    /// Sets the outcome of an event that no queue accepts. By default it counts as sent.
     #[must_use]
     pub fn unrouted(mut self, unrouted: Unrouted) -> Self {
         self.unrouted = unrouted;
         self
     }
 
-    /// How often a message may come back to its queue before it is a dead letter, at least 1. By default 20. A queue that
-    /// exists keeps the limit that it was declared with.
+    /// Sets how often a message may return to its queue before it becomes a dead letter, at least 1. The default is 20. An
+    /// existing queue keeps the limit with which it was declared.
     #[must_use]
     pub fn delivery_limit(mut self, deliveries: u32) -> Self {
         self.delivery_limit = deliveries.max(1);
         self
     }
 
-    /// How many messages of one call may be unconfirmed at a time, at least 1. By default 256.
+    /// The most unconfirmed messages of one call, at least 1. The default is 256.
     #[must_use]
     pub fn confirm_window(mut self, messages: usize) -> Self {
         self.confirm_window = messages.max(1);
         self
     }
 
-    /// How long the broker may be silent before the outcome of what was sent is unknown. By default 5 seconds. Half of that
-    /// it then has to show that the connection works; one that does not is made again. On one that does the message is
-    /// waited for, and is not sent a second time meanwhile.
+    /// How long the broker may be silent before the outcome of a sent message is unknown. The default is 5 seconds. The broker
+    /// then has half of this time to show that the connection works; otherwise the transport reconnects. If the connection
+    /// works, the transport keeps waiting for the confirm and does not send the message again.
     #[must_use]
     pub fn confirm_timeout(mut self, timeout: Duration) -> Self {
         self.confirm_timeout = timeout;
         self
     }
 
-    /// How long connecting and declaring may take. By default 10 seconds. Where the URL names several hosts, connecting to
-    /// each of them may take half of that.
+    /// How long connecting and declaring may take. The default is 10 seconds. If the URL names several hosts, connecting to each
+    /// of them may take half of this time.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// How long publishing waits for a connection that is lost, or that the broker holds back, before it fails. By default
-    /// 5 seconds. Together with one and a half times the [`confirm_timeout`](Self::confirm_timeout) it has to be shorter than
-    /// the runtime's `Settings::publish_timeout`.
+    /// How long publishing waits for a connection that is lost or blocked by the broker before it fails. The default is
+    /// 5 seconds. Together with one and a half times the [`confirm_timeout`](Self::confirm_timeout) it must be shorter than the
+    /// runtime's `Settings::publish_timeout`.
     #[must_use]
     pub fn unavailable_timeout(mut self, timeout: Duration) -> Self {
         self.unavailable_timeout = timeout;
         self
     }
 
-    /// The longest pause between two attempts to connect. By default 10 seconds.
+    /// The longest pause between two attempts to connect. The default is 10 seconds.
     #[must_use]
     pub fn reconnect_delay_max(mut self, delay: Duration) -> Self {
         self.reconnect_delay_max = delay;
         self
     }
 
-    /// How long the other side may be silent before the connection counts as lost, in whole seconds, at least 1. The URL's
-    /// own `heartbeat` goes before it. By default 5 seconds; a connection is given up after twice that.
+    /// The heartbeat interval, in whole seconds, at least 1. The default is 5 seconds. A connection counts as lost after twice
+    /// this time. A `heartbeat` in the URL takes precedence.
     #[must_use]
     pub fn heartbeat(mut self, heartbeat: Duration) -> Self {
         self.heartbeat = heartbeat.max(Duration::from_secs(1));
         self
     }
 
-    /// How many calls may publish at one time, at least 1. By default 8.
+    /// How many calls can publish at once, at least 1. The default is 8.
     #[must_use]
     pub fn publish_channels(mut self, channels: usize) -> Self {
         self.publish_channels = channels.max(1);
         self
     }
 
-    /// The largest payload that is sent, and that is taken from a queue; a larger one becomes a dead letter. By default 8
-    /// MiB.
+    /// The largest payload that is sent or received; a larger received one becomes a dead letter. The default is 8 MiB.
     ///
-    /// That a message is too large is known only when it is here, and a broker counts the messages that are under way, not
-    /// their bytes. So a process may hold as much as the prefetch times the broker's own `max_message_size`: set that to
-    /// what your payloads need.
+    /// The transport learns the size of a message only when it has received it, and the prefetch counts messages, not bytes. So
+    /// a process may hold as much as the prefetch times the broker's `max_message_size`. Set that to the size of your
+    /// payloads.
     #[must_use]
     pub fn payload_bytes_max(mut self, bytes: usize) -> Self {
         self.payload_bytes_max = bytes;
         self
     }
 
-    /// Sends messages without the property `user-id`, which names the user of the connection and is checked by the broker.
-    /// It is needed where the broker knows the connection under another user than the URL names. Receivers with an access
-    /// policy for users refuse what comes without it.
+    /// Sends messages without the property `user-id`, which names the user of the connection and which the broker verifies. Use
+    /// this if the broker knows the connection under another user than that of the URL. Receivers whose access policy names
+    /// users refuse messages without this property.
     #[must_use]
     pub fn without_user_id(mut self) -> Self {
         self.user_id = false;
         self
     }
 
-    /// What the names of all exchanges and queues begin with.
+    /// The prefix of the names of all exchanges and queues.
     pub fn name_prefix(&self) -> &str {
         &self.prefix
     }

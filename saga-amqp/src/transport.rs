@@ -23,8 +23,8 @@ use crate::topology::{Needs, Queues};
 use crate::window::Fate;
 use crate::wire::{Outgoing, encode};
 
-/// A transport over RabbitMQ. A clone is the same transport; its connections end with the last of them and with the
-/// last receiver.
+/// A transport over RabbitMQ. A clone is a handle on the same transport; the connections are closed with the last handle and
+/// the last receiver.
 #[derive(Debug, Clone)]
 pub struct AmqpTransport {
     options: AmqpOptions,
@@ -53,12 +53,11 @@ impl AmqpTransport {
         Self::connect_with(AmqpOptions::new(url)).await
     }
 
-    /// Connects to a broker, and makes or looks for the exchanges. From then on the connection is kept: when it is lost it
-    /// is made again.
+    /// Connects to a broker, and declares or checks the exchanges. If the connection is lost later, the transport reconnects.
     ///
     /// # Errors
-    /// One sentence, when the broker cannot be reached or does not let the user in, when the virtual host does not exist,
-    /// when something is missing or there with other arguments, and when the options are wrong. No error repeats a password.
+    /// One sentence, if the broker cannot be reached or refuses the user, if the virtual host does not exist, if an exchange or a
+    /// queue is missing or has other arguments, or if the options are invalid. No error contains a password.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -71,12 +70,12 @@ impl AmqpTransport {
         Ok(Self { options, user, publisher, subscriptions: Arc::default() })
     }
 
-    /// How it was connected.
+    /// The options of the connection.
     pub fn options(&self) -> &AmqpOptions {
         &self.options
     }
 
-    /// How its connections stand at this moment.
+    /// The current state of the connections.
     pub fn health(&self) -> AmqpHealth {
         let read = |(name, health): &(String, HealthCell)| SubscriptionHealth {
             name: name.clone(),

@@ -1,29 +1,29 @@
 use std::time::Duration;
 
-/// How often a call is tried, and how long the runtime waits in between.
+/// How often a call is attempted, and the pauses between the attempts.
 ///
-/// The wait before attempt `n + 1` is drawn evenly between nothing and `base * 2^(n - 1)`, at most `cap`
-/// (full jitter), so that callers that failed together do not come back together.
+/// The pause before attempt `n + 1` is drawn uniformly between zero and `base * 2^(n - 1)`, at most `cap` (full jitter), so
+/// that sagas that failed together do not retry together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How often the call is made in all, at least once.
+    /// The number of attempts, including the first; at least 1.
     pub attempts: u32,
-    /// The longest wait before the second attempt.
+    /// The longest pause before the second attempt.
     pub base: Duration,
-    /// The longest wait before any attempt.
+    /// The longest pause.
     pub cap: Duration,
-    /// For how long calls are made in all: none begins later than this after the first one failed.
+    /// No attempt begins later than this after the first failed attempt.
     pub give_up_after: Option<Duration>,
 }
 
 impl RetryPolicy {
-    /// How often a call is made in all, where nothing else is said.
+    /// The default number of attempts.
     pub const DEFAULT_ATTEMPTS: u32 = 5;
-    /// The longest wait before the second attempt, where nothing else is said.
+    /// The default of the longest pause before the second attempt.
     pub const DEFAULT_BASE: Duration = Duration::from_millis(100);
-    /// The longest wait before any attempt, where nothing else is said.
+    /// The default of the longest pause.
     pub const DEFAULT_CAP: Duration = Duration::from_secs(30);
-    /// The policy of a call for which nothing else is said.
+    /// The default policy.
     pub const DEFAULT: Self = Self {
         attempts: Self::DEFAULT_ATTEMPTS,
         base: Self::DEFAULT_BASE,
@@ -36,18 +36,18 @@ impl RetryPolicy {
         attempt < self.attempts
     }
 
-    /// Whether a call may begin that long after the first one failed.
+    /// Whether an attempt may begin this long after the first failed attempt.
     pub fn has_time_after(&self, retrying_for: Duration) -> bool {
         self.give_up_after.is_none_or(|limit| retrying_for <= limit)
     }
 
-    /// The longest wait after the failed attempt `attempt`, which counts from 1.
+    /// The longest pause after the failed attempt `attempt`, which counts from 1.
     pub fn delay_max(&self, attempt: u32) -> Duration {
         let doublings = attempt.saturating_sub(1).min(31);
         self.base.saturating_mul(1 << doublings).min(self.cap)
     }
 
-    /// The wait after the failed attempt `attempt`, drawn with a random number of full range.
+    /// The pause after the failed attempt `attempt`, drawn with a random number of full range.
     pub fn delay(&self, attempt: u32, random: u64) -> Duration {
         let nanos_max = u64::try_from(self.delay_max(attempt).as_nanos()).unwrap_or(u64::MAX);
         // The upper half of the product is even over the range, without a division.

@@ -14,9 +14,9 @@ use crate::env::BoxFuture;
     note = "a step is the name of an `async fn` with `#[saga_core::saga_step]`: `.step::<charge_card>()`, `Output<charge_card>`"
 )]
 pub trait Step: Sized + Send + Sync + 'static {
-    /// What the step is given: the saga's input, or what a mapping makes of it.
+    /// The input of the step: the saga's input, or the result of a mapping.
     type Input: Send + 'static;
-    /// What the step returns. It is stored with the record that the step ran.
+    /// The output of the step. It is stored in the step record.
     type Output: Send + 'static;
     /// The tuple of the parameters that the runtime reads, such as [`State`](super::State) and [`Output`](super::Output), in
     /// the order of the signature.
@@ -24,7 +24,7 @@ pub trait Step: Sized + Send + Sync + 'static {
 
     /// The name under which the step is recorded: `[a-z0-9-]`, up to 40 bytes.
     const NAME: &'static str;
-    /// What the attribute set.
+    /// The options of the attribute.
     const OPTIONS: StepOptions = StepOptions::DEFAULT;
     /// How the input is stored.
     const INPUT: Codec<Self::Input>;
