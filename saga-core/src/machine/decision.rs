@@ -45,6 +45,19 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// The index of the step.
+    pub(crate) const fn step(self) -> usize {
+        match self {
+            Self::Do { step } | Self::Undo { step, .. } => step,
+        }
+    }
+
+    pub(crate) const fn is_undo(self) -> bool {
+        matches!(self, Self::Undo { .. })
+    }
+}
+
 /// A step record to insert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {

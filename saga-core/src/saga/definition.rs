@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::emitted_events::EmittedEvents;
 use super::erase::{BatchRun, ExternalRun, TransactionRun};
 use super::{Arm, Idle, Mapping, StepResolve, StepUndo};
-use crate::key::StepId;
+use crate::key::{Key, StepId};
 use crate::machine::{self, Effect, SagaState, Shape, StepShape, UndoShape};
 use crate::step::{NeededOutput, Needs, StepOptions, StepOutputs};
 use crate::store::{DefinitionId, NewDefinition, Store};
@@ -95,6 +95,11 @@ impl<S: Store> StepDefinition<S> {
         }
     }
 
+    /// After so long no call of the step is on its way any more.
+    pub(crate) fn settle_time(&self) -> Duration {
+        self.options.timeout.saturating_mul(2)
+    }
+
     /// The same step with other functions, maybe on another store. It has no resolution.
     pub(super) fn with_functions<T: Store>(
         &self,
@@ -169,6 +174,39 @@ impl<S: Store> Definition<S> {
             max_concurrent: self.max_concurrent,
             fresh: OnceLock::new(),
         }
+    }
+
+    /// The step, or the one that it is an item of.
+    pub(crate) fn step(&self, state: &SagaState, index: usize) -> &StepDefinition<S> {
+        &self.steps[state.base(index)]
+    }
+
+    /// The id of doing the step or the item.
+    pub(crate) fn doing(&self, state: &SagaState, index: usize) -> StepId {
+        let step = self.step(state, index);
+        state.item_number(index).map_or_else(|| step.doing.clone(), |item| StepId::of_item(step.name, item))
+    }
+
+    pub(crate) fn step_id(&self, state: &SagaState, order: machine::Command) -> StepId {
+        match order {
+            machine::Command::Do { step } => self.doing(state, step),
+            machine::Command::Undo { step, round, .. } => self.doing(state, step).undone(round),
+        }
+    }
+
+    /// Where the effect of what a command calls lies.
+    pub(crate) fn effect_of(&self, state: &SagaState, order: machine::Command) -> Effect {
+        let effect = self.shape.effect(state, order.step());
+        match &self.step(state, order.step()).undo {
+            _ if !order.is_undo() => effect,
+            Some((undo, _)) => undo.effect(effect),
+            None => Effect::External,
+        }
+    }
+
+    /// The key that other services know: for a hosted step, the key of the saga of the coordinator.
+    pub(crate) fn coordinator_key(&self, key: &Key) -> Key {
+        if self.is_hosted() { key.asked_for() } else { key.clone() }
     }
 
     /// The state of a saga that was just started. Nearly all of them begin with the same one.

@@ -127,7 +127,9 @@ impl<S: Store> SagaControl<S> {
 
         let ids = ctx.take_ids(definition.width + 2).await?;
         let mut new = fresh(&old.saga, &definition, SagaId(ids.start), new_key.clone());
-        let mut saga = in_flight(&definition, &new).map_err(|_| refused(&key, "its steps cannot be read"))?.unstored();
+        let mut saga = in_flight(&definition, &new).map_err(|_| refused(&key, "its steps cannot be read"))?;
+        // What is decided now goes into its start, by which it gets its first version.
+        saga.version = 0;
         let when = StartTiming { within: state.within, ..StartTiming::default() };
         let deadline = deadline_of(&definition, &mut saga.state, when, Timer::of(WorkId(ids.end - 1)));
         for record in &records {

@@ -77,7 +77,7 @@ fn stuck_instance<S: Store>(ctx: &AdminContext<S>, stored: &SagaWithSteps) -> Re
     let mut saga = ctx.instance(stored)?;
     find_stuck(&mut saga, stored);
     if let Some((step, input)) = saga.state.stuck.as_ref().and_then(|stuck| Some((stuck.step, stuck.input.clone()?))) {
-        saga.set_input(step, input.into_bytes().into());
+        saga.inputs.set(step, input.into_bytes().into());
     }
     Ok(saga)
 }

@@ -59,7 +59,7 @@ pub(super) fn replace_input<S: Store>(
     }
     let (old, new) = (hex(&request_hash(saga.input_of(index))), hex(&request_hash(&input)));
     entry.input = Some(ReplacedInput { step: name.to_string(), old, new });
-    saga.set_input(index, input.into());
+    saga.inputs.set(index, input.into());
     Ok(())
 }
 

@@ -125,6 +125,19 @@ impl ConcurrencyLimits {
             step: limit.filter(|_| matches!(effect, Effect::External | Effect::Transactional)),
         }
     }
+
+    /// Whether the step or the definition sets a limit.
+    pub(crate) fn is_limited(&self, key: ConcurrencyKey) -> bool {
+        key.has_step_limit() || self.of_definition(key).is_some()
+    }
+
+    pub(super) fn of_step(&self, step: u32) -> usize {
+        self.step_limits.get(step as usize).copied().unwrap_or(usize::MAX)
+    }
+
+    pub(super) fn of_definition(&self, key: ConcurrencyKey) -> Option<usize> {
+        self.definition_limits.get(key.definition as usize).copied().flatten()
+    }
 }
 
 impl DefinitionLimits {

@@ -3,13 +3,15 @@
 mod acquire;
 mod bulkheads;
 mod call_duration;
+mod capacity;
 mod claim_plan;
 mod concurrency_key;
 mod fair_queue;
 mod permits;
 mod usage;
 
-pub(crate) use self::bulkheads::{Bulkheads, PoolSizes};
+pub(crate) use self::bulkheads::Bulkheads;
+pub(crate) use self::capacity::PoolSizes;
 pub(crate) use self::claim_plan::{CLAIM_MAX, ClaimPlan};
 pub(crate) use self::concurrency_key::{ConcurrencyKey, Pool};
 pub(crate) use self::fair_queue::FairQueue;

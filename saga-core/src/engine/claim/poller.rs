@@ -155,7 +155,8 @@ impl<S: Store> Poller<S> {
             },
             Err(problem) => Err(problem),
         };
-        let starts_compensating = command.as_ref().is_ok_and(|command| command.is_child() && !command.is_undo());
+        let starts_compensating =
+            command.as_ref().is_ok_and(|command| command.step().saga().is_some() && !command.is_undo());
         match command {
             Ok(command) => match unwanted(&command) {
                 // A success that an earlier owner noted is no new work, so it is not parked.

@@ -44,20 +44,20 @@ impl<S: Store> Coordinator<S> {
         step: usize,
         sent: Sent,
     ) -> Result<(), HandleError> {
-        if saga.knows_input_of(step) {
+        let Some(mapping) = saga.step(step).input.as_ref().filter(|_| saga.inputs.of(step).is_none()) else {
             return Ok(());
-        }
-        let mapped = saga.made_anew(step);
+        };
+        let mapped = mapping.apply(&saga.input, &saga.outputs);
         if let Some(mapped) = mapped.as_ref().ok().filter(|mapped| checksum(mapped) == sent.given) {
-            saga.set_input(step, Arc::from(&**mapped));
+            saga.inputs.set(step, Arc::from(&**mapped));
             return Ok(());
         }
         let stored = self.ctx.store.saga_with_steps(&saga.tenant, &saga.key).await?;
         let rows = stored.map(|stored| stored.work).unwrap_or_default();
         saga.remember_rows(&rows);
-        if let (Ok(mapped), false) = (mapped, saga.knows_input_of(step)) {
+        if let (Ok(mapped), None) = (mapped, saga.inputs.of(step)) {
             // The row is gone: the saga moved, or the step was decided while the reply was on its way.
-            saga.set_input(step, mapped.into());
+            saga.inputs.set(step, mapped.into());
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::decider::Decider;
 use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
-use crate::machine::{Attempt, Next, after_attempt};
+use crate::machine::{Attempt, Next, Phase, Resolving, after_attempt};
 use crate::store::Store;
 
 impl<S: Store> Decider<S> {
@@ -24,7 +24,12 @@ impl<S: Store> Decider<S> {
             attempts: findings.attempts,
             in_doubt: command.in_doubt,
             informed: command.saga.own_output_of(step).is_some(),
-            resolving: command.resolving(findings),
+            resolving: command.resolve().map(|resolve| Resolving {
+                policy: &resolve.options.retry,
+                settle_time: command.step().settle_time(),
+                is_compensating: command.saga.state.phase != Phase::Running,
+                is_fresh: command.recovered && !findings.is_settled,
+            }),
             // While nothing has failed before, the limit for all attempts begins now.
             retrying_for: match command.retrying_for {
                 Duration::ZERO => Duration::ZERO,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::choice::choose;
 use super::emitted_events::{tell_of_move, tellable};
 use super::kept_report::keep_report;
+use super::next_command::{is_in_memory, settle_time_left, time_to_wait};
 use super::records::{add_records, add_revision, keep_inputs, reason_of, stuck_entry};
 use super::work_row::work_row;
 use crate::engine::bulkhead::QueueSlot;
@@ -86,19 +87,6 @@ fn postpone<S: Store>(
     });
     prepared.unclaimed_due_in = Some(due_in);
     prepared
-}
-
-/// A compensation that does not know whether there is anything to undo waits until a call that is still on its way
-/// must have landed: twice the step's time limit after the last call began.
-fn settle_time_left<S: Store>(saga: &SagaInstance<S>, order: machine::Command, findings: &AttemptDetails) -> Duration {
-    match order {
-        machine::Command::Undo { step, known: false, .. }
-            if saga.effect_of(machine::Command::Do { step }) == Effect::External =>
-        {
-            saga.step(step).options.timeout.saturating_mul(2).saturating_sub(findings.took)
-        }
-        _ => Duration::ZERO,
-    }
 }
 
 /// Decides what follows from an event of a saga. It writes nothing and runs nothing.
@@ -268,7 +256,7 @@ impl<S: Store> Decider<S> {
                 machine::Command::Do { step } => step,
                 machine::Command::Undo { step, .. } => return find_undo_input(saga, step, &mut decision.blocked),
             };
-            if saga.mapped_input_of(step).is_some() {
+            if saga.inputs.of(step).is_some() {
                 // It is tried again, with what was computed the first time.
                 return true;
             }
@@ -281,7 +269,7 @@ impl<S: Store> Decider<S> {
             let input = mapping.apply(&saga.input, &saga.outputs).and_then(|input| self.check_length(input));
             match input {
                 Ok(input) => {
-                    saga.set_input(step, input.into());
+                    saga.inputs.set(step, input.into());
                     true
                 }
                 Err(problem) => {
@@ -318,16 +306,16 @@ impl<S: Store> Decider<S> {
         handed_on: &mut Successor,
     ) {
         let due_in = settle_time_left(saga, order, findings);
-        if matches!(saga.effect_of(order), Effect::Remote { .. }) {
+        if matches!(saga.definition.effect_of(&saga.state, order), Effect::Remote { .. }) {
             return self.send_remote(saga, order, due_in, hand_on, prepared);
         }
-        if let (machine::Command::Do { step }, Some(idle)) = (order, saga.idle_for(order)) {
+        if let (machine::Command::Do { step }, Some(idle)) = (order, time_to_wait(saga, order)) {
             saga.state.steps[step].timer = Some(Timer::of(WorkId(hand_on.ids)));
             prepared.leave_free(idle);
             return prepared.changes.commands.push(work_row(saga, order, hand_on.ids, idle, None));
         }
         let is_next =
-            hand_on.slot != NextSlot::Nowhere && due_in.is_zero() && handed_on.is_none() && saga.knows_all_for(order);
+            hand_on.slot != NextSlot::Nowhere && due_in.is_zero() && handed_on.is_none() && is_in_memory(saga, order);
         let found = is_next.then(|| self.owner_and_slot(saga, order, hand_on.slot)).flatten();
         let (owner, slot) = match found {
             Some((owner, Placement::Acquired(slot))) => (Some(owner), Some(slot)),
@@ -351,7 +339,7 @@ impl<S: Store> Decider<S> {
     /// The command of the row that was just written, leased to this process.
     fn successor(&self, mut saga: SagaInstance<S>, heir: LeasedNext) -> WorkItem<S> {
         let LeasedNext { order, id, owner, slot } = heir;
-        let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
+        let step = order.step();
         // Whether the list is here was asked before the command was handed on, and it was counted when it was unfolded.
         _ = saga.pick_item(step);
         let lease_until = self.env.now().saturating_add(self.settings.lease_ttl);

@@ -39,7 +39,16 @@ pub(crate) fn at_pivot_deadline(pivot: Option<&SagaState>) -> AtDeadline {
 
 /// What a claimed command is decided as without being run, since its saga no longer wants it.
 pub(crate) fn unwanted<S: Store>(command: &WorkItem<S>) -> Option<Event> {
-    command.row().unwanted(&command.saga.state)
+    let saga = &command.saga;
+    let undo = saga.definition.shape.undo(&saga.state, command.step_index());
+    let row = machine::ClaimedRow {
+        in_doubt: command.in_doubt,
+        recovered: command.recovered,
+        is_late: command.late_success.is_some(),
+        has_resolution: command.resolve().is_some(),
+        ..machine::ClaimedRow::first(command.command, command.effect(), undo)
+    };
+    row.unwanted(&saga.state)
 }
 
 /// Why the event would be refused by a saga in this state, if it would.

@@ -10,6 +10,7 @@ mod kept_report;
 pub(crate) mod late_success;
 mod migration;
 mod new_saga;
+mod next_command;
 mod records;
 mod remote;
 mod reply;

@@ -51,18 +51,18 @@ fn insert<S: Store>(
             // A list has a record of its own.
             None if saga.state.items_of(record.step).is_some() => None,
             None if saga.state.steps[record.step].signal.is_some() => None,
-            None => saga.mapped_input_of(record.step).map(|input| input.to_vec()),
+            None => saga.inputs.of(record.step).map(|input| input.to_vec()),
             Some(_) => None,
         },
         attempts: findings.attempts,
         took: findings.took,
-        ..new_record(saga, saga.step_id(order), record.outcome, record.position)
+        ..new_record(saga, saga.definition.step_id(&saga.state, order), record.outcome, record.position)
     });
 }
 
 /// The list that a step is done for: from then on each item finds its input there.
 fn insert_list<S: Store>(saga: &SagaInstance<S>, step: usize, position: u32, changes: &mut Changes) {
-    let input = saga.mapped_input_of(step).map(|list| list.to_vec());
+    let input = saga.inputs.of(step).map(|list| list.to_vec());
     changes.records.push(NewRecord { input, ..own_record(saga, step, position) });
 }
 
@@ -135,8 +135,7 @@ pub(crate) fn keep_inputs<S: Store>(saga: &mut SagaInstance<S>) {
     let is_listed = |step| lists.iter().any(|items| items.step == step || items.range().contains(&step));
     let is_to_be_kept = |stuck: &&mut Stuck| !stuck.undo && stuck.input.is_none() && !is_listed(stuck.step);
     for stuck in stuck.iter_mut().chain(stuck_too).filter(is_to_be_kept) {
-        let input = inputs.iter().find(|(step, _)| *step == stuck.step);
-        stuck.input = input.and_then(|(_, input)| String::from_utf8(input.to_vec()).ok());
+        stuck.input = inputs.of(stuck.step).and_then(|input| String::from_utf8(input.to_vec()).ok());
     }
 }
 
@@ -149,7 +148,7 @@ pub(crate) fn stuck_entry<S: Store>(saga: &SagaInstance<S>, step: usize) -> Opti
     } else {
         machine::Command::Do { step: stuck.step }
     };
-    let step = saga.step_id(order);
+    let step = saga.definition.step_id(&saga.state, order);
     log::warn!(tenant = saga.tenant.as_str(), saga = %saga.key, %step, reason = stuck.reason, "saga stuck");
     Some(HistoryEntry {
         saga: saga.id,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::decider::Decider;
+use super::next_command::is_in_memory;
 use super::work_row::work_row;
 use crate::engine::context::random_uuid;
 use crate::engine::instance::{NextWork, PendingCommit, SagaInstance, checksum};
@@ -64,11 +65,13 @@ impl<S: Store> Decider<S> {
         hand_on: NextWork,
         prepared: &mut PendingCommit<S>,
     ) {
-        let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
+        let step = order.step();
         let fresh = random_uuid(&*self.env).as_u128();
         match order {
             machine::Command::Do { .. } => {
-                let given = saga.given_checksum(step);
+                // What tells this step's input from another one; 0 where no mapping gave it.
+                let is_item = saga.state.item_number(step).is_some();
+                let given = saga.inputs.of(step).filter(|_| !is_item).map_or(0, |input| checksum(input));
                 saga.state.note_sent(step, fresh, hand_on.ids, given);
             }
             machine::Command::Undo { .. } => {
@@ -77,7 +80,7 @@ impl<S: Store> Decider<S> {
         }
         // If the input is not in memory, the worker that claims the row reads it and sends the command. The outputs
         // of items are not read while the saga is decided about.
-        let is_sent = due_in.is_zero() && saga.knows_all_for(order) && saga.pick_item(step).is_ok();
+        let is_sent = due_in.is_zero() && is_in_memory(saga, order) && saga.pick_item(step).is_ok();
         if is_sent {
             prepared.changes.messages.extend(self.messages.command_message(saga, order));
         }

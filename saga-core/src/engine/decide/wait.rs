@@ -36,7 +36,7 @@ impl<S: Store> Decider<S> {
                     }
                 }
             },
-            Idle::Signal(_) => match saga.mapped_input_of(step) {
+            Idle::Signal(_) => match saga.inputs.of(step) {
                 Some(signal) => settled(signal.to_vec()),
                 None => blocked(step, "its signal was received, and is not there".to_owned()),
             },

@@ -17,14 +17,14 @@ pub(crate) fn work_row<S: Store>(
     let payload = match order {
         // Items have theirs from their list, and a list or a signal that is recorded is there.
         machine::Command::Do { step } if is_of_list(saga, step) || saga.state.steps[step].signal.is_some() => None,
-        machine::Command::Do { step } => saga.mapped_input_of(step).map(|input| input.to_vec()),
+        machine::Command::Do { step } => saga.inputs.of(step).map(|input| input.to_vec()),
         machine::Command::Undo { .. } => None,
     };
     let kind = match order {
         machine::Command::Do { .. } => WorkKind::Do,
         machine::Command::Undo { .. } => WorkKind::Undo,
     };
-    let step = saga.step_id(order);
+    let step = saga.definition.step_id(&saga.state, order);
     let row = NewWork::new(WorkId(id), saga.id, (&saga.tenant, &saga.key), &saga.definition.id, kind, step);
     NewWork { payload, due_in, lease, ..row }
 }

@@ -131,7 +131,7 @@ impl<S: Store> Host<S> {
         let work = WorkRef::inserted(WorkId(saga.id.0 + 1));
         let owner = self.committer.scheduler.membership.member();
         let effect = request.definition.shape.steps[0].effect;
-        let key = self.committer.scheduler.bulkheads.concurrency_key(&request.definition.id, 0, false, effect);
+        let key = self.committer.scheduler.bulkheads.limits.concurrency_key(&request.definition.id, 0, false, effect);
         let slot = owner.and_then(|_| self.committer.scheduler.slot_to_start_now(key));
         let lease = owner.filter(|_| slot.is_some()).map(|owner| Lease { owner, ttl: self.ctx.settings.lease_ttl });
         let lease_until = self.ctx.env.now().saturating_add(self.ctx.settings.lease_ttl);
@@ -254,7 +254,9 @@ impl<S: Store> Host<S> {
         };
         let (state, event) = state_of_early_undo(&request.definition, output.is_some(), caller);
         let mut new = self.new_hosted(request, message, &input, state).await?;
-        let mut saga = in_flight(&request.definition, &new).map_err(unreadable)?.unstored();
+        let mut saga = in_flight(&request.definition, &new).map_err(unreadable)?;
+        // What is decided now goes into its start, by which it gets its first version.
+        saga.version = 0;
         let next_work = NextWork { ids: new.id.0 + 1, slot: NextSlot::Nowhere };
         let details = AttemptDetails { output, ..AttemptDetails::default() };
         // The saga starts as taken back: a step that was done is undone, and one that did not begin never does.

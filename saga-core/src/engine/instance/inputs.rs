@@ -15,7 +15,7 @@ impl<S: Store> SagaInstance<S> {
     /// If a mapping made it and it is not in memory, this is empty: no step is given the whole input of the saga in
     /// place of what its mapping took from it.
     pub(crate) fn input_of(&self, step: usize) -> &[u8] {
-        match self.mapped_input_of(step) {
+        match self.inputs.of(step) {
             Some(input) => input,
             None if self.is_mapped(step) => &[],
             None => &self.input,
@@ -23,8 +23,8 @@ impl<S: Store> SagaInstance<S> {
     }
 
     /// Whether it is known what the step was given, or is given.
-    pub(crate) fn knows_input_of(&self, step: usize) -> bool {
-        !self.is_mapped(step) || self.mapped_input_of(step).is_some()
+    fn knows_input_of(&self, step: usize) -> bool {
+        !self.is_mapped(step) || self.inputs.of(step).is_some()
     }
 
     fn is_mapped(&self, step: usize) -> bool {
@@ -42,11 +42,11 @@ impl<S: Store> SagaInstance<S> {
             return Ok(());
         }
         let made = self.made_anew(step)?;
-        self.set_input(step, made.into());
+        self.inputs.set(step, made.into());
         Ok(())
     }
 
-    pub(crate) fn made_anew(&self, step: usize) -> Result<Vec<u8>, String> {
+    fn made_anew(&self, step: usize) -> Result<Vec<u8>, String> {
         let Some(mapping) = &self.step(step).input else { return Ok(self.input.to_vec()) };
         let made = mapping.apply(&self.input, &self.outputs);
         made.map_err(|problem| format!("its input cannot be made: {problem}"))
@@ -65,33 +65,13 @@ impl<S: Store> SagaInstance<S> {
 
     /// What the row of a step says that it was given. One without anything was given the saga's own input, also where the
     /// version that the saga moved to has a mapping.
-    pub(crate) fn remember_given(&mut self, step: usize, payload: Option<Vec<u8>>) {
+    pub(super) fn remember_given(&mut self, step: usize, payload: Option<Vec<u8>>) {
         let is_of_list = self.state.items_of(step).is_some() || self.state.item_number(step).is_some();
         if is_of_list || (payload.is_none() && self.knows_input_of(step)) {
             return;
         }
         let given = payload.map_or_else(|| Arc::clone(&self.input), Arc::from);
-        self.set_input(step, given);
-    }
-
-    /// What a mapping gave the step of that name.
-    pub(crate) fn given_to(&self, name: &str) -> Option<Arc<[u8]>> {
-        let step = self.definition.shape.position(name)?;
-        self.mapped_input_of(step).cloned()
-    }
-
-    /// Remembers the input that the caller knows for a step whose record does not have it.
-    pub(crate) fn recall_given(&mut self, step: usize, given: Option<Arc<[u8]>>) {
-        let is_item = self.state.item_number(step).is_some();
-        if let Some(given) = given.filter(|_| !is_item && !self.knows_input_of(step)) {
-            self.set_input(step, given);
-        }
-    }
-
-    /// What tells this step's input from another one; 0 where no mapping gave it.
-    pub(crate) fn given_checksum(&self, step: usize) -> u64 {
-        let is_item = self.state.item_number(step).is_some();
-        self.mapped_input_of(step).filter(|_| !is_item).map_or(0, |input| checksum(input))
+        self.inputs.set(step, given);
     }
 }
 

@@ -5,6 +5,7 @@ mod attempt_result;
 mod held_lease;
 mod inline_start;
 mod inputs;
+mod mapped_inputs;
 mod next_work;
 mod pending_commit;
 mod pending_starts;

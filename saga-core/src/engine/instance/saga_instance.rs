@@ -2,44 +2,12 @@
 
 use std::sync::Arc;
 
+use super::mapped_inputs::MappedInputs;
 use crate::key::{Key, StepId, Tenant};
-use crate::machine::{self, Effect, Phase, SagaState, StepPhase};
+use crate::machine::{Phase, SagaState, StepPhase};
 use crate::saga::{Definition, StepDefinition};
-use crate::step::{NeededOutput, OptionalOutputs, StepOutputs, items_of};
+use crate::step::{StepOutputs, items_of};
 use crate::store::{NewSaga, RecordedOutcome, SagaId, SagaRow, StepRecord, Store};
-
-impl<S: Store> SagaInstance<S> {
-    /// What the service says that its step reads.
-    pub(crate) fn earlier(&self) -> OptionalOutputs {
-        match &self.definition.told {
-            Some(told) if !told.reads.is_empty() => OptionalOutputs {
-                reads: told.reads.iter().map(|reads| reads.step).collect(),
-                outputs: self.outputs.clone(),
-            },
-            _ => OptionalOutputs::default(),
-        }
-    }
-}
-
-impl<S: Store> SagaInstance<S> {
-    /// Records, for later readers of outputs, which steps never run.
-    pub(crate) fn note_passed_by(&mut self) {
-        for (step, state) in self.definition.steps.iter().zip(&self.state.steps) {
-            if state.phase == StepPhase::NotTaken {
-                self.outputs.pass_by(step.name);
-            }
-        }
-    }
-}
-
-/// A hosted step that is about to be written.
-pub(crate) fn in_flight<S: Store>(definition: &Arc<Definition<S>>, new: &NewSaga) -> Result<SagaInstance<S>, String> {
-    let state = SagaState::decode(&new.state, definition.steps.len());
-    let state = state?;
-    debug_assert_eq!(state.phase, Phase::Running);
-    let outputs = earlier_outputs(definition, &state);
-    Ok(SagaInstance { outputs, ..SagaInstance::of_new(new, definition, state) })
-}
 
 /// A saga as this process holds it while one of its commands is under way.
 pub(crate) struct SagaInstance<S: Store> {
@@ -51,8 +19,7 @@ pub(crate) struct SagaInstance<S: Store> {
     pub(crate) state: SagaState,
     pub(crate) input: Arc<[u8]>,
     pub(crate) outputs: StepOutputs,
-    /// The inputs that mappings gave, by the step's index.
-    pub(crate) inputs: Vec<(usize, Arc<[u8]>)>,
+    pub(crate) inputs: MappedInputs,
     /// What the item that is under way gave, or the one that was done last.
     pub(crate) item_output: Option<(usize, Arc<[u8]>)>,
 }
@@ -69,7 +36,7 @@ impl<S: Store> SagaInstance<S> {
             state,
             input: Arc::from(&*new.input),
             outputs: StepOutputs::new(),
-            inputs: Vec::new(),
+            inputs: MappedInputs::default(),
             item_output: None,
         }
     }
@@ -95,7 +62,7 @@ impl<S: Store> SagaInstance<S> {
             state: SagaState::decode(&row.state, definition.steps.len())?,
             input: row.input.clone().into(),
             outputs: StepOutputs::new(),
-            inputs: Vec::new(),
+            inputs: MappedInputs::default(),
             item_output: None,
         };
         saga.outputs = earlier_outputs(definition, &saga.state);
@@ -120,34 +87,6 @@ impl<S: Store> SagaInstance<S> {
         Ok(())
     }
 
-    /// The same saga while it is not stored: what is decided now goes into its start, by which it gets its first version.
-    pub(crate) fn unstored(self) -> Self {
-        Self { version: 0, ..self }
-    }
-
-    /// Whether the outputs that the command needs are in memory. A worker that claims its row reads all of them.
-    pub(crate) fn knows_all_for(&self, order: machine::Command) -> bool {
-        if self.definition.width == 1 {
-            return true;
-        }
-        let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
-        let of = self.step(step);
-        // The outputs of items are read when they are joined.
-        let is_listed = self.state.items_of(step).is_some();
-        let has_input = of.input.is_none()
-            || is_listed
-            || self.mapped_input_of(self.state.base(step)).is_some()
-            || self.mapped_input_of(step).is_some();
-        let has_own = match order {
-            machine::Command::Undo { known: true, .. } => self.own_output_of(step).is_some(),
-            _ => true,
-        };
-        let is_known = |needed: &NeededOutput| {
-            self.outputs.get(needed.step).is_some() || (needed.is_optional && self.outputs.is_passed_by(needed.step))
-        };
-        has_input && has_own && of.needs.outputs.iter().all(is_known)
-    }
-
     /// The saga out of a command that neither runs nor is decided on again.
     pub(crate) fn take(&mut self) -> Self {
         Self {
@@ -166,38 +105,12 @@ impl<S: Store> SagaInstance<S> {
 
     /// The step, or the one that it is an item of.
     pub(crate) fn step(&self, index: usize) -> &StepDefinition<S> {
-        &self.definition.steps[self.state.base(index)]
+        self.definition.step(&self.state, index)
     }
 
-    /// The key that other services know: for a hosted step, the key of the saga of the coordinator.
-    pub(crate) fn coordinator_key(&self) -> Key {
-        if self.definition.is_hosted() { self.key.asked_for() } else { self.key.clone() }
-    }
-
-    /// The id of doing the step.
+    /// The id of doing the step or the item.
     pub(crate) fn doing(&self, step: usize) -> StepId {
-        match self.state.item_number(step) {
-            None => self.step(step).doing.clone(),
-            Some(item) => StepId::of_item(self.step(step).name, item),
-        }
-    }
-
-    pub(crate) fn step_id(&self, order: machine::Command) -> StepId {
-        match order {
-            machine::Command::Do { step } => self.doing(step),
-            machine::Command::Undo { step, round, .. } => self.doing(step).undone(round),
-        }
-    }
-
-    /// Where the effect of what is called lies.
-    pub(crate) fn effect_of(&self, order: machine::Command) -> Effect {
-        match order {
-            machine::Command::Do { step } => self.definition.shape.effect(&self.state, step),
-            machine::Command::Undo { step, .. } => match &self.step(step).undo {
-                Some((undo, _)) => undo.effect(self.definition.shape.effect(&self.state, step)),
-                None => Effect::External,
-            },
-        }
+        self.definition.doing(&self.state, step)
     }
 
     /// What the step or the item itself returned, where that is here.
@@ -220,28 +133,28 @@ impl<S: Store> SagaInstance<S> {
     /// Picks the input of an item out of its list.
     pub(crate) fn pick_item(&mut self, step: usize) -> Result<(), String> {
         let Some(number) = self.state.item_number(step) else { return Ok(()) };
-        if self.mapped_input_of(step).is_some() {
+        if self.inputs.of(step).is_some() {
             return Ok(());
         }
         let base = self.state.base(step);
-        let list = self.mapped_input_of(base).ok_or("the list of its items is not there")?;
+        let list = self.inputs.of(base).ok_or("the list of its items is not there")?;
         let items = items_of(list)?;
         let item = items.get(number as usize - 1).ok_or("its list has fewer items than were counted")?;
         let item = Arc::from(item.get().as_bytes());
         // The inputs of the items before it are not needed any more.
         let state = &self.state;
-        self.inputs.retain(|(index, _)| state.item_number(*index).is_none());
-        self.set_input(step, item);
+        self.inputs.retain(|index| state.item_number(index).is_none());
+        self.inputs.set(step, item);
         Ok(())
     }
 
-    pub(crate) fn mapped_input_of(&self, step: usize) -> Option<&Arc<[u8]>> {
-        self.inputs.iter().find(|(index, _)| *index == step).map(|(_, input)| input)
-    }
-
-    pub(crate) fn set_input(&mut self, step: usize, input: Arc<[u8]>) {
-        self.inputs.retain(|(index, _)| *index != step);
-        self.inputs.push((step, input));
+    /// Records, for later readers of outputs, which steps never run.
+    pub(crate) fn note_passed_by(&mut self) {
+        for (step, state) in self.definition.steps.iter().zip(&self.state.steps) {
+            if state.phase == StepPhase::NotTaken {
+                self.outputs.pass_by(step.name);
+            }
+        }
     }
 
     pub(crate) fn remember(&mut self, record: StepRecord) {
@@ -252,13 +165,22 @@ impl<S: Store> SagaInstance<S> {
             return;
         }
         if let Some(input) = record.input {
-            self.set_input(step, input.into());
+            self.inputs.set(step, input.into());
         }
         let has_output = matches!(record.outcome, RecordedOutcome::Done | RecordedOutcome::Skipped);
         if let Some(output) = record.output.filter(|_| has_output && record.step.item().is_none()) {
             self.outputs.insert(self.definition.steps[step].name, output.into());
         }
     }
+}
+
+/// A hosted step that is about to be written.
+pub(crate) fn in_flight<S: Store>(definition: &Arc<Definition<S>>, new: &NewSaga) -> Result<SagaInstance<S>, String> {
+    let state = SagaState::decode(&new.state, definition.steps.len());
+    let state = state?;
+    debug_assert_eq!(state.phase, Phase::Running);
+    let outputs = earlier_outputs(definition, &state);
+    Ok(SagaInstance { outputs, ..SagaInstance::of_new(new, definition, state) })
 }
 
 /// What a step that an event asked for reads of earlier ones.

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use super::saga_instance::SagaInstance;
-use crate::machine;
 use crate::saga::{Idle, LONGEST, StepDefinition, StepRun};
 use crate::store::Store;
 
@@ -20,14 +18,4 @@ pub(crate) fn idle_for<S: Store>(step: &StepDefinition<S>, input: &[u8]) -> Opti
     };
     // A duration of the user may be any; added to a moment, it must give one.
     Some(waits.min(LONGEST))
-}
-
-impl<S: Store> SagaInstance<S> {
-    /// How long the command waits before it is due, if it is one that only waits.
-    pub(crate) fn idle_for(&self, order: machine::Command) -> Option<Duration> {
-        let machine::Command::Do { step } = order else { return None };
-        let of = self.definition.steps.get(step)?;
-        let is_there = self.state.steps[step].signal.is_some();
-        idle_for(of, self.input_of(step)).map(|idle| if is_there { Duration::ZERO } else { idle })
-    }
 }

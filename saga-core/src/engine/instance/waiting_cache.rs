@@ -29,8 +29,7 @@ impl<S: Store> WaitingCache<S> {
     }
 
     pub(crate) fn put(&self, saga: SagaInstance<S>) {
-        let mapped: usize = saga.inputs.iter().map(|(_, input)| input.len()).sum();
-        if saga.input.len() + saga.outputs.bytes() + mapped > KEPT_BYTES_MAX {
+        if saga.input.len() + saga.outputs.bytes() + saga.inputs.bytes() > KEPT_BYTES_MAX {
             return;
         }
         let mut generations = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,25 +1,16 @@
 //! A command that this process has leased.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::attempt_details::AttemptDetails;
 use super::held_lease::HeldLease;
 use super::inline_start::InlineStart;
 use super::saga_instance::SagaInstance;
-use crate::engine::bulkhead::{ConcurrencyPermit, QueueSlot};
+use crate::engine::bulkhead::QueueSlot;
 use crate::key::StepId;
-use crate::machine::{self, Effect, Phase, Resolving, attempts_max};
+use crate::machine::{self, Effect};
 use crate::saga::{StepDefinition, StepResolve, StepRun};
 use crate::step::StepOptions;
 use crate::store::{Claim, ClaimedWork, MemberId, Reported, Store, WorkId, WorkKind, WorkRef};
-
-impl<S: Store> WorkItem<S> {
-    /// Which attempt is the next one, or the one under way. That of a recovered command was written before it began.
-    pub(crate) fn attempt_number(&self) -> u32 {
-        if self.recovered { self.attempts.max(1) } else { self.attempts + 1 }
-    }
-}
 
 /// A command that this process has leased.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
@@ -108,7 +99,7 @@ impl<S: Store> WorkItem<S> {
         }
         saga.pick_item(step)?;
         saga.find_input(step)?;
-        let effect = saga.effect_of(order);
+        let effect = saga.definition.effect_of(&saga.state, order);
         let is_call = effect == Effect::External;
         // A call that only waited in a queue when its owner died has had no effect. A handler in a transaction may
         // have killed its process unnoticed, since its beginning is not recorded.
@@ -140,22 +131,13 @@ impl<S: Store> WorkItem<S> {
         })
     }
 
-    /// The command as the machine sees a claimed row.
-    pub(crate) fn row(&self) -> machine::ClaimedRow {
-        let undo = self.saga.definition.shape.undo(&self.saga.state, self.step_index());
-        machine::ClaimedRow {
-            in_doubt: self.in_doubt,
-            recovered: self.recovered,
-            is_late: self.late_success.is_some(),
-            has_resolution: self.resolve().is_some(),
-            ..machine::ClaimedRow::first(self.command, self.effect(), undo)
-        }
+    /// Which attempt is the next one, or the one under way. That of a recovered command was written before it began.
+    pub(crate) fn attempt_number(&self) -> u32 {
+        if self.recovered { self.attempts.max(1) } else { self.attempts + 1 }
     }
 
     pub(crate) fn step_index(&self) -> usize {
-        match self.command {
-            machine::Command::Do { step } | machine::Command::Undo { step, .. } => step,
-        }
+        self.command.step()
     }
 
     pub(crate) fn step(&self) -> &StepDefinition<S> {
@@ -167,35 +149,12 @@ impl<S: Store> WorkItem<S> {
         !self.is_undo() && matches!(self.step().run, StepRun::Batch(_))
     }
 
-    /// Whether two commands are of one step of one definition.
-    pub(crate) fn is_same_step(&self, other: &Self) -> bool {
-        let base = |command: &Self| command.saga.state.base(command.step_index());
-        self.is_undo() == other.is_undo()
-            && base(self) == base(other)
-            && Arc::ptr_eq(&self.saga.definition, &other.saga.definition)
-    }
-
-    /// Whether the engine itself is to unfold a list, to join what its items gave, or to decide a choice.
-    pub(crate) fn is_own(&self) -> bool {
-        matches!(self.effect(), Effect::Own | Effect::Signal)
-    }
-
-    /// Whether it is about a step that is a saga of its own.
-    pub(crate) fn is_child(&self) -> bool {
-        self.saga.definition.shape.is_child(self.step_index())
-    }
-
-    /// Whether a handler of it calls the outside world.
-    pub(crate) fn is_call(&self) -> bool {
-        self.effect() == Effect::External
-    }
-
     pub(crate) fn is_undo(&self) -> bool {
-        matches!(self.command, machine::Command::Undo { .. })
+        self.command.is_undo()
     }
 
     pub(crate) fn step_id(&self) -> StepId {
-        self.saga.step_id(self.command)
+        self.saga.definition.step_id(&self.saga.state, self.command)
     }
 
     /// The options of what is called: the step's, or its compensation's.
@@ -209,24 +168,7 @@ impl<S: Store> WorkItem<S> {
 
     /// Where the effect of what is called lies.
     pub(crate) fn effect(&self) -> Effect {
-        self.saga.effect_of(self.command)
-    }
-
-    /// Whether it has a permit to run now.
-    pub(crate) fn has_permit(&self) -> bool {
-        self.slot.as_ref().is_some_and(QueueSlot::has_permit)
-    }
-
-    /// The command with a permit to run.
-    pub(crate) fn with_permit(mut self, permit: Option<ConcurrencyPermit>) -> Self {
-        if let Some(slot) = &mut self.slot {
-            slot.set_permit(permit);
-        }
-        self
-    }
-
-    pub(crate) fn take_permit(&mut self) -> Option<ConcurrencyPermit> {
-        self.slot.as_mut().and_then(QueueSlot::take_permit)
+        self.saga.definition.effect_of(&self.saga.state, self.command)
     }
 
     /// A number that grows with every owner of this step, also from one command of it to the next.
@@ -238,9 +180,7 @@ impl<S: Store> WorkItem<S> {
         let kind = if self.is_undo() { WorkKind::Undo } else { WorkKind::Do };
         Claim::new(self.work, self.saga.id, &self.saga.tenant, &self.saga.key, self.step_id(), kind)
     }
-}
 
-impl<S: Store> WorkItem<S> {
     /// How the next attempt asks what became of the step, if that is what it begins with.
     pub(crate) fn asks(&self) -> Option<&StepResolve> {
         self.resolve().filter(|_| self.in_doubt)
@@ -251,31 +191,6 @@ impl<S: Store> WorkItem<S> {
         self.step().resolve.as_ref().filter(|_| !self.is_undo())
     }
 
-    /// The same as the machine sees it.
-    pub(crate) fn resolving(&self, findings: &AttemptDetails) -> Option<Resolving<'_>> {
-        self.resolve().map(|resolve| Resolving {
-            policy: &resolve.options.retry,
-            settle_time: self.settle_time(),
-            is_compensating: self.saga.state.phase != Phase::Running,
-            is_fresh: self.recovered && !findings.is_settled,
-        })
-    }
-
-    /// After so long no call of the step is on its way any more.
-    pub(crate) fn settle_time(&self) -> Duration {
-        self.step().options.timeout.saturating_mul(2)
-    }
-
-    /// How often it is attempted before it counts as out of attempts.
-    pub(crate) fn attempts_max(&self) -> u32 {
-        attempts_max(&self.options().retry, self.resolve().map(|resolve| &resolve.options.retry))
-    }
-
-    /// How long a lease has to last when an attempt begins: that of an exclusive step is renewed then.
-    pub(crate) fn lease_needed(&self) -> Duration {
-        if self.options().exclusive { Duration::ZERO } else { self.time_limit() }
-    }
-
     /// How long an attempt may take at most.
     pub(crate) fn time_limit(&self) -> Duration {
         let Some(resolve) = self.asks() else { return self.options().timeout };
@@ -283,7 +198,7 @@ impl<S: Store> WorkItem<S> {
         if !self.recovered {
             return once;
         }
-        once.saturating_add(self.settle_time()).saturating_add(resolve.options.timeout)
+        once.saturating_add(self.step().settle_time()).saturating_add(resolve.options.timeout)
     }
 }
 

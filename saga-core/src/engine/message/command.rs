@@ -31,7 +31,7 @@ impl Messages {
         saga: &SagaInstance<S>,
         order: machine::Command,
     ) -> Option<NewMessage> {
-        let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
+        let step = order.step();
         let Effect::Remote { service } = saga.definition.shape.effect(&saga.state, step) else { return None };
         let state = &saga.state.steps[step];
         let (kind, sent, payload, answer) = match order {
@@ -52,7 +52,7 @@ impl Messages {
             ..Headers::default()
         };
         Some(NewMessage {
-            event_type: saga.step_id(order).to_string(),
+            event_type: saga.definition.step_id(&saga.state, order).to_string(),
             payload,
             headers,
             ..NewMessage::to_service(kind, MessageId(Uuid::from_u128(sent.message)), &saga.tenant, service)

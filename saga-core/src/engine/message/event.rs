@@ -15,7 +15,11 @@ impl Messages {
     ) -> NewMessage {
         saga.state.messages += 1;
         let traceparent = saga.state.caller.as_ref().and_then(|caller| caller.traceparent.clone());
-        let headers = Headers { saga_key: Some(saga.coordinator_key().to_string()), traceparent, ..Headers::default() };
+        let headers = Headers {
+            saga_key: Some(saga.definition.coordinator_key(&saga.key).to_string()),
+            traceparent,
+            ..Headers::default()
+        };
         let topic = if saga.definition.told.is_some() { name } else { &saga.definition.id.name };
         let id = MessageId(random_uuid(&*self.env));
         NewMessage {

@@ -5,4 +5,4 @@ mod lease_renewal;
 mod scheduler;
 
 pub(crate) use self::dispatch::Dispatch;
-pub(crate) use self::scheduler::{Placement, Scheduler};
+pub(crate) use self::scheduler::{Placement, Scheduler, take_with_permit};

@@ -4,7 +4,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::dispatch::{Dispatch, DispatchPort};
-use crate::engine::bulkhead::{Admission, Bulkheads, ConcurrencyKey, FairQueue, Pool, PoolSizes, QueueSlot};
+use crate::engine::bulkhead::{
+    Admission, Bulkheads, ConcurrencyKey, ConcurrencyPermit, FairQueue, Pool, PoolSizes, QueueSlot,
+};
 use crate::engine::context::EngineContext;
 use crate::engine::instance::{NextSlot, SagaInstance, WorkItem, refs};
 use crate::engine::membership::Membership;
@@ -102,9 +104,8 @@ impl<S: Store> Scheduler<S> {
 
     /// Which limits the command counts against.
     pub(crate) fn concurrency_key(&self, saga: &SagaInstance<S>, order: machine::Command) -> ConcurrencyKey {
-        let (machine::Command::Do { step } | machine::Command::Undo { step, .. }) = order;
-        let is_undo = matches!(order, machine::Command::Undo { .. });
-        self.bulkheads.concurrency_key(&saga.definition.id, saga.state.base(step), is_undo, saga.effect_of(order))
+        let (step, effect) = (saga.state.base(order.step()), saga.definition.effect_of(&saga.state, order));
+        self.bulkheads.limits.concurrency_key(&saga.definition.id, step, order.is_undo(), effect)
     }
 
     /// Takes the first command that `admit` admits, unless one was taken already.
@@ -119,7 +120,7 @@ impl<S: Store> Scheduler<S> {
             && let Some(command) = queue.get(at)
         {
             match admit(self.concurrency_key(&command.saga, command.command)) {
-                Admission::Runs(held) => admitted.extend(queue.remove(at).map(|command| command.with_permit(held))),
+                Admission::Runs(held) => admitted.extend(take_with_permit(queue, at, held)),
                 Admission::Waits => at += 1,
             }
         }
@@ -166,14 +167,14 @@ impl<S: Store> Scheduler<S> {
 
     /// Gives a leased command to the workers of this process.
     pub(crate) fn enqueue(self: &Arc<Self>, mut command: WorkItem<S>) {
-        if !command.is_call() {
+        if command.effect() != Effect::External {
             // The slot may hold the permit of the command before this one.
-            drop(command.take_permit());
+            drop(command.slot.as_mut().and_then(QueueSlot::take_permit));
         }
         let flow = self.concurrency_key(&command.saga, command.command).flow();
         let refused = match command.effect() {
             Effect::Transactional => self.transactions.push(flow, command),
-            Effect::External if command.has_permit() && !self.ctx.lifecycle.is_stopping() => {
+            Effect::External if has_permit(&command) && !self.ctx.lifecycle.is_stopping() => {
                 return self.start_call(command);
             }
             Effect::External | Effect::Own | Effect::Signal => self.calls.push(flow, command),
@@ -256,4 +257,21 @@ impl<S: Store> Scheduler<S> {
         let refused = queue.push_claimed(flow, command);
         self.return_refused(refused);
     }
+}
+
+/// Takes the command out of its queue, with the permit to run in its slot.
+pub(crate) fn take_with_permit<S: Store>(
+    queue: &mut FairQueue<WorkItem<S>>,
+    index: usize,
+    permit: Option<ConcurrencyPermit>,
+) -> Option<WorkItem<S>> {
+    let mut command = queue.remove(index)?;
+    if let Some(slot) = &mut command.slot {
+        slot.set_permit(permit);
+    }
+    Some(command)
+}
+
+fn has_permit<S: Store>(command: &WorkItem<S>) -> bool {
+    command.slot.as_ref().is_some_and(QueueSlot::has_permit)
 }

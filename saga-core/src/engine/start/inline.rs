@@ -19,7 +19,10 @@ impl<S: Store> Starter<S> {
     pub(crate) fn starts_with_step(&self, first: &WorkItem<S>) -> bool {
         self.ctx.settings.steps_per_transaction_max > 1
             && self.ctx.starts_in_transactions
-            && first.slot.as_ref().is_some_and(|slot| !self.scheduler.bulkheads.is_limited(slot.concurrency_key()))
+            && first
+                .slot
+                .as_ref()
+                .is_some_and(|slot| !self.scheduler.bulkheads.limits.is_limited(slot.concurrency_key()))
             && first.effect() == Effect::Transactional
             && first.options().grouped
             && self.limits.is_proven(first.step().name)

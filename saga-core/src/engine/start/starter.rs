@@ -206,7 +206,12 @@ impl<S: Store> Starter<S> {
         let shape = &definition.shape.steps[first];
         // A list is fanned out first, by the engine.
         let effect = if shape.each.is_some() { Effect::Own } else { shape.effect };
-        self.scheduler.slot_to_start_now(self.scheduler.bulkheads.concurrency_key(&definition.id, first, false, effect))
+        self.scheduler.slot_to_start_now(self.scheduler.bulkheads.limits.concurrency_key(
+            &definition.id,
+            first,
+            false,
+            effect,
+        ))
     }
 
     /// The rows of a new saga, still without ids and leases.
@@ -343,7 +348,7 @@ impl<S: Store> Starter<S> {
         let step = definition.shape.position(first.step.step())?;
         let mut saga = SagaInstance::of_new(new, definition, definition.read_fresh(&new.state)?);
         if let Some(payload) = &first.payload {
-            saga.set_input(step, payload.clone().into());
+            saga.inputs.set(step, payload.clone().into());
         }
         let owner = first.lease.map_or_else(|| self.scheduler.membership.member_id(), |lease| lease.owner);
         Some(WorkItem::new(saga, first.id, machine::Command::Do { step }, owner, lease_until, slot))

@@ -10,14 +10,15 @@ use super::ending::{ending_of, erred, trace};
 use crate::engine::context::{EngineContext, inside_step};
 use crate::engine::decide::{Decider, tell_of_success};
 use crate::engine::execute::progress::IN_TRANSACTION;
-use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
+use crate::engine::instance::{AttemptDetails, AttemptResult, SagaInstance, WorkItem};
 use crate::engine::queue::BatchLimits;
 use crate::engine::statistics::Counters;
 use crate::env::timeout;
 use crate::machine::Ending;
 use crate::saga::{StepRun, StepUndo, Unfinished};
 use crate::step::{
-    Args, CancelSignal, ContextParts, Emitted, ExternalKey, FailedStep, Reporting, StepContext, StepError, TimeLeft,
+    Args, CancelSignal, ContextParts, Emitted, ExternalKey, FailedStep, OptionalOutputs, Reporting, StepContext,
+    StepError, TimeLeft,
 };
 use crate::store::{HandlerVerdict, Store};
 use crate::unwind::{Guarded, caught, caught_while};
@@ -29,6 +30,17 @@ pub(crate) fn failure_of<S: Store>(command: &WorkItem<S>) -> Option<FailedStep> 
     let failure = command.saga.state.failure.as_ref().filter(|_| command.is_undo())?;
     let step = command.saga.doing(failure.step).to_string();
     Some(FailedStep { step, message: failure.reason.message().to_owned() })
+}
+
+/// The outputs of earlier steps that the service says its step reads.
+pub(crate) fn optional_outputs<S: Store>(saga: &SagaInstance<S>) -> OptionalOutputs {
+    match &saga.definition.told {
+        Some(told) if !told.reads.is_empty() => OptionalOutputs {
+            reads: told.reads.iter().map(|reads| reads.step).collect(),
+            outputs: saga.outputs.clone(),
+        },
+        _ => OptionalOutputs::default(),
+    }
 }
 
 pub(crate) fn no_handler() -> Unfinished {
@@ -167,7 +179,7 @@ impl<S: Store> Attempts<S> {
     ) -> StepContext {
         let saga = &command.saga;
         // A hosted step has the key of the saga that asked for it.
-        let key = saga.coordinator_key();
+        let key = saga.definition.coordinator_key(&saga.key);
         let outside =
             |step| ExternalKey::of(self.ctx.settings.namespace.as_ref(), &saga.tenant, &key, saga.key.numbered(step));
         let until = self.ctx.env.now().saturating_add(limit);
@@ -180,7 +192,7 @@ impl<S: Store> Attempts<S> {
             time_left: Some(TimeLeft::Until(until, Arc::clone(&self.ctx.env))),
             cancel: cancel.clone(),
             failure: failure_of(command),
-            earlier: command.saga.earlier(),
+            earlier: optional_outputs(saga),
             reporting,
         })
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::attempts::Attempts;
+use super::attempts::{Attempts, optional_outputs};
 use super::ending::{ending_of, erred, trace};
 use crate::engine::context::inside_step;
 use crate::engine::execute::progress::IN_TRANSACTION;
@@ -57,13 +57,14 @@ struct Call {
 
 impl Call {
     fn of<S: Store>(command: &WorkItem<S>) -> Self {
+        let saga = &command.saga;
         Self {
-            tenant: command.saga.tenant.clone(),
-            key: command.saga.coordinator_key(),
-            numbered: command.saga.key.numbered(command.step_id()),
+            tenant: saga.tenant.clone(),
+            key: saga.definition.coordinator_key(&saga.key),
+            numbered: saga.key.numbered(command.step_id()),
             attempt: command.attempt_number(),
             fence: command.fence(),
-            earlier: command.saga.earlier(),
+            earlier: optional_outputs(saga),
         }
     }
 }

@@ -64,7 +64,7 @@ impl<S: Store> BuiltinSteps<S> {
     }
 
     fn fan_out(&self, command: &WorkItem<S>) -> Result<usize, String> {
-        let list = command.saga.mapped_input_of(command.step_index()).ok_or("the list of its items is not there")?;
+        let list = command.saga.inputs.of(command.step_index()).ok_or("the list of its items is not there")?;
         let (count, max) = (items_of(list)?.len(), self.ctx.settings.items_max);
         if count > max {
             return Err(format!(

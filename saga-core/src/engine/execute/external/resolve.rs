@@ -42,7 +42,7 @@ impl<S: Store> ExternalCalls<S> {
 
     /// Waits until no call of the step can be on its way any more; false if the runtime stops first.
     async fn wait_settled(&self, command: &WorkItem<S>) -> bool {
-        timeout(&*self.ctx.env, command.settle_time(), self.ctx.lifecycle.stopping.cancelled()).await.is_err()
+        timeout(&*self.ctx.env, command.step().settle_time(), self.ctx.lifecycle.stopping.cancelled()).await.is_err()
     }
 
     async fn call_resolution(&self, command: &WorkItem<S>, resolve: &StepResolve) -> AttemptResult {

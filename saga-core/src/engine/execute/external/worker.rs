@@ -14,6 +14,7 @@ use crate::engine::execute::progress::ProgressWriter;
 use crate::engine::execute::record::AttemptRecorder;
 use crate::engine::execute::sub_saga::SubSagas;
 use crate::engine::instance::{TakenWork, WorkItem};
+use crate::machine::Effect;
 use crate::saga::StepRun;
 use crate::store::Store;
 use crate::unwind::caught;
@@ -102,12 +103,14 @@ impl<S: Store> ExternalCalls<S> {
         let attempted = match &command.late_success {
             // An earlier owner recorded that the call took effect.
             Some(noted) => late_success::attempted(&command, noted),
-            None if command.is_child() => return self.sub_sagas.run_sub_saga(command, next_ids.start).await,
+            None if command.step().saga().is_some() => {
+                return self.sub_sagas.run_sub_saga(command, next_ids.start).await;
+            }
             None if let StepRun::Idle(idle) = &command.step().run => {
                 let idle = idle.clone();
                 return self.builtin.end_wait(command, &idle, next_ids.start).await;
             }
-            None if command.is_own() => {
+            None if matches!(command.effect(), Effect::Own | Effect::Signal) => {
                 let is_choice = command.saga.definition.shape.is_choice(command.step_index());
                 let done =
                     if is_choice { Some(make_choice(&command)) } else { self.builtin.fan_out_or_join(&command).await };

@@ -13,6 +13,7 @@ use super::lease_keeper::LeaseKeeper;
 use crate::engine::instance::{WorkItem, refs};
 use crate::engine::store_calls::{RecordError, Request};
 use crate::log;
+use crate::machine::Effect;
 use crate::store::{Lease, Store, WorkRef};
 
 /// How many beginnings one statement records at most.
@@ -22,13 +23,13 @@ impl<S: Store> LeaseKeeper<S> {
     /// Whether no other process can have the command now or during an attempt. A transaction checks the row itself;
     /// before a call, this process must not have been taken for dead since it leased the row.
     pub(crate) fn surely_has(&self, command: &WorkItem<S>) -> bool {
-        let lasts = self.ctx.env.now().saturating_add(command.lease_needed()) <= command.lease_until;
-        lasts && !command.is_claimed_only && (!command.is_call() || self.is_still_owner(command))
+        let lasts = self.ctx.env.now().saturating_add(lease_needed(command)) <= command.lease_until;
+        lasts && !command.is_claimed_only && (!is_call(command) || self.is_still_owner(command))
     }
 
     /// Whether no other process can have claimed the command until now.
     pub(crate) fn may_call(&self, command: &WorkItem<S>) -> bool {
-        !command.is_call() || (self.ctx.env.now() < command.lease_until && self.is_still_owner(command))
+        !is_call(command) || (self.ctx.env.now() < command.lease_until && self.is_still_owner(command))
     }
 
     fn is_still_owner(&self, command: &WorkItem<S>) -> bool {
@@ -48,10 +49,10 @@ impl<S: Store> LeaseKeeper<S> {
     }
 
     async fn hold_again(&self, mut held: Vec<WorkItem<S>>, short: Vec<WorkItem<S>>) -> Vec<WorkItem<S>> {
-        if !self.scheduler.membership.is_alive() && short.iter().any(WorkItem::is_call) {
+        if !self.scheduler.membership.is_alive() && short.iter().any(is_call) {
             self.scheduler.membership.heartbeat_now().await;
         }
-        let longest = short.iter().map(WorkItem::lease_needed).max().unwrap_or_default();
+        let longest = short.iter().map(lease_needed).max().unwrap_or_default();
         let ttl = self.ctx.settings.lease_ttl.max(longest + self.ctx.settings.poll_interval);
         let (waiting, short): (Vec<_>, Vec<_>) = short.into_iter().partition(|command| command.is_claimed_only);
         for command in waiting {
@@ -117,4 +118,13 @@ impl<S: Store> LeaseKeeper<S> {
             }
         }
     }
+}
+
+fn is_call<S: Store>(command: &WorkItem<S>) -> bool {
+    command.effect() == Effect::External
+}
+
+/// How long a lease has to last when an attempt begins: that of an exclusive step is renewed then.
+fn lease_needed<S: Store>(command: &WorkItem<S>) -> Duration {
+    if command.options().exclusive { Duration::ZERO } else { command.time_limit() }
 }

@@ -7,7 +7,7 @@ use super::attempt_recorder::AttemptRecorder;
 use crate::engine::decide::late_success;
 use crate::engine::instance::{AttemptDetails, AttemptResult, NextSlot, NextWork, SagaInstance, WorkItem};
 use crate::log;
-use crate::machine::{Ending, Event, StepPhase};
+use crate::machine::{Effect, Ending, Event, StepPhase};
 use crate::store::{Applied, Miss, StepRecord, Store};
 
 /// What a worker that lost its lease knows.
@@ -40,7 +40,9 @@ impl<S: Store> AttemptRecorder<S> {
                 }
             }
             // The new owner knows that this call began, and waits for its end before an undo without an output.
-            Ending::Erred { not_sent: false, .. } | Ending::Unstorable { .. } if command.is_call() => {
+            Ending::Erred { not_sent: false, .. } | Ending::Unstorable { .. }
+                if command.effect() == Effect::External =>
+            {
                 let ended_at = self.ctx.env.now();
                 self.record_late(command.saga, command.command, findings, LateFinding::Unanswered { ended_at }).await;
             }
@@ -56,7 +58,7 @@ impl<S: Store> AttemptRecorder<S> {
         findings: AttemptDetails,
         fact: LateFinding,
     ) {
-        let (crate::machine::Command::Do { step } | crate::machine::Command::Undo { step, .. }) = order;
+        let step = order.step();
         let (name, item) = (saga.step(step).name, saga.state.item_number(step));
         let mut backoff = self.committer.store_calls.backoff(0);
         while !self.ctx.lifecycle.has_stopped() {
@@ -86,12 +88,17 @@ impl<S: Store> AttemptRecorder<S> {
             None if row.definition == saga.definition.id => Arc::clone(&saga.definition),
             None => return Err(format!("{} is not registered here", row.definition)),
         };
-        let given = saga.given_to(name);
+        let given = saga.definition.shape.position(name).and_then(|step| saga.inputs.of(step).cloned());
         *saga = SagaInstance::of_row(&row, records.clone(), &definition)?;
         // A migration may have moved the step to another index.
         let step = definition.shape.position(name).and_then(|base| saga.state.index_of(base, item));
         let step = step.ok_or_else(|| format!("{} has no step `{name}`", definition.id))?;
-        saga.recall_given(step, given);
+        if let Some(given) =
+            given.filter(|_| item.is_none() && saga.step(step).input.is_some() && saga.inputs.of(step).is_none())
+        {
+            // A record of an older version does not have it.
+            saga.inputs.set(step, given);
+        }
         let event = match fact {
             LateFinding::Success => Event::LateSuccess { step },
             LateFinding::Unanswered { ended_at }
@@ -128,7 +135,7 @@ impl<S: Store> AttemptRecorder<S> {
     ) -> Result<bool, String> {
         let stands = &saga.state.steps[step];
         match stands.phase {
-            StepPhase::Undoing => Ok(findings.took > 2 * saga.step(step).options.timeout),
+            StepPhase::Undoing => Ok(findings.took > saga.step(step).settle_time()),
             StepPhase::Undone => {
                 let undo = saga.doing(step).undone(stands.undo_round);
                 let Some(record) = records.iter().find(|record| record.step == undo) else { return Ok(false) };

@@ -9,7 +9,7 @@ use crate::engine::execute::external::ExternalCalls;
 use crate::engine::execute::sub_saga;
 use crate::engine::execute::transaction::Transactions;
 use crate::engine::instance::{AttemptDetails, AttemptResult, TakenWork, WorkItem};
-use crate::machine::{Effect, Ending, Next};
+use crate::machine::{Effect, Ending, Next, attempts_max};
 use crate::store::Store;
 
 /// The result of a command whose owners died on every attempt that it may have.
@@ -76,9 +76,11 @@ impl<S: Store> Recovery<S> {
     }
 
     async fn run_recovered(self: &Arc<Self>, command: WorkItem<S>) {
-        if command.attempts >= command.attempts_max() && command.late_success.is_none() {
+        let asks = command.resolve().map(|resolve| &resolve.options.retry);
+        let max = attempts_max(&command.options().retry, asks);
+        if command.attempts >= max && command.late_success.is_none() {
             let attempted = vanished(&command);
-            let next = if command.is_child() {
+            let next = if command.step().saga().is_some() {
                 sub_saga::given_up(&command)
             } else {
                 self.external.attempts.decider.after(&command, &attempted)

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::call_plan::{CallPlan, HandlerCall};
+use super::call_plan::{CallPlan, HandlerCall, is_same_step};
 use super::entry::BatchEntry;
 use super::rerun_policy::RerunPolicy;
 use super::savepoints::{EndedAttempt, Savepoints};
@@ -14,7 +14,7 @@ use crate::engine::instance::{AttemptResult, WorkItem};
 use crate::engine::queue::Protection;
 use crate::env::BoxFuture;
 use crate::log;
-use crate::store::{Changes, Claim, HandlerVerdict, MovedSaga, SagaRow, Store, TransactError, TransactionBody};
+use crate::store::{Changes, Claim, HandlerVerdict, MovedSaga, SagaId, SagaRow, Store, TransactError, TransactionBody};
 
 /// Commands that share a transaction, with their results. The worker and the body share it, so that nothing is lost when the store
 /// drops the body.
@@ -228,7 +228,9 @@ impl<S: Store> Body<S> {
     fn prepare_all(&self) -> Vec<Changes> {
         let members = &mut self.batch.lock().members;
         // A saga with branches often moves before the commit. Then only its own changes are prepared again.
-        let keeps = members.iter().any(BatchEntry::has_branches);
+        let has_branches =
+            |member: &BatchEntry<S>| member.command.as_ref().is_some_and(|command| command.saga.definition.width > 1);
+        let keeps = members.iter().any(has_branches);
         let prepare = |member: &mut BatchEntry<S>| {
             if member.prepared_changes.is_some() {
                 return member.prepared_changes.as_deref().cloned();
@@ -283,7 +285,7 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
     }
 
     fn decide_again(&mut self, moved: Vec<MovedSaga>) -> Option<Vec<Changes>> {
-        let has_moved = |member: &BatchEntry<S>| moved.iter().any(|moved| member.is_of(moved.saga.id));
+        let has_moved = |member: &BatchEntry<S>| moved.iter().any(|moved| is_of(member, moved.saga.id));
         let is_void =
             |member: &BatchEntry<S>| member.is_decided() && (member.prepared_changes.is_none() || has_moved(member));
         if self.batch.lock().members.iter().any(is_void) {
@@ -320,14 +322,16 @@ impl<S: Store> Body<S> {
     /// The saga became unreadable while its step took effect: its work row is finished, and the saga becomes stuck.
     fn keep_unreadable(&self, row: &SagaRow) -> Option<Changes> {
         let members = &mut self.batch.lock().members;
-        let is_it =
-            |member: &&mut BatchEntry<S>| member.command.as_ref().is_some_and(|command| command.saga.id == row.id);
-        let member = members.iter_mut().find(is_it)?;
+        let member = members.iter_mut().find(|member| is_of(member, row.id))?;
         let prepared = member.pending.as_mut()?;
         (prepared.successor, prepared.outcome) = (None, None);
         let command = member.command.as_ref()?;
         Some(changes::block_saga(row, Some(command.work)))
     }
+}
+
+fn is_of<S: Store>(member: &BatchEntry<S>, saga: SagaId) -> bool {
+    member.command.as_ref().is_some_and(|command| command.saga.id == saga)
 }
 
 impl<S: Store> Held<S> {
@@ -350,7 +354,7 @@ impl<S: Store> Held<S> {
         let command_of = |index: usize| self.members.get(index)?.command.as_ref();
         let latest = self.savepoints.open().and_then(|ended| command_of(ended.first()?.0));
         let Some((latest, next)) = latest.zip(self.plan.following_member(&self.members)) else { return false };
-        command_of(next).is_some_and(|command| command.is_same_step(latest))
+        command_of(next).is_some_and(|command| is_same_step(command, latest))
             && matches!(self.protection_of(attempts, next), Protection::Shared(_))
     }
 

@@ -1,6 +1,7 @@
 //! Plans the handler calls of a step transaction: which comes next, and for which of its commands.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::entry::BatchEntry;
 use crate::engine::instance::WorkItem;
@@ -120,7 +121,7 @@ impl CallPlan {
         let call = match command_of(members, index).filter(|command| command.is_batch()) {
             None => HandlerCall::One(index),
             Some(command) => {
-                let joins = |other: &usize| !self.has_begun(*other) && is_same_step(members, *other, command);
+                let joins = |other: &usize| !self.has_begun(*other) && joins(members, *other, command);
                 HandlerCall::Many((index..members.len()).filter(joins).collect())
             }
         };
@@ -142,7 +143,7 @@ impl CallPlan {
                 HandlerCall::One(first)
             }
             Some(command) => {
-                let joins = |member: &mut usize| is_same_step(members, *member, command);
+                let joins = |member: &mut usize| joins(members, *member, command);
                 HandlerCall::Many(self.later.extract_if(.., joins).collect())
             }
         }
@@ -157,6 +158,14 @@ fn command_of<S: Store>(members: &[BatchEntry<S>], index: usize) -> Option<&Work
     members.get(index).and_then(|member| member.command.as_deref())
 }
 
-fn is_same_step<S: Store>(members: &[BatchEntry<S>], index: usize, command: &WorkItem<S>) -> bool {
-    command_of(members, index).is_some_and(|other| other.is_batch() && other.is_same_step(command))
+fn joins<S: Store>(members: &[BatchEntry<S>], index: usize, command: &WorkItem<S>) -> bool {
+    command_of(members, index).is_some_and(|other| other.is_batch() && is_same_step(other, command))
+}
+
+/// Whether two commands are of one step of one definition.
+pub(super) fn is_same_step<S: Store>(one: &WorkItem<S>, other: &WorkItem<S>) -> bool {
+    let base = |command: &WorkItem<S>| command.saga.state.base(command.step_index());
+    one.is_undo() == other.is_undo()
+        && base(one) == base(other)
+        && Arc::ptr_eq(&one.saga.definition, &other.saga.definition)
 }

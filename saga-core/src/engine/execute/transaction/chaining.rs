@@ -69,11 +69,6 @@ impl<S: Store> BatchEntry<S> {
         self.has_chained() || (self.inline_start.is_some() && self.command.is_none())
     }
 
-    /// Whether only the claimed step has run, and the next one is about to.
-    pub(crate) fn has_only_claimed_step_run(&self) -> bool {
-        self.chained.len() == 1 && self.attempted.is_none()
-    }
-
     /// Forgets what ran: the claimed step is the present one again.
     pub(crate) fn start_over(&mut self) {
         (self.attempted, self.pending, self.prepared_changes) = (None, None, None);
@@ -85,12 +80,6 @@ impl<S: Store> BatchEntry<S> {
             claimed.slot = slot;
             self.command = Some(claimed);
         }
-    }
-
-    /// The claimed command, to run again as if nothing had happened.
-    pub(crate) fn into_started_over(mut self) -> Option<WorkItem<S>> {
-        self.start_over();
-        self.into_claimed()
     }
 
     /// The claimed command, to run again. If its steps were chained, they run one by one now.
@@ -168,7 +157,7 @@ impl<S: Store> BatchEntry<S> {
     }
 
     /// The decision that follows from the attempt.
-    pub(crate) fn decide(
+    fn decide(
         &self,
         attempts: &Attempts<S>,
         command: &WorkItem<S>,

@@ -7,7 +7,7 @@ use super::chained_steps::{ChainedStep, ChainedSteps};
 use crate::engine::execute::attempt::{Attempts, erred};
 use crate::engine::instance::{AttemptResult, InlineStart, PendingCommit, WorkItem};
 use crate::machine::{Ending, Next};
-use crate::store::{Changes, Claim, SagaId, Store, TransactError};
+use crate::store::{Changes, Claim, Store, TransactError};
 
 /// One command of a step transaction.
 pub(crate) struct BatchEntry<S: Store> {
@@ -52,14 +52,6 @@ impl<S: Store> BatchEntry<S> {
         self.command.as_ref().map(|command| Claim { start, ..command.claim() })
     }
 
-    pub(crate) fn has_branches(&self) -> bool {
-        self.command.as_ref().is_some_and(|command| command.saga.definition.width > 1)
-    }
-
-    pub(crate) fn is_of(&self, saga: SagaId) -> bool {
-        self.command.as_ref().is_some_and(|command| command.saga.id == saga)
-    }
-
     /// Whether the last attempt that the step may have just failed in a shared transaction: other handlers may have caused that.
     pub(crate) fn failed_last_attempt_in_batch(&self, batch_size: usize) -> bool {
         let is_last = |(attempted, next): &(AttemptResult, Next)| {
@@ -83,19 +75,6 @@ impl<S: Store> BatchEntry<S> {
         }
     }
 
-    /// Replaces the ending that the handler reported.
-    pub(crate) fn set_ending(&mut self, attempts: &Attempts<S>, ending: Ending) {
-        let Some(command) = &self.command else { return };
-        let mut findings = self.attempted.take().map(|(attempted, _)| attempted.findings).unwrap_or_default();
-        (findings.output, findings.emitted) = (None, Vec::new());
-        findings.attempts = command.attempt_number();
-        let attempted = AttemptResult { ending, findings };
-        let next = attempts.decider.after(command, &attempted);
-        self.attempted = Some((attempted, next));
-    }
-}
-
-impl<S: Store> BatchEntry<S> {
     /// Makes the error of the transaction the ending of this attempt.
     pub(crate) fn fail_with(&mut self, attempts: &Attempts<S>, error: &TransactError) {
         if error.ended_transaction {
@@ -106,5 +85,16 @@ impl<S: Store> BatchEntry<S> {
         } else if !matches!(&self.attempted, Some((attempted, _)) if attempted.ending != Ending::Done) {
             self.set_ending(attempts, erred(error.to_string()));
         }
+    }
+
+    /// Replaces the ending that the handler reported.
+    fn set_ending(&mut self, attempts: &Attempts<S>, ending: Ending) {
+        let Some(command) = &self.command else { return };
+        let mut findings = self.attempted.take().map(|(attempted, _)| attempted.findings).unwrap_or_default();
+        (findings.output, findings.emitted) = (None, Vec::new());
+        findings.attempts = command.attempt_number();
+        let attempted = AttemptResult { ending, findings };
+        let next = attempts.decider.after(command, &attempted);
+        self.attempted = Some((attempted, next));
     }
 }

@@ -63,7 +63,9 @@ impl<S: Store> Transactions<S> {
             return self.resolve_unknown_commit(members).await;
         }
         if batch.needs_savepoints(error) {
-            let commands = members.into_iter().filter_map(BatchEntry::into_started_over).collect();
+            // They run again as if nothing had happened: their steps may be chained.
+            members.iter_mut().for_each(BatchEntry::start_over);
+            let commands = members.into_iter().filter_map(BatchEntry::into_claimed).collect();
             return waiting.push(SubBatch { uses_own_savepoints: true, ..SubBatch::of(commands) });
         }
         if blamed.len() > 1 {
@@ -124,7 +126,8 @@ impl<S: Store> Transactions<S> {
             starting.leave();
             member.command = None;
         }
-        if error.ended_transaction && member.has_only_claimed_step_run() {
+        let has_only_claimed_step_run = member.chained.len() == 1 && member.attempted.is_none();
+        if error.ended_transaction && has_only_claimed_step_run {
             member.start_over();
         }
         member.fail_with(&self.attempts, error);

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use super::batch::Batch;
 use super::commit_failures::{Failures, OPERATION};
 use super::entry::BatchEntry;
-use crate::engine::bulkhead::{Admission, ConcurrencyPermit, FairQueue};
+use crate::engine::bulkhead::{Admission, ConcurrencyPermit, FairQueue, QueueSlot};
 use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;
 use crate::engine::execute::attempt::Attempts;
 use crate::engine::execute::lease::LeaseKeeper;
 use crate::engine::execute::record::AttemptRecorder;
 use crate::engine::instance::{TakenWork, WorkItem};
+use crate::engine::schedule::take_with_permit;
 use crate::machine::Ending;
 use crate::store::Store;
 use crate::unwind::caught_while;
@@ -62,8 +63,9 @@ impl<S: Store> Transactions<S> {
         {
             let _under_way = self.ctx.lifecycle.enter();
             let taken: Vec<TakenWork> = commands.iter().map(TakenWork::of).collect();
-            let first = commands.first_mut().and_then(WorkItem::take_permit);
-            let others: Vec<ConcurrencyPermit> = commands.iter_mut().filter_map(WorkItem::take_permit).collect();
+            let take_permit = |command: &mut WorkItem<S>| command.slot.as_mut().and_then(QueueSlot::take_permit);
+            let first = commands.first_mut().and_then(take_permit);
+            let others: Vec<ConcurrencyPermit> = commands.iter_mut().filter_map(take_permit).collect();
             self.committer.watch_over("transactions", &taken, pin!(self.run_transactions(commands))).await;
             drop((first, others));
             self.attempts.limits.leave_contended(taken.iter().map(|taken| taken.work.id));
@@ -105,7 +107,7 @@ impl<S: Store> Transactions<S> {
             };
             holds |= is_contended;
             let alone = limit == 1;
-            taken.extend(queue.remove(index).map(|command| command.with_permit(held)));
+            taken.extend(take_with_permit(queue, index, held));
             if alone {
                 return;
             }
@@ -121,7 +123,7 @@ impl<S: Store> Transactions<S> {
         }
         let is_counted =
             |other: &WorkItem<S>| self.committer.scheduler.concurrency_key(&other.saga, other.command) == key;
-        if !self.committer.scheduler.bulkheads.is_limited(key) || taken.iter().any(is_counted) {
+        if !self.committer.scheduler.bulkheads.limits.is_limited(key) || taken.iter().any(is_counted) {
             return Admission::Runs(None);
         }
         Admission::with(self.committer.scheduler.bulkheads.try_acquire_outside_pool(key))

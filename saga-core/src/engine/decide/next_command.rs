@@ -1,0 +1,56 @@
+//! A command before it is issued: how long it waits, and whether this process can run it from memory.
+
+use std::time::Duration;
+
+use crate::engine::instance::{AttemptDetails, SagaInstance, idle_for};
+use crate::machine::{self, Effect};
+use crate::step::NeededOutput;
+use crate::store::Store;
+
+/// A compensation that does not know whether there is anything to undo waits until a call that is still on its way
+/// must have landed: twice the step's time limit after the last call began.
+pub(crate) fn settle_time_left<S: Store>(
+    saga: &SagaInstance<S>,
+    order: machine::Command,
+    findings: &AttemptDetails,
+) -> Duration {
+    match order {
+        machine::Command::Undo { step, known: false, .. }
+            if saga.definition.effect_of(&saga.state, machine::Command::Do { step }) == Effect::External =>
+        {
+            saga.step(step).settle_time().saturating_sub(findings.took)
+        }
+        _ => Duration::ZERO,
+    }
+}
+
+/// How long the command waits before it is due, if it is one that only waits.
+pub(crate) fn time_to_wait<S: Store>(saga: &SagaInstance<S>, order: machine::Command) -> Option<Duration> {
+    let machine::Command::Do { step } = order else { return None };
+    let of = saga.definition.steps.get(step)?;
+    let is_there = saga.state.steps[step].signal.is_some();
+    idle_for(of, saga.input_of(step)).map(|idle| if is_there { Duration::ZERO } else { idle })
+}
+
+/// Whether the outputs that the command needs are in memory. A worker that claims its row reads all of them.
+pub(crate) fn is_in_memory<S: Store>(saga: &SagaInstance<S>, order: machine::Command) -> bool {
+    if saga.definition.width == 1 {
+        return true;
+    }
+    let step = order.step();
+    let of = saga.step(step);
+    // The outputs of items are read when they are joined.
+    let is_listed = saga.state.items_of(step).is_some();
+    let has_input = of.input.is_none()
+        || is_listed
+        || saga.inputs.of(saga.state.base(step)).is_some()
+        || saga.inputs.of(step).is_some();
+    let has_own = match order {
+        machine::Command::Undo { known: true, .. } => saga.own_output_of(step).is_some(),
+        _ => true,
+    };
+    let is_known = |needed: &NeededOutput| {
+        saga.outputs.get(needed.step).is_some() || (needed.is_optional && saga.outputs.is_passed_by(needed.step))
+    };
+    has_input && has_own && of.needs.outputs.iter().all(is_known)
+}
