@@ -1,6 +1,16 @@
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::key::{Key, Namespace, StepId, Tenant, external_key};
+
+/// The keys of a call.
+pub(crate) struct CallKeys {
+    /// The external key of this call.
+    pub(crate) key: ExternalKey,
+    /// In a compensation, the external key that the step it undoes was called with.
+    pub(crate) do_key: Option<ExternalKey>,
+    /// The caller's key of the saga.
+    pub(crate) saga_key: Arc<str>,
+}
 
 /// The key of a call as other services see it. It is made when a step asks for it; most steps never do.
 pub(crate) struct ExternalKey {

@@ -4,7 +4,7 @@ use std::{
     time::Duration,
 };
 
-use super::call_keys::ExternalKey;
+use super::call_keys::{CallKeys, ExternalKey};
 use super::reports::{Reporting, Reports};
 use super::{CancelSignal, Emitted, Event, OptionalOutputs, StepError};
 use crate::env::Environment;
@@ -33,12 +33,7 @@ pub struct StepContext {
 
 /// What the engine says about a call.
 pub(crate) struct ContextParts {
-    /// The external key of this call.
-    pub(crate) key: ExternalKey,
-    /// In a compensation, the external key that the step it undoes was called with.
-    pub(crate) do_key: Option<ExternalKey>,
-    /// The caller's key of the saga.
-    pub(crate) saga_key: Arc<str>,
+    pub(crate) keys: CallKeys,
     /// Which attempt this is, from 1.
     pub(crate) attempt: u32,
     /// The epoch under which the work was claimed.
@@ -56,16 +51,20 @@ pub(crate) struct ContextParts {
 }
 
 impl ContextParts {
-    /// A first call without a time limit, outputs of other steps, or a place for reports.
-    fn of_first_call(key: ExternalKey, do_key: Option<ExternalKey>, saga_key: Arc<str>) -> Self {
+    /// A call of a step, without outputs of other steps or a place for reports.
+    pub(crate) fn new(
+        keys: CallKeys,
+        attempt: u32,
+        fence: u64,
+        time_left: Option<TimeLeft>,
+        cancel: CancelSignal,
+    ) -> Self {
         Self {
-            key,
-            do_key,
-            saga_key,
-            attempt: 1,
-            fence: 1,
-            time_left: None,
-            cancel: CancelSignal::new(),
+            keys,
+            attempt,
+            fence,
+            time_left,
+            cancel,
             failure: None,
             earlier: OptionalOutputs::default(),
             reporting: Reporting::default(),
@@ -119,7 +118,8 @@ impl StepContext {
         let saga_key = undone.as_deref().unwrap_or(&key);
         let saga_key = saga_key.rsplit_once(':').map_or(saga_key, |(saga_key, _)| saga_key).into();
         let do_key = undone.map(ExternalKey::given);
-        Self::new(ContextParts::of_first_call(ExternalKey::given(key), do_key, saga_key))
+        let keys = CallKeys { key: ExternalKey::given(key), do_key, saga_key };
+        Self::new(ContextParts::new(keys, 1, 1, None, CancelSignal::new()))
     }
 
     /// The same context for another attempt; the first is 1.
@@ -155,17 +155,17 @@ impl StepContext {
     ///
     /// All attempts of one step of one saga have the same key, and no other call has it.
     pub fn key(&self) -> &str {
-        self.parts.key.text()
+        self.parts.keys.key.text()
     }
 
     /// In a compensation, the key of the step that it undoes; in a step, the same as [`key`](Self::key).
     pub fn original_key(&self) -> &str {
-        self.parts.do_key.as_ref().unwrap_or(&self.parts.key).text()
+        self.parts.keys.do_key.as_ref().unwrap_or(&self.parts.keys.key).text()
     }
 
     /// The key with which the saga was started.
     pub fn saga_key(&self) -> &str {
-        &self.parts.saga_key
+        &self.parts.keys.saga_key
     }
 
     /// The number of this attempt, from 1.
@@ -270,7 +270,7 @@ impl fmt::Debug for StepContext {
 impl fmt::Debug for ContextParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ContextParts")
-            .field("key", &self.key.text())
+            .field("key", &self.keys.key.text())
             .field("attempt", &self.attempt)
             .field("fence", &self.fence)
             .field("time_left", &self.time_left.as_ref().map(TimeLeft::read))

@@ -91,7 +91,7 @@ pub use self::{
     undo::{Given, Ignored, UndoInput, UndoOutput, UndoValue, undone_by},
 };
 pub(crate) use self::{
-    call_keys::ExternalKey,
+    call_keys::{CallKeys, ExternalKey},
     context::{ContextParts, TimeLeft},
     list::{decode_list, encode_list, items_of, list_of},
     reports::{ReportLimit, Reporting, Reports},

@@ -175,8 +175,7 @@ impl<S: Store> SagaAdmin<S> {
         let passes = is_wanted(&filter.failed_step, &|wanted| step.as_deref() == Some(wanted))
             && is_wanted(&filter.reason, &|wanted| reason.as_deref().is_some_and(|reason| reason.contains(wanted)))
             && filter.idle_for.is_none_or(|age| idle_for(row, now) >= age);
-        let (key, revision, status) = (row.key.to_string(), row.version, row.status);
-        passes.then_some(PlannedAction { key, revision, status, step, reason, refusal })
+        passes.then(|| PlannedAction { step, reason, refusal, ..PlannedAction::on(row) })
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::{Action, Event};
 use crate::step::Rejection;
-use crate::store::Status;
+use crate::store::{SagaRow, Status};
 
 /// The sagas that a plan is about: those that match every field that is set.
 #[derive(Debug, Clone, Default)]
@@ -79,6 +79,14 @@ pub struct PlannedAction {
     /// Why the action would be refused, if that is known already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
+}
+
+impl PlannedAction {
+    /// The action on the saga of this row, of which nothing else is known.
+    pub(super) fn on(row: &SagaRow) -> Self {
+        let (key, revision, status) = (row.key.to_string(), row.version, row.status);
+        Self { key, revision, status, step: None, reason: None, refusal: None }
+    }
 }
 
 /// The result for one saga of a plan.

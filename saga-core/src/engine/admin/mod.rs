@@ -19,6 +19,7 @@ mod saga_admin;
 mod saga_control;
 mod signal;
 mod status;
+mod step_status;
 mod stuck;
 mod stuck_action;
 mod stuck_input;
@@ -40,8 +41,7 @@ pub use self::restart::RestartOutcome;
 pub use self::saga_admin::SagaAdmin;
 pub use self::saga_control::SagaControl;
 pub use self::signal::SignalOutcome;
-pub use self::status::{
-    ChildStatus, HistoryEvent, ItemCounts, PausedBy, SagaStatus, SagaSummary, StepProgress, StepStatus,
-};
+pub use self::status::{HistoryEvent, PausedBy, SagaStatus, SagaSummary};
+pub use self::step_status::{ChildStatus, ItemCounts, StepProgress, StepStatus};
 pub(crate) use self::tenant_store::AdminRuntime;
 pub use self::timelines::TimelineStatus;

@@ -97,17 +97,12 @@ impl<S: Store> OutboxAdmin<S> {
 fn letter_of(key: ParkedKey, id: DeadLetterId) -> NewDeadLetter {
     let message = key.message;
     let headers = [("message-id", message.to_string()), ("topic", key.aggregate_type), ("key", key.aggregate_id)];
+    let fingerprint = fingerprint_of(SOURCE, message);
     NewDeadLetter {
-        id,
-        fingerprint: fingerprint_of(SOURCE, message),
         tenant: key.tenant,
-        reason: DeadLetterReason::Unsendable,
-        detail: key.error,
-        source: SOURCE.to_owned(),
         headers: headers.map(|(name, text)| (name.to_owned(), text)).into(),
-        payload: Vec::new(),
-        message: None,
         attempts: key.attempts,
+        ..NewDeadLetter::new(id, fingerprint, DeadLetterReason::Unsendable, &key.error, SOURCE)
     }
 }
 

@@ -1,19 +1,12 @@
-//! The status of a saga and of its steps, as a query returns it.
-
-use std::time::Duration;
-
-use serde::de::DeserializeOwned;
+//! The status of a saga, as a query returns it.
 
 use super::audit::AuditEntry;
-use super::outline::{Outline, OutlinedStep, WaitKind};
+use super::outline::Outline;
+use super::step_status::StepStatus;
 use crate::engine::outcome::{Outcome, outcome_by};
 use crate::key::{Key, StepId, Tenant};
-use crate::machine::{Phase, SagaState, StepPhase, StepState};
-use crate::step::Rejection;
-use crate::store::{
-    HistoryEntry, HistoryKind, RecordedOutcome, Reported, SagaId, SagaRow, SagaWithSteps, Status, StepRecord,
-    Timestamp, WorkKind, WorkStatus,
-};
+use crate::machine::{SagaState, StepPhase};
+use crate::store::{HistoryEntry, HistoryKind, SagaId, SagaRow, SagaWithSteps, Status, Timestamp, WorkKind};
 
 /// A saga in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,85 +70,6 @@ pub struct SagaStatus {
     pub history: Vec<HistoryEvent>,
 }
 
-/// A step of a saga.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StepStatus {
-    /// The step's name.
-    pub step: String,
-    /// The steps that it follows: the step before it, or the last steps of the branches of the group before it.
-    pub after: Vec<String>,
-    /// Its phase.
-    pub phase: StepPhase,
-    /// The sub-saga of the step, once it was begun.
-    pub child: Option<ChildStatus>,
-    /// The names of its arms, if it is a choice.
-    pub arms: Vec<String>,
-    /// The arm that runs, once a choice was made.
-    pub taken: Option<String>,
-    /// The id of the signal that it waited for, once that has arrived.
-    pub signal: Option<String>,
-    /// What the step waits for, if it only waits; it is due when it has waited long enough.
-    pub wait: Option<WaitKind>,
-    /// How far its items are, if it runs for each item of a list, once there is a list.
-    pub items: Option<ItemCounts>,
-    /// Why an operator must decide about it, or about its undo. If several steps of a saga are stuck, in parallel branches,
-    /// an operator's action is about the one that the outcome of the saga names; the others follow one by one.
-    pub stuck: Option<String>,
-    /// How many attempts were made, of the step and of its undos.
-    pub attempts: u32,
-    /// When its result was recorded.
-    pub recorded_at: Option<Timestamp>,
-    /// How long its last attempt took.
-    pub took: Option<Duration>,
-    /// When its undo was recorded.
-    pub undone_at: Option<Timestamp>,
-    /// Since when its attempts have failed, while it is retried.
-    pub retrying_since: Option<Timestamp>,
-    /// When its next attempt is due, while it waits for that.
-    pub due_at: Option<Timestamp>,
-    /// Why it failed, or the error of its last attempt.
-    pub error: Option<String>,
-    /// The last progress report of the step or of its undo, while that is retried.
-    pub progress: Option<StepProgress>,
-}
-
-/// The last progress report of a step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StepProgress {
-    /// When it was written.
-    pub at: Timestamp,
-    /// The report as JSON.
-    pub report: String,
-}
-
-/// The sub-saga of a step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ChildStatus {
-    /// Its key, for its own status and control.
-    pub key: Key,
-    /// Its status; `None` until it is started.
-    pub status: Option<Status>,
-    /// How it ended, or why it is stuck.
-    pub outcome: Option<Outcome>,
-}
-
-/// How far the items of a step are that runs for each item of a list.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ItemCounts {
-    /// How many there are.
-    pub all: usize,
-    /// How many are done and not undone.
-    pub done: usize,
-    /// How many were undone.
-    pub undone: usize,
-    /// How many have not begun.
-    pub waiting: usize,
-}
-
 /// An entry in the history of a saga: what happened to it beside the results of its steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -207,31 +121,12 @@ impl SagaSummary {
 impl SagaStatus {
     pub(crate) fn of(stored: SagaWithSteps, outline: &Outline) -> Result<Self, String> {
         let state = SagaState::decode(&stored.saga.state, outline.steps.len())?;
-        let parked = state.paused.as_ref().map(|pause| pause.parked.as_slice()).unwrap_or_default();
         let mut steps = Vec::with_capacity(outline.steps.len());
         for (index, step) in outline.steps.iter().enumerate() {
-            let before = step.after.iter().filter_map(|before| Some(outline.steps.get(*before)?.name.clone()));
-            let items = state.items_of(index);
-            steps.push(StepStatus {
-                after: before.collect(),
-                child: child_of(step, state.steps[index].phase, &stored.saga.key),
-                arms: step.arms.clone(),
-                taken: taken(step, &stored),
-                wait: step.wait,
-                signal: (step.wait == Some(WaitKind::Signal)).then(|| signal_of(&step.name, &stored)).flatten(),
-                items: items.clone().map(|items| ItemCounts::of(&state.steps[items])),
-                stuck: state.stuck_at(index).map(|stuck| stuck.reason.clone()),
-                progress: progress(&step.name, index, &state, &stored),
-                ..step_status(&step.name, shown_phase(&state, index), &stored, parked)
-            });
+            steps.push(StepStatus::of_step(outline, index, &state, &stored));
             let is_seen = |phase| !matches!(phase, StepPhase::Ready | StepPhase::Done | StepPhase::Undone);
-            for item in items.unwrap_or_default().filter(|&item| is_seen(state.steps[item].phase)) {
-                let name = StepId::of_item(&step.name, state.item_number(item).unwrap_or_default());
-                steps.push(StepStatus {
-                    stuck: state.stuck_at(item).map(|stuck| stuck.reason.clone()),
-                    progress: progress(name.as_str(), item, &state, &stored),
-                    ..step_status(name.as_str(), state.steps[item].phase, &stored, parked)
-                });
+            for item in state.items_of(index).unwrap_or_default().filter(|&item| is_seen(state.steps[item].phase)) {
+                steps.push(StepStatus::of_item(step, item, &state, &stored));
             }
         }
         let deadline = stored.work.iter().find(|work| work.kind == WorkKind::Deadline).map(|work| work.due_at);
@@ -253,122 +148,4 @@ impl HistoryEvent {
         let detail = act.as_ref().map_or(entry.detail, ToString::to_string);
         Self { at, kind: entry.kind, step: entry.step, attempt: entry.attempt, detail, audit: act }
     }
-}
-
-impl StepProgress {
-    fn of(reported: &Reported) -> Self {
-        Self { at: reported.at, report: String::from_utf8_lossy(&reported.progress).into_owned() }
-    }
-
-    /// The report as the step's own type.
-    ///
-    /// # Errors
-    /// When the report is not a `T`.
-    pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_str(&self.report)
-    }
-}
-
-impl StepStatus {
-    /// Whether it is the status of one item of a list, whose name is `step#n`.
-    pub fn is_item(&self) -> bool {
-        self.step.contains('#')
-    }
-}
-
-impl ItemCounts {
-    fn of(items: &[StepState]) -> Self {
-        let count = |phase| items.iter().filter(|item| item.phase == phase).count();
-        Self {
-            all: items.len(),
-            done: count(StepPhase::Done),
-            undone: count(StepPhase::Undone),
-            waiting: count(StepPhase::Ready),
-        }
-    }
-}
-
-/// A step that runs for each item of a list has no effect of its own. In a compensated saga its phase follows from its
-/// items.
-fn shown_phase(state: &SagaState, step: usize) -> StepPhase {
-    let phase = state.steps[step].phase;
-    let Some(mut items) = state.items_of(step).filter(|_| state.phase == Phase::Compensated) else { return phase };
-    match phase {
-        StepPhase::FannedOut | StepPhase::Done if items.any(|item| state.steps[item].phase == StepPhase::Undone) => {
-            StepPhase::Undone
-        }
-        StepPhase::FannedOut => StepPhase::Cancelled,
-        _ => phase,
-    }
-}
-
-fn step_status(name: &str, phase: StepPhase, stored: &SagaWithSteps, parked: &[i64]) -> StepStatus {
-    let records = || stored.records.iter().filter(|record| record.step.step_and_item() == name);
-    let done = records().find(|record| record.step.undo_round().is_none());
-    let undone = records().rfind(|record| record.step.undo_round().is_some());
-    let work = stored.work.iter().find(|work| work.step.step_and_item() == name);
-    let attempts = records().map(|record| record.attempts).sum::<u32>() + work.map_or(0, |work| work.attempts);
-    StepStatus {
-        step: name.to_owned(),
-        after: Vec::new(),
-        phase,
-        child: None,
-        arms: Vec::new(),
-        taken: None,
-        signal: None,
-        wait: None,
-        items: None,
-        stuck: None,
-        attempts,
-        recorded_at: done.map(|record| record.recorded_at),
-        took: done.map(|record| record.took),
-        undone_at: undone.filter(|record| record.outcome == RecordedOutcome::Done).map(|record| record.recorded_at),
-        retrying_since: work.and_then(|work| work.retrying_since),
-        // A row that waits for a resume has no time at which it is due.
-        due_at: work.filter(|work| work.owner.is_none() && !parked.contains(&work.work.id.0)).map(|work| work.due_at),
-        error: work.and_then(|work: &WorkStatus| work.error.clone()).or_else(|| done.and_then(reason)),
-        progress: None,
-    }
-}
-
-/// The last report of a step or of its undo: from its row, or, if the step is stuck, from the state of the saga.
-fn progress(name: &str, step: usize, state: &SagaState, stored: &SagaWithSteps) -> Option<StepProgress> {
-    let is_of_step = |id: &StepId| id.step_and_item() == name;
-    let on_row = stored.work.iter().find(|work| is_of_step(&work.step)).and_then(|work| work.reported.as_ref());
-    let kept = || {
-        let kept = state.reports.iter().rfind(|kept| kept.step == step)?;
-        let stuck = stored
-            .history
-            .iter()
-            .rfind(|(_, entry)| entry.kind == HistoryKind::Stuck && entry.step.as_ref().is_some_and(is_of_step));
-        let at = stuck.map_or(stored.saga.advanced_at, |(at, _)| *at);
-        Some(StepProgress { at, report: kept.report.clone() })
-    };
-    on_row.map(StepProgress::of).or_else(kept)
-}
-
-fn child_of(step: &OutlinedStep, phase: StepPhase, key: &Key) -> Option<ChildStatus> {
-    let is_begun = !matches!(phase, StepPhase::Ready | StepPhase::NotTaken);
-    (step.is_child && is_begun).then(|| ChildStatus { key: key.hosted(&step.name), status: None, outcome: None })
-}
-
-/// The arm that the record of a choice names.
-fn taken(step: &OutlinedStep, stored: &SagaWithSteps) -> Option<String> {
-    if step.arms.is_empty() {
-        return None;
-    }
-    let record = stored.records.iter().find(|record| record.step.as_str() == step.name)?;
-    serde_json::from_slice(record.output.as_deref()?).ok()?
-}
-
-/// A signal has a record of its own.
-fn signal_of(name: &str, stored: &SagaWithSteps) -> Option<String> {
-    let of_signal = StepId::of_item(name, 0);
-    let record = stored.records.iter().find(|record| record.step == of_signal)?;
-    serde_json::from_slice(record.output.as_deref()?).ok()
-}
-
-fn reason(record: &StepRecord) -> Option<String> {
-    let reason: Rejection = serde_json::from_slice(record.error.as_deref()?).ok()?;
-    Some(reason.message().to_owned())
 }

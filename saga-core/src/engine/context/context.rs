@@ -6,6 +6,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::authorizer::MessageAuthorizer;
+use super::registered::Registered;
 use super::settings::Settings;
 use crate::engine::health::HealthMonitor;
 use crate::engine::lifecycle::Lifecycle;
@@ -40,39 +41,33 @@ pub(crate) struct EngineContext<S: Store> {
     pub(crate) health: HealthMonitor,
 }
 
-/// What a runtime is made of.
-pub(crate) struct EngineParts<S: Store> {
+/// What connects a runtime with the world around it.
+pub(crate) struct Ports<S: Store> {
     pub(crate) store: Arc<S>,
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) authorizer: MessageAuthorizer,
     pub(crate) env: Arc<dyn Environment>,
-    pub(crate) settings: Settings,
-    pub(crate) definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
-    pub(crate) hosted: BTreeMap<(String, String), Arc<Definition<S>>>,
-    pub(crate) reactions: BTreeMap<String, Arc<Vec<Reaction<S>>>>,
-    pub(crate) services: Vec<String>,
-    pub(crate) states: States,
 }
 
 impl<S: Store> EngineContext<S> {
-    pub(crate) fn new(parts: EngineParts<S>) -> Self {
-        let capabilities = parts.store.capabilities();
+    pub(crate) fn new(ports: Ports<S>, settings: Settings, registered: Registered<S>) -> Self {
+        let capabilities = ports.store.capabilities();
         Self {
-            definition_ids: parts.definitions.keys().cloned().collect(),
+            definition_ids: registered.definitions.keys().cloned().collect(),
             starts_in_transactions: capabilities.starts_in_transactions,
             is_relayed: capabilities.relayed,
-            lifecycle: Arc::new(Lifecycle::new(Arc::clone(&parts.env))),
-            health: HealthMonitor::new(Arc::clone(&parts.env)),
-            store: parts.store,
-            transport: parts.transport,
-            authorizer: parts.authorizer,
-            env: parts.env,
-            settings: Arc::new(parts.settings),
-            definitions: parts.definitions,
-            hosted: parts.hosted,
-            reactions: parts.reactions,
-            services: parts.services,
-            states: parts.states,
+            lifecycle: Arc::new(Lifecycle::new(Arc::clone(&ports.env))),
+            health: HealthMonitor::new(Arc::clone(&ports.env)),
+            store: ports.store,
+            transport: ports.transport,
+            authorizer: ports.authorizer,
+            env: ports.env,
+            settings: Arc::new(settings),
+            definitions: registered.definitions,
+            hosted: registered.hosted,
+            reactions: registered.reactions,
+            services: registered.services,
+            states: registered.states,
         }
     }
 

@@ -3,12 +3,14 @@
 mod authorizer;
 mod context;
 mod error;
+mod registered;
 mod settings;
 mod step_guard;
 
 pub(crate) use self::authorizer::MessageAuthorizer;
-pub(crate) use self::context::{EngineContext, EngineParts, random_uuid};
+pub(crate) use self::context::{EngineContext, Ports, random_uuid};
 
 pub use self::error::{BuildError, RuntimeError, StartError};
+pub(crate) use self::registered::Registered;
 pub use self::settings::Settings;
 pub(crate) use self::step_guard::{inside_step, is_inside_step, outside_step};

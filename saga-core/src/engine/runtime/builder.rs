@@ -1,6 +1,5 @@
 //! Building a runtime: definitions, services, settings, and what is wrong with them.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,17 +7,15 @@ use super::engine::Engine;
 use super::register::register;
 use super::runtime::Runtime;
 use crate::authorization::{AccessPolicy, SigningKey};
-use crate::engine::context::{BuildError, EngineParts, MessageAuthorizer, Settings};
+use crate::engine::context::{BuildError, EngineContext, MessageAuthorizer, Ports, Registered, Settings};
 use crate::env::{Environment, TokioEnvironment};
 use crate::key::check_step_name;
 use crate::log;
 use crate::machine::Effect;
 use crate::memory::MemoryTransport;
 use crate::saga::{Definition, Saga};
-use crate::service::Reaction;
 use crate::service::Service;
-use crate::step::States;
-use crate::store::{Capabilities, DefinitionId, Durability, Store};
+use crate::store::{Capabilities, Durability, Store};
 use crate::transport::Transport;
 
 /// Configures and starts a [`Runtime`].
@@ -29,11 +26,7 @@ pub struct RuntimeBuilder<S: Store> {
     signing_key: Option<SigningKey>,
     env: Option<Arc<dyn Environment>>,
     settings: Settings,
-    definitions: BTreeMap<DefinitionId, Arc<Definition<S>>>,
-    hosted: BTreeMap<(String, String), Arc<Definition<S>>>,
-    reactions: BTreeMap<String, Arc<Vec<Reaction<S>>>>,
-    services: Vec<String>,
-    states: States,
+    registered: Registered<S>,
     problems: Vec<String>,
 }
 
@@ -46,11 +39,7 @@ impl<S: Store> RuntimeBuilder<S> {
             signing_key: None,
             env: None,
             settings: Settings::default(),
-            definitions: BTreeMap::new(),
-            hosted: BTreeMap::new(),
-            reactions: BTreeMap::new(),
-            services: Vec::new(),
-            states: States::new(),
+            registered: Registered::nothing(),
             problems: Vec::new(),
         }
     }
@@ -59,7 +48,7 @@ impl<S: Store> RuntimeBuilder<S> {
     #[must_use]
     pub fn saga<I>(mut self, saga: &Saga<S, I>) -> Self {
         for definition in Definition::with_children(saga.definition()) {
-            if let Some(other) = self.definitions.insert(definition.id.clone(), Arc::clone(definition))
+            if let Some(other) = self.registered.definitions.insert(definition.id.clone(), Arc::clone(definition))
                 && other.digest != definition.digest
             {
                 self.problems.push(format!(
@@ -75,25 +64,25 @@ impl<S: Store> RuntimeBuilder<S> {
     /// to, runs their steps, and replies.
     #[must_use]
     pub fn service(mut self, service: &Service<S>) -> Self {
-        if self.services.iter().any(|known| known == service.name()) {
+        if self.registered.services.iter().any(|known| known == service.name()) {
             self.problems.push(format!("the service `{}` is given twice", service.name()));
         }
-        self.services.push(service.name().to_owned());
+        self.registered.services.push(service.name().to_owned());
         for (step, definition) in service.hosted() {
-            self.hosted.insert((service.name().to_owned(), step.to_owned()), Arc::clone(definition));
-            self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+            self.registered.hosted.insert((service.name().to_owned(), step.to_owned()), Arc::clone(definition));
+            self.registered.definitions.insert(definition.id.clone(), Arc::clone(definition));
         }
         for definition in service.choreographed() {
-            self.definitions.insert(definition.id.clone(), Arc::clone(definition));
+            self.registered.definitions.insert(definition.id.clone(), Arc::clone(definition));
         }
-        self.reactions.insert(service.name().to_owned(), Arc::clone(service.reactions()));
+        self.registered.reactions.insert(service.name().to_owned(), Arc::clone(service.reactions()));
         self
     }
 
     /// Gives the steps a value that they take as `State<T>`.
     #[must_use]
     pub fn state<T: Clone + Send + Sync + 'static>(mut self, value: T) -> Self {
-        if self.states.insert(value).is_some() {
+        if self.registered.states.insert(value).is_some() {
             let name = std::any::type_name::<T>();
             self.problems
                 .push(format!("two states of type `{name}` were given; wrap one of them in a type of its own"));
@@ -166,32 +155,22 @@ impl<S: Store> RuntimeBuilder<S> {
             Some(env) => env,
             None => Arc::new(TokioEnvironment::current()?),
         };
-        let changed = register(&*self.store, &self.definitions).await?;
+        let changed = register(&*self.store, &self.registered.definitions).await?;
         if !changed.is_empty() {
             return Err(BuildError::Invalid(changed));
         }
         let began = env.now();
         let incarnation = self.store.join(self.settings.member_ttl).await?;
-        if self.access_policy.is_none() && self.transport.is_some() && !self.services.is_empty() {
-            log::warn!(services = ?self.services, "messages are not authenticated");
+        if self.access_policy.is_none() && self.transport.is_some() && !self.registered.services.is_empty() {
+            log::warn!(services = ?self.registered.services, "messages are not authenticated");
         }
-        let access = MessageAuthorizer::new(self.access_policy, self.signing_key, &self.definitions);
+        let authorizer = MessageAuthorizer::new(self.access_policy, self.signing_key, &self.registered.definitions);
         let transport = self.transport.unwrap_or_else(|| Arc::new(MemoryTransport::new()));
-        let mut services = self.services;
+        let services = &mut self.registered.services;
         services.extend(self.settings.service.clone().filter(|name| !services.contains(name)));
-        let parts = EngineParts {
-            store: self.store,
-            transport,
-            authorizer: access,
-            env,
-            settings: self.settings,
-            definitions: self.definitions,
-            hosted: self.hosted,
-            reactions: self.reactions,
-            services,
-            states: self.states,
-        };
-        let engine = Arc::new(Engine::new(parts, incarnation.member));
+        let ports = Ports { store: self.store, transport, authorizer, env };
+        let ctx = Arc::new(EngineContext::new(ports, self.settings, self.registered));
+        let engine = Arc::new(Engine::new(ctx, incarnation.member));
         engine.membership.set_alive_until(began.saturating_add(engine.ctx.settings.member_ttl));
         // What is sent from the moment that this returns is received.
         let mut incoming = Vec::new();
@@ -207,11 +186,11 @@ impl<S: Store> RuntimeBuilder<S> {
             let problem = problem.to_string().replacen("the step name", "the service's name", 1);
             self.problems.push(format!("in `settings.service` {problem}"));
         }
-        self.settings.service = self.settings.service.take().or_else(|| self.services.first().cloned());
+        self.settings.service = self.settings.service.take().or_else(|| self.registered.services.first().cloned());
         if self.settings.service.is_some() {
             return;
         }
-        for definition in self.definitions.values() {
+        for definition in self.registered.definitions.values() {
             let remote = definition.shape.steps.iter().find_map(|step| match step.effect {
                 Effect::Remote { service } => Some((step.name, service)),
                 _ => None,
@@ -238,9 +217,10 @@ impl<S: Store> RuntimeBuilder<S> {
     }
 
     fn check_states(&mut self) {
-        for definition in self.definitions.values() {
+        for definition in self.registered.definitions.values() {
             for step in &definition.steps {
-                let missing = step.needs.states.iter().filter(|needed| !self.states.contains(needed.type_id));
+                let missing =
+                    step.needs.states.iter().filter(|needed| !self.registered.states.contains(needed.type_id));
                 self.problems.extend(missing.map(|needed| {
                     format!(
                         "the step `{}` of {} takes `State<{}>`, which was not given; add `.state(..)` with a value of \
@@ -257,7 +237,7 @@ impl<S: Store> fmt::Debug for RuntimeBuilder<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RuntimeBuilder")
             .field("settings", &self.settings)
-            .field("definitions", &self.definitions.keys())
+            .field("definitions", &self.registered.definitions.keys())
             .finish_non_exhaustive()
     }
 }

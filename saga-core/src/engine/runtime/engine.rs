@@ -7,7 +7,7 @@ use crate::engine::admin::AdminRuntime;
 use crate::engine::choreography::Choreography;
 use crate::engine::claim::Poller;
 use crate::engine::commit::{Committer, Recorder};
-use crate::engine::context::{EngineContext, EngineParts};
+use crate::engine::context::EngineContext;
 use crate::engine::coordinator::Coordinator;
 use crate::engine::decide::{Decider, RuntimePorts};
 use crate::engine::execute::attempt::Attempts;
@@ -56,8 +56,7 @@ pub(crate) struct Engine<S: Store> {
 
 impl<S: Store> Engine<S> {
     /// Builds the components from the lowest to the highest.
-    pub(crate) fn new(parts: EngineParts<S>, member: MemberId) -> Self {
-        let ctx = Arc::new(EngineContext::new(parts));
+    pub(crate) fn new(ctx: Arc<EngineContext<S>>, member: MemberId) -> Self {
         let poll_timer = Arc::new(PollTimer::new());
         let store_calls = Arc::new(StoreCalls::new(Arc::clone(&ctx)));
         let membership = Arc::new(Membership::new(Arc::clone(&ctx), Arc::clone(&poll_timer), member));

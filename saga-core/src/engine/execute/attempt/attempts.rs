@@ -17,8 +17,8 @@ use crate::env::timeout;
 use crate::machine::Ending;
 use crate::saga::{StepRun, StepUndo, Unfinished};
 use crate::step::{
-    Args, CancelSignal, ContextParts, Emitted, ExternalKey, FailedStep, OptionalOutputs, Reporting, StepContext,
-    StepError, TimeLeft,
+    Args, CallKeys, CancelSignal, ContextParts, Emitted, ExternalKey, FailedStep, OptionalOutputs, Reporting,
+    StepContext, StepError, TimeLeft,
 };
 use crate::store::{HandlerVerdict, Store};
 use crate::unwind::{Guarded, caught, caught_while};
@@ -183,17 +183,17 @@ impl<S: Store> Attempts<S> {
         let outside =
             |step| ExternalKey::of(self.ctx.settings.namespace.as_ref(), &saga.tenant, &key, saga.key.numbered(step));
         let until = self.ctx.env.now().saturating_add(limit);
-        StepContext::new(ContextParts {
+        let keys = CallKeys {
             key: outside(command.step_id()),
             do_key: command.is_undo().then(|| outside(saga.doing(command.step_index()))),
             saga_key: key.shared(),
-            attempt: command.attempt_number(),
-            fence: command.fence(),
-            time_left: Some(TimeLeft::Until(until, Arc::clone(&self.ctx.env))),
-            cancel: cancel.clone(),
+        };
+        let time_left = Some(TimeLeft::Until(until, Arc::clone(&self.ctx.env)));
+        StepContext::new(ContextParts {
             failure: failure_of(command),
             earlier: optional_outputs(saga),
             reporting,
+            ..ContextParts::new(keys, command.attempt_number(), command.fence(), time_left, cancel.clone())
         })
     }
 

@@ -13,7 +13,7 @@ use crate::log;
 use crate::machine::Ending;
 use crate::saga::{BatchInputs, BatchUnfinished, StepRun, Unfinished};
 use crate::step::{
-    Args, ContextParts, Contexts, ExternalKey, OptionalOutputs, Reporting, StepContext, StepError, TimeLeft,
+    Args, CallKeys, ContextParts, Contexts, ExternalKey, OptionalOutputs, Reporting, StepContext, StepError, TimeLeft,
 };
 use crate::store::{HandlerVerdict, Store};
 use crate::unwind::{Guarded, caught_while};
@@ -182,18 +182,17 @@ impl<S: Store> Attempts<S> {
         let (env, cancel, namespace) =
             (Arc::clone(&self.ctx.env), self.ctx.lifecycle.stopping.clone(), self.ctx.settings.namespace.clone());
         Contexts::new(commands.len(), move |index| {
-            let (call, env) = (&calls[index], Arc::clone(&env));
-            StepContext::new(ContextParts {
+            let call = &calls[index];
+            let keys = CallKeys {
                 key: ExternalKey::of(namespace.as_ref(), &call.tenant, &call.key, call.numbered.clone()),
                 do_key: None,
                 saga_key: call.key.shared(),
-                attempt: call.attempt,
-                fence: call.fence,
-                time_left: Some(TimeLeft::Until(until, env)),
-                cancel: cancel.clone(),
-                failure: None,
+            };
+            let time_left = Some(TimeLeft::Until(until, Arc::clone(&env)));
+            StepContext::new(ContextParts {
                 earlier: call.earlier.clone(),
                 reporting: Reporting::refused(IN_TRANSACTION),
+                ..ContextParts::new(keys, call.attempt, call.fence, time_left, cancel.clone())
             })
         })
     }
