@@ -169,7 +169,7 @@ fn all_or_apart<V>(each: impl ExactSizeIterator<Item = Result<V, Unfinished>>) -
 }
 
 fn of_another_batch() -> StepError {
-    StepError::stuck("it returned the answers of another batch; end it with `Ok(batch.answer(|input| ..))`")
+    StepError::stuck("it returned the answers of another batch; end it with `Ok(batch.map_each(|input| ..))`")
 }
 
 fn encode<T: Step>(output: &T::Output) -> Encoded {

@@ -104,7 +104,7 @@ impl<S: Store> SaidOf<'_, S> {
                 }
                 Kind::Step => format!(
                     "{to} has no step `{name}`; say which one it became with `.step::<{}, ..>()`, or leave it out with \
-                     `.leave_out`",
+                     `.remove`",
                     name.replace('-', "_")
                 ),
             });

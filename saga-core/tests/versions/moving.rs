@@ -211,7 +211,7 @@ fn a_migration_says_what_is_missing() {
     assert_eq!(
         error,
         "sagas of buy version 1 cannot be moved to buy version 2: buy version 2 has no step `take-stock`; say which one it \
-         became with `.step::<take_stock, ..>()`, or leave it out with `.leave_out`"
+         became with `.step::<take_stock, ..>()`, or leave it out with `.remove`"
     );
     let error = problems(Migration::from(&v1()).to(&v1()).build());
     assert!(error.contains("they are one version"), "{error}");
