@@ -5,7 +5,7 @@ use saga_core::transport::{Subscription, Transport as _, service_topic};
 use saga_core::{Runtime, Saga, Service, StepContext, StepError, saga_step};
 use saga_tests::Warnings;
 
-use crate::moody::Moody;
+use crate::moody::{Mood, Moody};
 use crate::{create_order, orders, parked, wait_for};
 
 mod contracts {
@@ -90,4 +90,21 @@ async fn a_missing_queue_is_warned_of_once() {
     assert_eq!(parked(&runtime).await.len(), 50);
     assert_eq!(warnings.of("message not sent").len(), 1, "{warnings:?}");
     assert_eq!(warnings.all().len(), 1, "{warnings:?}");
+}
+
+/// A connection that breaks leaves messages without an answer. Only one that stays without an answer is warned of.
+#[tokio::test(start_paused = true)]
+async fn a_message_without_an_answer_is_warned_of_from_its_second_attempt_on() {
+    for (unanswered, warned) in [(1, 0), (2, 1), (6, 1)] {
+        let (store, host) = (MemoryStore::new(), MemoryStore::new());
+        let transport = Moody::default();
+        let _payments = crate::payments(&host, &transport).await;
+        let runtime = orders(&store, &transport, |_| {}).await;
+        let warnings = Warnings::default();
+        let _guard = tracing::subscriber::set_default(warnings.clone());
+        transport.set(Mood { unanswered, ..Mood::default() });
+        let running = runtime.start(&create_order(), "o-1", 12).await.unwrap();
+        assert_eq!(running.outcome().await.unwrap().to_string(), "completed");
+        assert_eq!(warnings.of("message not sent").len(), warned, "{unanswered} calls: {warnings:?}");
+    }
 }

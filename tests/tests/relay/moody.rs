@@ -17,6 +17,8 @@ pub(crate) struct Mood {
     pub(crate) panics_at: Vec<Vec<u8>>,
     /// So many of the next calls that subscribe or receive panic, in turns.
     pub(crate) panics_in_receive: u32,
+    /// So many of the next calls that publish get no answer.
+    pub(crate) unanswered: u32,
     /// Nothing can be sent.
     pub(crate) is_away: bool,
     /// How long it takes until that is said.
@@ -53,6 +55,13 @@ impl Moody {
         self.mood.lock().unwrap().clone()
     }
 
+    fn is_unanswered(&self) -> bool {
+        let mut mood = self.mood.lock().unwrap();
+        let is_unanswered = mood.unanswered > 0;
+        mood.unanswered -= u32::from(is_unanswered);
+        is_unanswered
+    }
+
     fn may_panic(&self, receives: bool) {
         let left = {
             let mut mood = self.mood.lock().unwrap();
@@ -78,6 +87,10 @@ impl Transport for Moody {
             tokio::time::sleep(mood.away_after).await;
             let away = || Err(TransportError::new(TransportErrorKind::Unavailable, "publish", "the broker is away"));
             return messages.iter().map(|_| away()).collect();
+        }
+        if self.is_unanswered() {
+            let unknown = || Err(TransportError::new(TransportErrorKind::Unknown, "publish", "the connection broke"));
+            return messages.iter().map(|_| unknown()).collect();
         }
         for message in &messages {
             let text = String::from_utf8_lossy(&message.payload);

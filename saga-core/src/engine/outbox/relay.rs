@@ -265,8 +265,10 @@ impl<S: Store> Relay<S> {
         let pause = FIRST_RETRY.saturating_mul(1 << row.attempts.min(20)).min(self.ctx.settings.publish_backoff_max);
         let retry_in = (!is_final).then_some(pause);
         let (message_id, event, topic) = (row.id, &row.event_type, &row.aggregate_type);
+        // A connection that breaks leaves messages without an answer, and was warned of itself: only the next attempt shows more.
+        let quiet_attempts = u32::from(error.kind() == TransportErrorKind::Unknown);
         // Of many messages that fail alike, one warning is enough.
-        if is_final || (row.attempts == 0 && self.blocked_topics.is_news(topic, error.kind())) {
+        if is_final || (row.attempts == quiet_attempts && self.blocked_topics.is_news(topic, error.kind())) {
             log::warn!(%message_id, event, topic, attempt = attempts, ?retry_in, %error, "message not sent");
         } else {
             log::debug!(%message_id, event, topic, attempt = attempts, ?retry_in, %error, "message not sent");
