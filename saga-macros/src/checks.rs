@@ -89,10 +89,10 @@ pub(crate) fn implemented_output(krate: &Krate, contract: &Path, ty: &Type, plac
 /// Demands that the contract says of the compensation what is there.
 pub(crate) fn compensated(krate: &Krate, contract: &Path, compensation: Option<&Path>) -> TokenStream {
     let declared = declared(krate, contract);
-    let says = match compensation {
-        Some(compensation) => quote_spanned!(compensation.span()=> .compensated()),
-        None => quote_spanned!(contract.span()=> .uncompensated()),
-    };
+    let says = compensation.map_or_else(
+        || quote_spanned!(contract.span()=> .uncompensated()),
+        |compensation| quote_spanned!(compensation.span()=> .compensated()),
+    );
     quote!(#declared #says)
 }
 
