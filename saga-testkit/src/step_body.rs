@@ -110,10 +110,10 @@ impl<C: Send + 'static> Body<C> {
     /// Runs it.
     ///
     /// # Errors
-    /// Those of [`StepTransactions::transact`](saga_core::store::StepTransactions::transact).
+    /// Those of [`Store::transact`].
     ///
     /// # Cancel safety
-    /// That of [`StepTransactions::transact`](saga_core::store::StepTransactions::transact).
+    /// That of [`Store::transact`].
     pub async fn transact<S: Store<Conn = C>>(self, store: &S) -> Result<(), TransactError> {
         let claims = self.claims.clone();
         store.transact(claims, Box::new(self)).await
