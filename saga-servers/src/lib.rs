@@ -33,6 +33,7 @@ mod programs;
 mod proxy;
 mod rabbitmq;
 mod rabbitmq_cluster;
+mod rabbitmq_node;
 mod running;
 mod services;
 pub mod shared;

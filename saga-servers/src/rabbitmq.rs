@@ -8,17 +8,16 @@ use std::time::Duration;
 use crate::error::Error;
 use crate::folder::Folder;
 use crate::management::Management;
-use crate::ports::{STARTS_MAX, free_port, says_port_is_taken};
+use crate::ports::{STARTS_MAX, says_port_is_taken};
 use crate::process::ProcessGroup;
-use crate::programs::{program, rabbitmq_program};
+use crate::programs::rabbitmq_program;
+use crate::rabbitmq_node::{EPMD_LOG, Membership, Ports, SERVER, run_port_mapper};
 use crate::running::RunningProcess;
 use crate::signal::Signal;
 use crate::url::escaped;
 use crate::wait::until;
 
-const SERVER: &str = "RabbitMQ";
 const LOG: &str = "rabbitmq.log";
-const EPMD_LOG: &str = "epmd.log";
 const START_PATIENCE: Duration = Duration::from_mins(10);
 const STOP_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -46,52 +45,6 @@ pub struct Certificate {
     pub certificate: PathBuf,
     /// Its key.
     pub key: PathBuf,
-}
-
-/// What makes a node one of a cluster.
-#[derive(Debug, Clone)]
-pub(crate) struct Membership {
-    /// What nodes know each other by.
-    pub(crate) cookie: String,
-    /// The port of the cluster's port mapper.
-    pub(crate) port_mapper: u16,
-    /// The name of a node that is there, which a new one joins.
-    pub(crate) joins: Option<String>,
-    /// After how much silence a node gives another one up (`net_ticktime`), in whole seconds.
-    pub(crate) tick_time: Duration,
-}
-
-impl Membership {
-    /// A node that was frozen comes back with another idea of the cluster than the others have. It is to find that out and to
-    /// start anew, which RabbitMQ's default (`ignore`) leaves to a person.
-    fn settings(&self, own_name: &str) -> String {
-        let settings =
-            format!("net_ticktime = {}\ncluster_partition_handling = pause_minority\n", self.tick_time.as_secs());
-        let Some(joined) = &self.joins else { return settings };
-        format!(
-            "{settings}\
-             cluster_formation.peer_discovery_backend = classic_config\n\
-             cluster_formation.classic_config.nodes.1 = {joined}\n\
-             cluster_formation.classic_config.nodes.2 = {own_name}\n"
-        )
-    }
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Ports {
-    amqp: u16,
-    amqps: u16,
-    management: u16,
-    distribution: u16,
-    port_mapper: u16,
-}
-
-impl Ports {
-    fn free() -> Result<Self, Error> {
-        let ports = [free_port()?, free_port()?, free_port()?, free_port()?, free_port()?];
-        let [amqp, amqps, management, distribution, port_mapper] = ports;
-        Ok(Self { amqp, amqps, management, distribution, port_mapper })
-    }
 }
 
 impl RabbitMqServer {
@@ -424,11 +377,4 @@ impl RabbitMqServer {
     fn not_started(&self, reason: &str) -> Error {
         Error::Start { server: SERVER, reason: reason.to_owned(), log: self.folder.log_end(LOG) }
     }
-}
-
-/// Starts Erlang's port mapper on a port of its own.
-pub(crate) fn run_port_mapper(folder: &Folder, port: u16) -> Result<ProcessGroup, Error> {
-    let mut command = Command::new(program("epmd", SERVER, "rabbitmq-server")?);
-    command.args(["-port", &port.to_string(), "-address", "127.0.0.1"]);
-    folder.run(command, EPMD_LOG, Signal::Kill)
 }

@@ -7,7 +7,8 @@ use crate::folder::Folder;
 use crate::management::Management;
 use crate::ports::free_port;
 use crate::process::ProcessGroup;
-use crate::rabbitmq::{Membership, RabbitMqServer, run_port_mapper};
+use crate::rabbitmq::RabbitMqServer;
+use crate::rabbitmq_node::{Membership, run_port_mapper};
 use crate::url::escaped;
 use crate::wait::until;
 

@@ -24,6 +24,7 @@
 //! - It may run several times and commits once, so it must have no effect outside its connection.
 //! - SQLite's time functions (`unixepoch()`) return the time of the statement.
 
+mod aborted;
 mod application;
 mod authorizer;
 mod changes;
@@ -54,6 +55,7 @@ mod recovery;
 mod rows;
 mod saga_rows;
 mod sagas;
+mod savepoints;
 mod schema;
 mod session;
 mod shared;

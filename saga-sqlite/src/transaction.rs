@@ -11,16 +11,17 @@ use saga_core::store::{
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use crate::aborted::{AbortScope, Aborted, OPERATION, conflict};
 use crate::changes::{refuse_duplicate_changes, write};
-use crate::error::{Failure, store_error, writer_ended};
+use crate::error::{store_error, writer_ended};
 use crate::job::{Completion, Job, JobFlow, drop_callers_value, panicked, unanswered};
 use crate::options::Synchronous;
 use crate::rows::{self, signed};
 use crate::saga_rows::{CurrentProgress, current_progress, insert_progress, insert_saga, saga_by_id};
-use crate::session::{HANDLER, JOB, Savepoint, Session};
+use crate::savepoints::Savepoints;
+use crate::session::Session;
 use crate::store::SqliteStore;
 
-const OPERATION: &str = "transact";
 /// How often sagas may move while a body decides. No other transaction writes meanwhile, so once is enough.
 const DECISIONS_MAX: usize = 4;
 
@@ -61,35 +62,6 @@ pub(crate) struct Transact {
     reply: oneshot::Sender<Result<(), TransactError>>,
 }
 
-/// The state of its savepoints. One is set where the body says that a handler needs it.
-#[derive(Debug, Default)]
-struct Savepoints {
-    /// The last savepoint.
-    last: Option<Savepoint>,
-    /// Whether nothing was written after it.
-    is_unused: bool,
-    /// Whether the first savepoint is before all writes of the job.
-    covers_job: bool,
-    /// Whether the job may have written.
-    has_written: bool,
-}
-
-/// Why a step transaction was aborted.
-struct Aborted {
-    error: TransactError,
-    scope: AbortScope,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AbortScope {
-    /// Back to the savepoint; the other jobs of the group continue. Without a savepoint they run again.
-    Job,
-    /// The whole transaction is uncertain: it is rolled back, and this job runs again alone.
-    Group,
-    /// The whole transaction is gone, through this job's fault.
-    Permanent,
-}
-
 impl Transact {
     pub(crate) fn new(
         claims: Vec<Claim>,
@@ -115,7 +87,9 @@ impl Transact {
                 None => grant(&session.conn, claim)?,
                 Some(saga) => begin(session, saga)?,
             };
-            self.savepoints.has_written |= progress.is_some_and(|progress| progress.is_new);
+            if progress.is_some_and(|progress| progress.is_new) {
+                self.savepoints.note_write();
+            }
             granted.push(progress.is_some());
             all_progress.extend(progress.map(|progress| (claim.saga, progress)));
         }
@@ -134,10 +108,7 @@ impl Transact {
         }
         self.savepoints.close_handler(session)?;
         self.record(session, &all_progress)?;
-        if self.savepoints.covers_job {
-            session.release(JOB)?;
-        }
-        Ok(())
+        self.savepoints.release_job(session)
     }
 
     /// Runs the next handler of a claim, behind a savepoint if it needs one.
@@ -145,7 +116,7 @@ impl Transact {
         if self.body.needs_savepoint(index) {
             self.savepoints.set(session)?;
         }
-        self.savepoints.has_written = true;
+        self.savepoints.note_write();
         let limit = self.body.time_limit(index);
         let body = &mut self.body;
         let ran =
@@ -156,7 +127,7 @@ impl Transact {
         };
         check_transaction(session, index)?;
         match verdict {
-            HandlerVerdict::Keep | HandlerVerdict::KeepAndContinue => self.savepoints.is_unused = false,
+            HandlerVerdict::Keep | HandlerVerdict::KeepAndContinue => self.savepoints.keep(),
             HandlerVerdict::RollBack | HandlerVerdict::UndoAndContinue => self.savepoints.roll_back(session)?,
             HandlerVerdict::Conflict => return Err(conflict("a handler met another transaction".to_owned()).into()),
             HandlerVerdict::Abandon => {
@@ -206,49 +177,6 @@ impl Transact {
             }
         }
         Ok(())
-    }
-}
-
-impl Savepoints {
-    /// Sets a savepoint, if there is none without writes. The first one covers the whole job where nothing was written
-    /// before it.
-    fn set(&mut self, session: &Session) -> Result<(), Aborted> {
-        if self.last.is_some() && self.is_unused {
-            return Ok(());
-        }
-        self.close_handler(session)?;
-        let is_around = self.last.is_none() && !self.has_written;
-        let savepoint = if is_around { JOB } else { HANDLER };
-        session.set(savepoint)?;
-        self.covers_job |= is_around;
-        (self.last, self.is_unused) = (Some(savepoint), true);
-        Ok(())
-    }
-
-    fn roll_back(&mut self, session: &mut Session) -> Result<(), Aborted> {
-        let none = || conflict("a handler failed and had no savepoint to go back to".to_owned());
-        session.roll_back_to(self.last.ok_or_else(none)?)?;
-        self.is_unused = true;
-        Ok(())
-    }
-
-    /// SQLite copies every page that is written after a savepoint, so it ends with its handlers.
-    fn close_handler(&mut self, session: &Session) -> Result<(), Aborted> {
-        if self.last.take_if(|last| *last == HANDLER).is_some() {
-            session.release(HANDLER)?;
-        }
-        Ok(())
-    }
-
-    /// Undoes all writes of the job, if that is possible without its group.
-    fn undo_job(&self, session: &mut Session) -> JobFlow {
-        match self.covers_job {
-            // Without its savepoint there is nothing to go back to; then the job wrote nothing, or the whole
-            // transaction is gone.
-            true if session.roll_back_to(JOB).and_then(|()| session.release(JOB)).is_err() => JobFlow::RetryAlone,
-            false if self.has_written => JobFlow::Fail,
-            _ => JobFlow::Continue,
-        }
     }
 }
 
@@ -376,36 +304,4 @@ fn compare(
         all_progress.push(Some(progress));
     }
     Ok((all_progress, moved))
-}
-
-fn conflict(detail: String) -> StoreError {
-    StoreError::new(StoreErrorKind::Conflict, OPERATION, detail)
-}
-
-impl Aborted {
-    fn blame(index: usize, error: StoreError, scope: AbortScope) -> Self {
-        Self { error: TransactError { error, culprit: Some(index), ended_transaction: false }, scope }
-    }
-}
-
-/// An error of the store itself: the writes are undone, and the other jobs continue.
-impl From<StoreError> for Aborted {
-    fn from(error: StoreError) -> Self {
-        Self { error: error.into(), scope: AbortScope::Job }
-    }
-}
-
-impl From<rusqlite::Error> for Aborted {
-    fn from(error: rusqlite::Error) -> Self {
-        Self { error: store_error(OPERATION, error).into(), scope: AbortScope::Group }
-    }
-}
-
-impl From<Failure> for Aborted {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Sql(error) => error.into(),
-            Failure::Refused(error) | Failure::Half(error) => error.into(),
-        }
-    }
 }

@@ -21,7 +21,7 @@ impl StepContext {
     ///
     /// # Errors
     /// If the report is longer than `report_bytes_max`, or its `Serialize` failed, the saga is stuck. The same holds for a
-    /// report in a transactional step, of which nothing is visible before its commit, or in a resolution.
+    /// report in a resolution, and in a transactional step: other processes see nothing of it before its commit.
     ///
     /// # Examples
     /// ```

@@ -82,7 +82,7 @@ pub struct PlannedAction {
 }
 
 impl PlannedAction {
-    /// The action on the saga of this row, of which nothing else is known.
+    /// The action on the saga of this row. It names no step, reason or refusal.
     pub(super) fn on(row: &SagaRow) -> Self {
         let (key, revision, status) = (row.key.to_string(), row.version, row.status);
         Self { key, revision, status, step: None, reason: None, refusal: None }
