@@ -91,7 +91,8 @@ pub async fn release_stock<C: ShopConn>(tx: &mut C, order: Order, reservation: R
     implements = contracts::charge_card,
     compensate = refund_card,
     retry(attempts = 8, base = "50ms", cap = "2s"),
-    timeout = "1s"
+    timeout = "1s",
+    on_exhausted = "compensate",
 )]
 pub async fn charge_card(
     ctx: &StepContext,
@@ -123,7 +124,8 @@ pub async fn refund_card(
     implements = contracts::book_shipment,
     compensate = cancel_shipment,
     retry(attempts = 8, base = "50ms", cap = "2s"),
-    timeout = "1s"
+    timeout = "1s",
+    on_exhausted = "compensate",
 )]
 pub async fn book_shipment(
     ctx: &StepContext,

@@ -6,9 +6,9 @@ pub use std::{boxed::Box, option::Option, result::Result, time::Duration};
 pub use crate::{
     step::{
         Codec, Compensate, Compensation, CompensationHandler, Contract, DeclaredContract, FromStep, Given, Handler,
-        HasCompensation, Hosted, Ignored, Needs, NoCompensation, Resolution, ResolveFn, ResolveOf, ResolvedValue, Run,
-        Step, StepError, StepOptions, StepReturn, Undo, UndoOf, codec, declared, finish, finish_alias, no_codec,
-        resolved_by, undo, undone_by,
+        HasCompensation, Hosted, Ignored, Needs, NoCompensation, OnExhausted, Resolution, ResolveFn, ResolveOf,
+        ResolvedValue, Run, Step, StepError, StepOptions, StepReturn, Undo, UndoOf, codec, declared, finish,
+        finish_alias, no_codec, resolved_by, undo, undone_by,
     },
     store::Store,
 };

@@ -30,8 +30,8 @@ pub use machine::StepPhase;
 pub use saga::{Migration, Saga, SagaError, SubSaga, Wait};
 pub use service::Service;
 pub use step::{
-    Batch, BatchResults, Event, IntoStepError, Output, Outputs, Rejection, Resolved, RetryPolicy, Signal, Signaled,
-    State, StepContext, StepError, StepErrorKind, StepOptions, StepResultExt,
+    Batch, BatchResults, Event, IntoStepError, OnExhausted, Output, Outputs, Rejection, Resolved, RetryPolicy, Signal,
+    Signaled, State, StepContext, StepError, StepErrorKind, StepOptions, StepResultExt,
 };
 
 #[cfg(feature = "macros")]

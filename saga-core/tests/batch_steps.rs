@@ -57,7 +57,7 @@ impl Seen {
     }
 }
 
-#[saga_step(compensate = release, timeout = "50ms", retry(attempts = 3, base = "1ms", cap = "1ms"))]
+#[saga_step(compensate = release, timeout = "50ms", retry(attempts = 3, base = "1ms", cap = "1ms"), on_exhausted = "compensate")]
 async fn reserve(
     tx: &mut MemoryConn,
     orders: Batch<Order>,

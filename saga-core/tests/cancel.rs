@@ -62,14 +62,14 @@ async fn call_back(_order: u32, _shipped: Option<()>, State(outside): State<Outs
 }
 
 /// Its next attempt is an hour away.
-#[saga_step(compensate = call_back, retry(attempts = 9, base = "1h", cap = "1h"))]
+#[saga_step(compensate = call_back, retry(attempts = 9, base = "1h", cap = "1h"), on_exhausted = "compensate")]
 async fn ask_carrier(_order: u32, State(outside): State<Outside>) -> Result<(), StepError> {
     outside.arrived.notify_one();
     Err(StepError::not_sent("nobody answers"))
 }
 
 /// Nobody knows whether it happened, and its compensation needs to know.
-#[saga_step(compensate = unload, retry(attempts = 1))]
+#[saga_step(compensate = unload, retry(attempts = 1), on_exhausted = "compensate")]
 async fn weigh(_order: u32) -> Result<u32, StepError> {
     Err(StepError::retry("the scales are broken"))
 }

@@ -157,7 +157,7 @@ async fn g5_what_an_arm_did_is_undone() {
 /// It is decided when the saga comes to it, and recorded in that commit: a process that takes the saga up does not ask again.
 #[tokio::test]
 async fn a_choice_is_made_once() {
-    #[saga_step(no_compensation, retry(attempts = 100, base = "1ms", cap = "1ms"))]
+    #[saga_step(no_compensation, retry(attempts = 100, base = "1ms", cap = "1ms"), on_exhausted = "compensate")]
     async fn wait_for(_ctx: &StepContext, _order: u32) -> Result<(), StepError> {
         if GATE.load(Ordering::SeqCst) == 0 { Err(StepError::retry("closed")) } else { Ok(()) }
     }

@@ -13,7 +13,7 @@ use saga_core::{Outcome, Runtime, Saga, Settings, State, StepError, saga_step};
 struct Server(Arc<(AtomicU64, AtomicU32)>);
 
 /// It makes a temporary table, which one transaction can have once.
-#[saga_step(no_compensation, retry(attempts = 2, base = "1ms", cap = "1ms"))]
+#[saga_step(no_compensation, retry(attempts = 2, base = "1ms", cap = "1ms"), on_exhausted = "compensate")]
 async fn sort_orders(conn: &mut MemoryConn, _order: u32, State(server): State<Server>) -> Result<(), StepError> {
     server.0.1.fetch_add(1, Ordering::SeqCst);
     let transaction = conn.transaction() + 1;
@@ -24,7 +24,7 @@ async fn sort_orders(conn: &mut MemoryConn, _order: u32, State(server): State<Se
 }
 
 /// It fails wherever it runs.
-#[saga_step(no_compensation, retry(attempts = 2, base = "1ms", cap = "1ms"))]
+#[saga_step(no_compensation, retry(attempts = 2, base = "1ms", cap = "1ms"), on_exhausted = "compensate")]
 async fn lose_orders(_conn: &mut MemoryConn, _order: u32, State(server): State<Server>) -> Result<(), StepError> {
     server.0.1.fetch_add(1, Ordering::SeqCst);
     Err(StepError::retry("no orders"))

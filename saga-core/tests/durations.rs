@@ -28,7 +28,7 @@ async fn write(_conn: &mut MemoryConn, _for: Duration) -> Result<(), StepError> 
 }
 
 /// Nearly the longest that can be said; twice as long is too long for a `Duration`.
-#[saga_step(compensate = unsend, timeout = "10000000000000000s", retry(attempts = 2, base = "1ms"))]
+#[saga_step(compensate = unsend, timeout = "10000000000000000s", retry(attempts = 2, base = "1ms"), on_exhausted = "compensate")]
 async fn send(_ctx: &StepContext, _for: Duration) -> Result<(), StepError> {
     Err(StepError::retry("no answer"))
 }
@@ -38,7 +38,7 @@ async fn unsend(_ctx: &StepContext, _for: Duration) -> Result<(), StepError> {
     Ok(())
 }
 
-#[saga_step(compensate = unsend, resolve = find, timeout = "10000000000000000s", retry(attempts = 2, base = "1ms"))]
+#[saga_step(compensate = unsend, resolve = find, timeout = "10000000000000000s", retry(attempts = 2, base = "1ms"), on_exhausted = "compensate")]
 async fn send_once(_ctx: &StepContext, _for: Duration) -> Result<(), StepError> {
     Err(StepError::retry("no answer"))
 }

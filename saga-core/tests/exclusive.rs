@@ -53,7 +53,7 @@ impl Drop for Inside {
 }
 
 /// It takes ten leases, and looks whether it is wanted.
-#[saga_step(exclusive, compensate = unhaul, timeout = "1h", retry(attempts = 4, base = "1ms"))]
+#[saga_step(exclusive, compensate = unhaul, timeout = "1h", retry(attempts = 4, base = "1ms"), on_exhausted = "compensate")]
 async fn haul(ctx: &StepContext, _load: u32, State(depot): State<Depot>) -> Result<u64, StepError> {
     let _inside = depot.enter();
     tokio::select! {

@@ -57,14 +57,14 @@ impl CommitHook for Fault {
 }
 
 /// Its transaction never commits.
-#[saga_step(no_compensation, retry(attempts = 2, base = "1ms", cap = "1ms"))]
+#[saga_step(no_compensation, retry(attempts = 2, base = "1ms", cap = "1ms"), on_exhausted = "compensate")]
 async fn spoil(_tx: &mut MemoryConn, _number: u32, State(fault): State<Fault>) -> Result<(), StepError> {
     fault.0.calls.fetch_add(1, Ordering::Relaxed);
     fault.0.spoilt.store(true, Ordering::Relaxed);
     Ok(())
 }
 
-#[saga_step(no_compensation, retry(attempts = 2, base = "1ms", cap = "1ms"))]
+#[saga_step(no_compensation, retry(attempts = 2, base = "1ms", cap = "1ms"), on_exhausted = "compensate")]
 async fn write(tx: &mut MemoryConn, number: u32, State(fault): State<Fault>) -> Result<(), StepError> {
     fault.0.calls.fetch_add(1, Ordering::Relaxed);
     tx.add(&format!("written-{number}"), 1)?;

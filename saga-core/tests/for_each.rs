@@ -258,7 +258,7 @@ async fn a_list_of_a_saga_that_was_undone_is_on_its_way_no_more() {
 
 #[tokio::test]
 async fn a_person_gives_the_output_of_an_item_that_is_stuck() {
-    #[saga_step(compensate = unweigh, retry(attempts = 1))]
+    #[saga_step(compensate = unweigh, retry(attempts = 1), on_exhausted = "compensate")]
     async fn weigh(_ctx: &StepContext, parcel: u32) -> Result<u32, StepError> {
         if parcel == 2 { Err(std::io::Error::other("no answer"))? } else { Ok(10 * parcel) }
     }

@@ -28,7 +28,7 @@ async fn unpack(_tx: &mut MemoryConn, _order: u32, _packed: ()) -> Result<(), St
     Err(StepError::retry(body()))
 }
 
-#[saga_step(no_compensation, retry(attempts = 3, base = "1ms"))]
+#[saga_step(no_compensation, retry(attempts = 3, base = "1ms"), on_exhausted = "compensate")]
 async fn ship(ctx: &saga_core::StepContext, _order: u32) -> Result<(), StepError> {
     if ctx.attempt() < 3 { Err(StepError::not_sent(body())) } else { Err(StepError::reject(body())) }
 }

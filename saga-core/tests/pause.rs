@@ -50,7 +50,7 @@ async fn unpack(_order: u32, _packed: Option<()>, State(outside): State<Outside>
 }
 
 /// It succeeds when it was refused as often as is wanted; ten seconds lie between two attempts.
-#[saga_step(compensate = unpack, retry(attempts = 9, base = "10s", cap = "10s"))]
+#[saga_step(compensate = unpack, retry(attempts = 9, base = "10s", cap = "10s"), on_exhausted = "compensate")]
 async fn label(_order: u32, State(outside): State<Outside>) -> Result<(), StepError> {
     outside.note("label");
     let left = outside.refusals.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));

@@ -78,7 +78,7 @@ impl Gateway {
     }
 }
 
-#[saga_step(compensate = refund, resolve = find_charge, retry(attempts = 2, base = "1ms"), timeout = "10s")]
+#[saga_step(compensate = refund, resolve = find_charge, retry(attempts = 2, base = "1ms"), timeout = "10s", on_exhausted = "compensate")]
 async fn charge(ctx: &StepContext, cents: u64, State(gateway): State<Gateway>) -> Result<String, StepError> {
     gateway.charge(ctx.key(), cents)
 }

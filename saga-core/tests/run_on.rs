@@ -47,7 +47,12 @@ async fn unpack(tx: &mut MemoryConn, _order: u32, _packed: u32) -> Result<(), St
     note(tx, "unpack")
 }
 
-#[saga_step(no_compensation, timeout = "20ms", retry(attempts = 3, base = "1ms", cap = "1ms"))]
+#[saga_step(
+    no_compensation,
+    timeout = "20ms",
+    retry(attempts = 3, base = "1ms", cap = "1ms"),
+    on_exhausted = "compensate"
+)]
 async fn label(tx: &mut MemoryConn, _order: u32, State(script): State<Script>) -> Result<(), StepError> {
     note(tx, "label")?;
     let end = script.0.lock().unwrap().pop();

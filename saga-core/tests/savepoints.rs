@@ -28,7 +28,7 @@ async fn reserve(tx: &mut MemoryConn, order: u32) -> Result<(), StepError> {
     Ok(())
 }
 
-#[saga_step(no_compensation, retry(attempts = 3, base = "1ms", cap = "1ms"))]
+#[saga_step(no_compensation, retry(attempts = 3, base = "1ms", cap = "1ms"), on_exhausted = "compensate")]
 async fn charge(tx: &mut MemoryConn, order: u32, State(bank): State<Bank>) -> Result<(), StepError> {
     *bank.calls.lock().unwrap().entry(order).or_default() += 1;
     tx.add(&format!("charge-{order}"), 1)?;

@@ -52,13 +52,18 @@ async fn refund(
     Ok(())
 }
 
-#[saga_step(no_compensation, retry(attempts = 9, base = "2h", cap = "2h"))]
+#[saga_step(no_compensation, retry(attempts = 9, base = "2h", cap = "2h"), on_exhausted = "compensate")]
 async fn ask_carrier(_order: u32, State(outside): State<Outside>) -> Result<(), StepError> {
     outside.note("ask");
     Err(StepError::not_sent("nobody answers"))
 }
 
-#[saga_step(no_compensation, retry(attempts = 1_000, base = "2s", cap = "2s"), give_up_after = "2m")]
+#[saga_step(
+    no_compensation,
+    retry(attempts = 1_000, base = "2s", cap = "2s"),
+    give_up_after = "2m",
+    on_exhausted = "compensate"
+)]
 async fn ask_for_a_while(_order: u32, State(outside): State<Outside>) -> Result<(), StepError> {
     outside.note("ask");
     Err(StepError::not_sent("nobody answers"))

@@ -20,7 +20,7 @@ impl Outside {
     }
 }
 
-#[saga_step(compensate = call_back, retry(attempts = 2, base = "1ms", cap = "1ms"))]
+#[saga_step(compensate = call_back, retry(attempts = 2, base = "1ms", cap = "1ms"), on_exhausted = "compensate")]
 async fn ship(ctx: &StepContext, _order: u32, State(outside): State<Outside>) -> Result<u32, StepError> {
     outside.fences.lock().unwrap().push(ctx.fencing_token());
     outside.answers.lock().unwrap().remove(0)?;

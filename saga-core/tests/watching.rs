@@ -69,7 +69,7 @@ async fn write_much(_conn: &mut MemoryConn, _month: u32) -> Result<String, StepE
     Ok("x".repeat(1 << 20))
 }
 
-#[saga_step(no_compensation, retry(attempts = 9, base = "10s", cap = "10s"))]
+#[saga_step(no_compensation, retry(attempts = 9, base = "10s", cap = "10s"), on_exhausted = "compensate")]
 async fn write_late(_conn: &mut MemoryConn, _month: u32, State(full): State<Full>) -> Result<(), StepError> {
     if full.0.swap(true, Ordering::SeqCst) { Ok(()) } else { Err(StepError::retry("full")) }
 }

@@ -13,6 +13,13 @@ use syn::{
 
 use crate::{duration, errors::Errors, function::Kind, krate::Krate, rule::Rule};
 
+/// What follows when the attempts are used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exhausted {
+    Stuck,
+    Compensate,
+}
+
 /// What was asked for. An option that was wrong is as if it had not been written, so that the uses of
 /// the function still compile.
 #[derive(Default)]
@@ -27,6 +34,7 @@ pub(crate) struct Options {
     pub(crate) cap: Option<(Duration, Span)>,
     pub(crate) timeout: Option<(Duration, Span)>,
     pub(crate) give_up_after: Option<(Duration, Span)>,
+    pub(crate) on_exhausted: Option<(Exhausted, Ident)>,
     pub(crate) group: Option<LitBool>,
     pub(crate) exclusive: Option<Ident>,
     pub(crate) max_concurrent: Option<usize>,
@@ -44,6 +52,7 @@ const OF_STEP: &[&str] = &[
     "retry",
     "timeout",
     "give_up_after",
+    "on_exhausted",
     "group",
     "exclusive",
     "max_concurrent",
@@ -86,6 +95,7 @@ impl Options {
             "resolve" => self.resolve = Some(value(option, "a function: `resolve = find_charge`", input)?),
             "timeout" => self.timeout = duration_value(option, "\"10s\"", input, errors)?,
             "give_up_after" => self.give_up_after = duration_value(option, "\"10m\"", input, errors)?,
+            "on_exhausted" => self.on_exhausted = exhausted_value(option, input, errors)?,
             "group" => self.group = Some(value(option, "`group = false`", input)?),
             "name" => self.name = Some(value(option, "text: `name = \"charge-card\"`", input)?),
             "service" => self.service = Some(value(option, "text: `service = \"payments\"`", input)?),
@@ -223,6 +233,27 @@ fn duration_value(
         errors.at(Rule::Duration, &text, message);
     }
     Ok(duration.map(|duration| (duration, text.span())))
+}
+
+fn exhausted_value(
+    option: &Ident,
+    input: ParseStream<'_>,
+    errors: &mut Errors,
+) -> syn::Result<Option<(Exhausted, Ident)>> {
+    let text: LitStr = value(option, "`\"stuck\"` or `\"compensate\"`", input)?;
+    let exhausted = match text.value().as_str() {
+        "stuck" => Exhausted::Stuck,
+        "compensate" => Exhausted::Compensate,
+        other => {
+            let message = format!(
+                "`on_exhausted` cannot be `{other}`\n\
+                 help: write `\"stuck\"`: an operator decides; or `\"compensate\"`: the saga is undone"
+            );
+            errors.at(Rule::OnExhausted, &text, message);
+            return Ok(None);
+        }
+    };
+    Ok(Some((exhausted, option.clone())))
 }
 
 fn calls_value(option: &Ident, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<Option<usize>> {

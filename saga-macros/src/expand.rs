@@ -7,7 +7,7 @@ use quote::{quote, quote_spanned};
 use syn::{Type, spanned::Spanned};
 
 use crate::{
-    args::Options,
+    args::{Exhausted, Options},
     checks,
     function::Kind,
     generics::Generics,
@@ -300,11 +300,18 @@ pub(crate) fn settings(krate: &Krate, options: &Options) -> TokenStream {
     let cap = options.cap.map(|(cap, _)| setting("cap", cap, krate));
     let timeout = options.timeout.map(|(timeout, _)| setting("timeout", timeout, krate));
     let give_up_after = options.give_up_after.map(|(limit, _)| setting("give_up_after", limit, krate));
+    let on_exhausted = options.on_exhausted.as_ref().map(|(exhausted, _)| {
+        let exhausted = match exhausted {
+            Exhausted::Stuck => quote!(Stuck),
+            Exhausted::Compensate => quote!(Compensate),
+        };
+        quote!(.on_exhausted(#krate::__private::OnExhausted::#exhausted))
+    });
     let ungrouped = options.group.as_ref().filter(|group| !group.value).map(|_| quote!(.ungrouped()));
     let exclusive = options.exclusive.as_ref().map(|_| quote!(.exclusive()));
     let max_concurrent = options.max_concurrent.map(|calls| quote!(.max_concurrent(#calls)));
     let none = options.no_compensation.as_ref().map(|_| quote!(.no_compensation()));
-    quote!(#krate::__private::StepOptions::DEFAULT #attempts #base #cap #timeout #give_up_after #ungrouped #exclusive
+    quote!(#krate::__private::StepOptions::DEFAULT #attempts #base #cap #timeout #give_up_after #on_exhausted #ungrouped #exclusive
         #max_concurrent #none)
 }
 

@@ -73,6 +73,10 @@ rules! {
     ZeroTimeout = "zero-timeout",
     /// No time for all attempts together.
     ZeroGiveUp = "zero-give-up",
+    /// `on_exhausted` is neither `stuck` nor `compensate`.
+    OnExhausted = "on-exhausted",
+    /// `on_exhausted` without a limit that can be reached.
+    ExhaustedWithoutLimit = "exhausted-without-limit",
     /// `cap` is shorter than `base`.
     CapBelowBase = "cap-below-base",
     /// The name of the step has a form that step keys do not allow.

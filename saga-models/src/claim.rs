@@ -62,7 +62,7 @@ impl Protocol {
             seen: self.has(Mutant::OverwritesTheSaga).then(|| saga.state.clone()),
         };
         if work.is_recovered {
-            if work.attempts >= self.policy.attempts && !work.is_late {
+            if work.attempts >= self.bounds.attempts && !work.is_late {
                 let next = self.after(at, &task, Ending::Vanished);
                 if matches!(next, Next::Settled(_)) {
                     return self.settle(world, at, &task, next);

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use saga_core::Rejection;
 use saga_core::machine::{Effect, Shape, StepShape, UndoShape};
-use saga_core::step::{RetryPolicy, StepError};
+use saga_core::step::{OnExhausted, RetryPolicy, StepError};
 
 use crate::bounds::{Bounds, Place};
 use crate::mutant::Mutant;
@@ -41,7 +41,8 @@ impl Protocol {
         let saga = Shape { steps: bounds.steps.iter().enumerate().map(step).collect(), pivot: None };
         let hosted = Shape { steps: vec![step((0, &Place::Here))], pivot: None };
         let (base, cap) = (Duration::ZERO, Duration::ZERO);
-        let policy = RetryPolicy { attempts: bounds.attempts, base, cap, give_up_after: None };
+        let attempts = Some(bounds.attempts);
+        let policy = RetryPolicy { attempts, base, cap, give_up_after: None, on_exhausted: OnExhausted::Compensate };
         #[expect(clippy::expect_used, reason = "what was made as a rejection is one")]
         let reason = StepError::reject("declined").into_rejection().expect("a rejection");
         Self { bounds, mutant: None, saga, hosted, policy, reason }

@@ -1,5 +1,7 @@
 //! What a process does with what it claimed.
 
+use std::time::Duration;
+
 use saga_core::machine::{Attempt, Effect, Ending, Event, Next, after_attempt};
 
 use crate::mutant::Mutant;
@@ -139,12 +141,12 @@ impl Protocol {
             undo: task.key.is_undo(),
             effect: self.effect(at, task.key),
             side: self.shape(at).side(task.key.step),
-            policy: &self.policy,
+            policy: self.policy,
             attempts: task.attempt,
             in_doubt: task.in_doubt,
             informed: task.informed,
             resolving: None,
-            retrying_for: std::time::Duration::ZERO,
+            retrying_for: Duration::ZERO,
             random: 0,
         };
         after_attempt(&attempt, ending)
@@ -154,7 +156,7 @@ impl Protocol {
         match answered {
             Answered::Done => Ending::Done,
             Answered::Rejected => Ending::Rejected(self.reason.clone()),
-            Answered::Erred => Ending::Erred { message: String::new(), not_sent: false },
+            Answered::Erred => Ending::Erred { message: String::new(), not_sent: false, delay_min: Duration::ZERO },
         }
     }
 

@@ -13,6 +13,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
 use crate::arrays::StartArrays;
+use crate::clock::micros;
 use crate::connection::Sql;
 use crate::definition_numbers::Numbers;
 use crate::error::{commit_error, store_error};
@@ -95,7 +96,12 @@ impl Sagas for PostgresStore {
         let after = filter.after.map_or(i64::MIN, |after| after.0);
         // Few sagas have not ended, and an index leads to them. All others are read by id: the empty text beside the
         // tenant hides it from the planner, because sorting all of a tenant's sagas for each page would be slower.
-        let condition = if filter.status.is_some_and(|status| !status.is_ended()) {
+        let condition = if filter.failing.is_some() {
+            "WHERE p.id IN (SELECT w.saga FROM {schema}.work w WHERE w.retrying_since IS NOT NULL \
+             AND (w.attempts >= $6 OR w.retrying_since <= clock_timestamp() - $7 * interval '1 microsecond')) \
+             AND s.tenant = $1 AND p.id > $2 AND ($3::text IS NULL OR p.status = $3) \
+             AND ($4::text IS NULL OR d.name = $4) ORDER BY p.id LIMIT $5"
+        } else if filter.status.is_some_and(|status| !status.is_ended()) {
             "WHERE p.ended_at IS NULL AND p.status = $3 AND s.tenant = $1 AND p.id > $2 \
              AND ($4::text IS NULL OR d.name = $4) ORDER BY p.id LIMIT $5"
         } else {
@@ -108,6 +114,10 @@ impl Sagas for PostgresStore {
             .bind(filter.status.map(Status::as_str))
             .bind(filter.definition.clone())
             .bind(rows::limit(filter.limit));
+        let query = match filter.failing {
+            Some(failing) => query.bind(i64::from(failing.attempts)).bind(micros(failing.retrying_for)),
+            None => query,
+        };
         let rows = self.read_rows("list", query).await?;
         rows.iter().map(SagaRow::from_row).collect::<Result<_, _>>().map_err(|error| store_error("list", error))
     }

@@ -8,6 +8,7 @@ use saga_core::store::{
     SagaWithSteps, Sagas, Started, Status, StoreError, Timestamp, WorkStatus,
 };
 
+use crate::clock::micros;
 use crate::rows::{self, FromRow, select_sagas};
 use crate::saga_rows::{by_key, start};
 use crate::store::SqliteStore;
@@ -59,7 +60,8 @@ impl Sagas for SqliteStore {
 
     async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError> {
         let filter = filter.clone();
-        self.query("list", move |conn| list(conn, &filter)).await
+        let now = self.now();
+        self.query("list", move |conn| list(conn, &filter, now)).await
     }
 
     async fn count(&self, tenant: &Tenant) -> Result<Vec<(Status, u64)>, StoreError> {
@@ -106,9 +108,20 @@ impl Sagas for SqliteStore {
     }
 }
 
-fn list(conn: &Connection, filter: &SagaFilter) -> rusqlite::Result<Vec<SagaRow>> {
+fn list(conn: &Connection, filter: &SagaFilter, now: Timestamp) -> rusqlite::Result<Vec<SagaRow>> {
     let after = filter.after.map_or(i64::MIN, |after| after.0);
     let status = filter.status.map(Status::as_str);
+    if let Some(failing) = filter.failing {
+        let sql = select_sagas!(
+            "WHERE p.id IN (SELECT saga FROM saga_work WHERE retrying_since IS NOT NULL \
+             AND (attempts >= ?6 OR retrying_since <= ?7)) AND s.tenant = ?1 AND p.id > ?2 \
+             AND (?3 IS NULL OR p.status = ?3) AND (?4 IS NULL OR d.name = ?4) ORDER BY p.id LIMIT ?5"
+        );
+        let since = now.0.saturating_sub(micros(failing.retrying_for));
+        let (definition, limit) = (filter.definition.as_deref(), rows::limit(filter.limit));
+        let parameters = (filter.tenant.as_str(), after, status, definition, limit, failing.attempts, since);
+        return conn.prepare_cached(sql)?.query_map(parameters, SagaRow::from_row)?.collect();
+    }
     // Few sagas have not ended, and an index leads to them. All others are read by id: the plus sign hides the tenant
     // from the planner, because sorting all sagas for each page would be slower.
     let sql = if filter.status.is_some_and(|status| !status.is_ended()) {

@@ -78,6 +78,7 @@ fn duties<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-SAGA-5"] => listing::pages_by_id_meet_each_saga_once::<H>,
         ["S-SAGA-5"] => listing::a_list_obeys_every_field_of_its_filter::<H>,
         ["S-SAGA-5", "S-SAGA-4"] => listing::a_list_is_of_one_tenant::<H>,
+        ["S-SAGA-12"] => listing::what_keeps_failing_is_listed::<H>,
         ["S-SAGA-6"] => listing::every_saga_is_counted_in_one_status::<H>,
         ["S-SAGA-7"] => listing::a_saga_that_waits_for_nothing_is_found::<H>,
         ["S-SAGA-7"] => listing::a_saga_that_waits_for_something_is_not_found::<H>,

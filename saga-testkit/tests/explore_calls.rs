@@ -73,7 +73,8 @@ impl Desk {
     resolve = find_export,
     compensate = withdraw,
     timeout = "4s",
-    retry(attempts = 5, base = "100ms", cap = "1s")
+    retry(attempts = 5, base = "100ms", cap = "1s"),
+    on_exhausted = "compensate",
 )]
 async fn export(ctx: &StepContext, rows: i64, State(desk): State<Desk>) -> Result<i64, StepError> {
     let begun = ctx.progress::<i64>()?.unwrap_or(0);

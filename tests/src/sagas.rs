@@ -44,7 +44,7 @@ pub fn order_saga<S: Shop>() -> Saga<S, Order> {
 ///
 /// # Errors
 /// The planned one.
-#[saga_step(compensate = unbook, retry(attempts = 3, base = "1ms", cap = "5ms"), timeout = "5s")]
+#[saga_step(compensate = unbook, retry(attempts = 3, base = "1ms", cap = "5ms"), timeout = "5s", on_exhausted = "compensate")]
 pub async fn book<S: Shop>(
     conn: &mut S::Conn,
     ctx: &StepContext,
@@ -85,7 +85,7 @@ pub(crate) async fn unbook<S: Shop>(
 ///
 /// # Errors
 /// The planned one.
-#[saga_step(compensate = refund, retry(attempts = 3, base = "1ms", cap = "5ms"), timeout = "5s")]
+#[saga_step(compensate = refund, retry(attempts = 3, base = "1ms", cap = "5ms"), timeout = "5s", on_exhausted = "compensate")]
 pub async fn charge(ctx: &StepContext, order: Order, State(world): State<World>) -> Result<i64, StepError> {
     let act = world.enter(ctx).await?;
     world.happen(ctx.key(), order.amount);
@@ -112,7 +112,7 @@ pub(crate) async fn refund(
 ///
 /// # Errors
 /// The planned one.
-#[saga_step(compensate = call_back, retry(attempts = 3, base = "1ms", cap = "5ms"), timeout = "5s")]
+#[saga_step(compensate = call_back, retry(attempts = 3, base = "1ms", cap = "5ms"), timeout = "5s", on_exhausted = "compensate")]
 pub async fn ship(
     ctx: &StepContext,
     _order: Order,
@@ -144,7 +144,7 @@ pub(crate) async fn call_back(
 ///
 /// # Errors
 /// The planned one.
-#[saga_step(retry(attempts = 3, base = "1ms", cap = "5ms"), timeout = "5s")]
+#[saga_step(retry(attempts = 3, base = "1ms", cap = "5ms"), timeout = "5s", on_exhausted = "compensate")]
 pub async fn finish<S: Shop>(
     conn: &mut S::Conn,
     ctx: &StepContext,

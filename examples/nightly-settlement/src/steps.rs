@@ -50,7 +50,7 @@ async fn release_orders(tx: &mut Connection, night: String) -> Result<(), StepEr
 
 /// It takes longer than any lease. Each payment has its own key at the bank, derived from the step key. So a payment that was
 /// collected, but not reported, is collected only once.
-#[saga_step(exclusive, no_compensation, resolve = find_batch, timeout = "8h", retry(attempts = 20, base = "100ms", cap = "1m"))]
+#[saga_step(exclusive, no_compensation, resolve = find_batch, timeout = "8h", retry(base = "100ms", cap = "1m"))]
 async fn collect_payments(
     ctx: &StepContext,
     night: String,

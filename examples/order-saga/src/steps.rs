@@ -70,7 +70,7 @@ pub(crate) async fn release_stock(
 }
 
 /// Charges the customer's card.
-#[saga_step(compensate = refund_card, retry(attempts = 8, base = "50ms", cap = "2s"), timeout = "1s")]
+#[saga_step(compensate = refund_card, retry(base = "50ms", cap = "2s"), timeout = "1s")]
 pub(crate) async fn charge_card(
     ctx: &StepContext,
     order: Order,
@@ -81,7 +81,7 @@ pub(crate) async fn charge_card(
 
 /// Undoes `charge_card`. It may be unknown whether the charge took effect, so this passes on the key of the charge: the gateway
 /// refunds the charge, or blocks the key so that the charge never happens.
-#[saga_compensation(retry(attempts = 20, base = "50ms", cap = "5s"), timeout = "1s")]
+#[saga_compensation(retry(base = "50ms", cap = "5s"), timeout = "1s")]
 pub(crate) async fn refund_card(
     ctx: &StepContext,
     _order: Order,
@@ -92,7 +92,7 @@ pub(crate) async fn refund_card(
 }
 
 /// Books the shipment at the carrier.
-#[saga_step(compensate = cancel_shipment, retry(attempts = 8, base = "50ms", cap = "2s"), timeout = "1s")]
+#[saga_step(compensate = cancel_shipment, retry(base = "50ms", cap = "2s"), timeout = "1s")]
 pub(crate) async fn book_shipment(
     ctx: &StepContext,
     order: Order,
@@ -102,7 +102,7 @@ pub(crate) async fn book_shipment(
 }
 
 /// Undoes `book_shipment`, whether it took effect or not.
-#[saga_compensation(retry(attempts = 20, base = "50ms", cap = "5s"), timeout = "1s")]
+#[saga_compensation(retry(base = "50ms", cap = "5s"), timeout = "1s")]
 pub(crate) async fn cancel_shipment(
     ctx: &StepContext,
     _order: Order,

@@ -108,6 +108,7 @@ fn said(step: &StepStatus) -> String {
     let waits = match step.due_at {
         Some(at) if step.wait.is_some() => format!("{error} (waits until {} UTC)", utc(at)),
         Some(at) if step.attempts == 0 => format!("{error} (begins at {} UTC)", utc(at)),
+        Some(at) if step.failing => format!("{error} (failing, tried again at {} UTC)", utc(at)),
         Some(at) => format!("{error} (tried again at {} UTC)", utc(at)),
         None => error,
     };
@@ -218,7 +219,7 @@ mod tests {
         }
     }
 
-    #[saga_step(no_compensation, retry(attempts = 9, base = "1h"))]
+    #[saga_step(no_compensation, retry(attempts = 9, base = "1h"), on_exhausted = "compensate")]
     async fn export(ctx: &StepContext, rows: u32) -> Result<(), StepError> {
         ctx.report(&"x".repeat(rows as usize))?;
         Err(StepError::retry("the line broke"))

@@ -1,20 +1,23 @@
 //! What comes after an attempt: another one, or an event of the saga.
 
+use std::time::Duration;
+
 use super::attempt::{Attempt, Ending, Next};
 use super::event::Event;
 use super::failure::{Failure, FailureKind};
 use super::resolve::{after_late_rejection, after_not_done, after_refusal, ask_again};
-use crate::step::limited;
+use crate::step::{OnExhausted, limited};
 
 /// What comes after this attempt.
-pub fn after_attempt(attempt: &Attempt<'_>, ending: Ending) -> Next {
+pub fn after_attempt(attempt: &Attempt, ending: Ending) -> Next {
     if attempt.undo { after_undo(attempt, ending) } else { after_do(attempt, ending) }
 }
 
-fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
+fn after_do(attempt: &Attempt, ending: Ending) -> Next {
     let step = attempt.step;
     let unknown = |message| Event::Unknown { step, failure: Failure::new(step, FailureKind::Unknown, message) };
-    let was_in_doubt = attempt.in_doubt && attempt.effect.is_outside();
+    let is_outside = attempt.effect.is_outside();
+    let was_in_doubt = attempt.in_doubt && is_outside;
     Next::Settled(match ending {
         Ending::Done => Event::Done { step },
         // An earlier attempt may have taken effect, so this answer does not say that the step did not.
@@ -25,104 +28,111 @@ fn after_do(attempt: &Attempt<'_>, ending: Ending) -> Next {
             unknown(format!("{reason} (but an earlier attempt ended without an answer)"))
         }
         Ending::Rejected(reason) => Event::Rejected { step, failure: Failure::rejected(step, reason) },
-        Ending::Erred { message, not_sent } => {
-            let in_doubt = was_in_doubt || (attempt.effect.is_outside() && !not_sent);
-            if let (true, Some(resolving)) = (in_doubt, attempt.resolving) {
-                return ask_again(attempt, resolving, message);
-            }
-            match try_again(attempt, in_doubt, &message) {
-                Some(again) => return again,
-                None if !attempt.has_time() && attempt.is_only_forward(in_doubt) => {
-                    Event::Blocked { step, reason: out_of_time(attempt, message), in_doubt }
-                }
-                None if attempt.is_only_forward(in_doubt) => {
-                    let reason = format!("still failing after {}: {message}", hours(attempt));
-                    Event::Blocked { step, reason, in_doubt }
-                }
-                None if in_doubt => unknown(out_of_time(attempt, message)),
-                None => {
-                    let message = out_of_time(attempt, message);
-                    Event::Failed { step, failure: Failure::new(step, FailureKind::Failed, message) }
-                }
-            }
+        Ending::Erred { message, not_sent, delay_min } => {
+            let in_doubt = was_in_doubt || (is_outside && !not_sent);
+            return after_error(attempt, in_doubt, delay_min, message);
         }
-        Ending::Vanished => return after_vanished(attempt, was_in_doubt || attempt.effect.is_outside()),
+        Ending::Vanished => return after_vanished(attempt, was_in_doubt || is_outside),
         Ending::NotDone => match attempt.resolving {
             Some(resolving) => return after_not_done(attempt, resolving),
             None => unknown("the other side says that it did not happen".to_owned()),
         },
         Ending::Refused(reason) => return after_refusal(attempt, reason),
-        // The effect is there, and calling again would bring the same output.
-        Ending::Unstorable { message } if attempt.effect.is_outside() => unknown(message),
-        Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
+        // Of an unstorable output the effect is there, and calling again would bring the same output.
+        Ending::Unstorable { message } | Ending::Stuck { message } => {
+            Event::Blocked { step, reason: message, in_doubt: was_in_doubt || is_outside }
+        }
+        Ending::Undecodable { message } | Ending::Broke { message } => {
             Event::Blocked { step, reason: message, in_doubt: was_in_doubt }
         }
     })
 }
 
-/// A step that can only go forward is retried if some attempts failed without ending the process, since its age limits
-/// that. A step whose attempts only ended their processes has no age.
-fn after_vanished(attempt: &Attempt<'_>, in_doubt: bool) -> Next {
-    let (step, message) = (attempt.step, vanished(attempt));
-    let is_only_forward = attempt.is_only_forward(in_doubt);
-    if attempt.is_young(in_doubt) && !attempt.retrying_for.is_zero() && attempt.has_time() {
-        return again(attempt, in_doubt, message);
+fn after_error(attempt: &Attempt, in_doubt: bool, delay_min: Duration, message: String) -> Next {
+    if let (true, Some(resolving)) = (in_doubt, attempt.resolving) {
+        return ask_again(attempt, resolving, delay_min, message);
     }
-    Next::Settled(match in_doubt {
-        _ if is_only_forward => Event::Blocked { step, reason: message, in_doubt },
-        true => Event::Unknown { step, failure: Failure::new(step, FailureKind::Unknown, message) },
-        false => Event::Failed { step, failure: Failure::new(step, FailureKind::Failed, message) },
-    })
+    let delay = attempt.delay(delay_min);
+    let has_attempts = attempt.policy.allows_after(attempt.attempts) || attempt.has_no_way_back(in_doubt);
+    if !has_attempts {
+        return Next::Settled(exhausted(attempt, in_doubt, message));
+    }
+    again_in_time(attempt, in_doubt, delay, message)
+        .unwrap_or_else(|message| Next::Settled(exhausted(attempt, in_doubt, message)))
 }
 
-fn vanished(attempt: &Attempt<'_>) -> String {
+/// A step without a limit of attempts is retried if one of them failed without ending the process. A step whose attempts only
+/// ended their processes is not.
+fn after_vanished(attempt: &Attempt, in_doubt: bool) -> Next {
+    let is_unlimited = attempt.policy.attempts.is_none() || attempt.has_no_way_back(in_doubt);
+    if is_unlimited && !attempt.retrying_for.is_zero() {
+        let delay = attempt.delay(Duration::ZERO);
+        if let Ok(again) = again_in_time(attempt, in_doubt, delay, vanished(attempt)) {
+            return again;
+        }
+    }
+    Next::Settled(exhausted(attempt, in_doubt, vanished(attempt)))
+}
+
+fn vanished(attempt: &Attempt) -> String {
     format!("its process ended during each of its {} attempts", attempt.attempts)
 }
 
-fn after_undo(attempt: &Attempt<'_>, ending: Ending) -> Next {
+/// No attempt follows. The policy says whether the saga compensates; behind the pivot it cannot.
+pub(super) fn exhausted(attempt: &Attempt, in_doubt: bool, message: String) -> Event {
     let step = attempt.step;
-    Next::Settled(match ending {
-        Ending::Done => Event::Undone { step, informed: attempt.informed && !attempt.in_doubt },
-        Ending::Erred { message, not_sent } if attempt.attempts < attempt.policy.attempts && attempt.has_time() => {
-            let was_uninformed = attempt.effect.is_outside() && !attempt.informed && !not_sent;
-            return again(attempt, attempt.in_doubt || was_uninformed, message);
-        }
-        Ending::Erred { message, .. } => {
-            let message = out_of_time(attempt, message);
-            Event::UndoBlocked { step, reason: format!("out of attempts ({}): {message}", attempt.attempts) }
-        }
-        Ending::Rejected(reason) | Ending::Refused(reason) => Event::UndoBlocked { step, reason: reason.to_string() },
-        Ending::NotDone => Event::UndoBlocked { step, reason: "a compensation has no resolution".to_owned() },
-        Ending::Vanished => Event::UndoBlocked { step, reason: vanished(attempt) },
-        Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
-            Event::UndoBlocked { step, reason: message }
-        }
-    })
-}
-
-/// Before the pivot the policy's attempts are the limit. A step that can only go forward is retried until a set age. A limit
-/// for all attempts together holds on either side.
-fn try_again(attempt: &Attempt<'_>, in_doubt: bool, message: &str) -> Option<Next> {
-    let is_allowed = if attempt.is_only_forward(in_doubt) {
-        attempt.is_young(in_doubt)
-    } else {
-        attempt.attempts < attempt.policy.attempts
-    };
-    (is_allowed && attempt.has_time()).then(|| again(attempt, in_doubt, message.to_owned()))
-}
-
-fn out_of_time(attempt: &Attempt<'_>, message: String) -> String {
-    match attempt.policy.give_up_after {
-        Some(limit) if !attempt.has_time() => format!("{message} (given up: all attempts together have {limit:?})"),
-        _ => message,
+    if attempt.policy.on_exhausted == OnExhausted::Stuck || attempt.is_only_forward(in_doubt) {
+        return Event::Blocked { step, reason: out_of_attempts(attempt, &message), in_doubt };
+    }
+    match in_doubt {
+        true => Event::Unknown { step, failure: Failure::new(step, FailureKind::Unknown, message) },
+        false => Event::Failed { step, failure: Failure::new(step, FailureKind::Failed, message) },
     }
 }
 
-fn again(attempt: &Attempt<'_>, in_doubt: bool, message: String) -> Next {
-    let delay = attempt.policy.delay(attempt.attempts, attempt.random);
-    Next::Again { delay, in_doubt, attempts: attempt.attempts, message: limited(message) }
+fn after_undo(attempt: &Attempt, ending: Ending) -> Next {
+    let step = attempt.step;
+    Next::Settled(match ending {
+        Ending::Done => Event::Undone { step, informed: attempt.informed && !attempt.in_doubt },
+        Ending::Erred { message, not_sent, delay_min } => {
+            let was_uninformed = attempt.effect.is_outside() && !attempt.informed && !not_sent;
+            let has_attempts = attempt.policy.allows_after(attempt.attempts);
+            let reason = if has_attempts {
+                match again_in_time(attempt, attempt.in_doubt || was_uninformed, attempt.delay(delay_min), message) {
+                    Ok(again) => return again,
+                    Err(message) => message,
+                }
+            } else {
+                message
+            };
+            Event::UndoBlocked { step, reason: out_of_attempts(attempt, &reason) }
+        }
+        Ending::Vanished if attempt.policy.attempts.is_none() && !attempt.retrying_for.is_zero() => {
+            match again_in_time(attempt, attempt.in_doubt, attempt.delay(Duration::ZERO), vanished(attempt)) {
+                Ok(again) => return again,
+                Err(reason) => Event::UndoBlocked { step, reason },
+            }
+        }
+        Ending::Vanished => Event::UndoBlocked { step, reason: vanished(attempt) },
+        Ending::Rejected(reason) | Ending::Refused(reason) => Event::UndoBlocked { step, reason: reason.to_string() },
+        Ending::NotDone => Event::UndoBlocked { step, reason: "a compensation has no resolution".to_owned() },
+        Ending::Unstorable { message }
+        | Ending::Stuck { message }
+        | Ending::Undecodable { message }
+        | Ending::Broke { message } => Event::UndoBlocked { step, reason: message },
+    })
 }
 
-fn hours(attempt: &Attempt<'_>) -> String {
-    format!("{} h", attempt.retrying_for.as_secs() / 3600)
+/// Another attempt after this pause, or the message with the limit that leaves no time for it.
+fn again_in_time(attempt: &Attempt, in_doubt: bool, delay: Duration, message: String) -> Result<Next, String> {
+    match attempt.policy.give_up_after {
+        Some(limit) if !attempt.has_time(delay) => {
+            Err(format!("{message} (given up: all attempts together have {limit:?})"))
+        }
+        _ => Ok(Next::Again { delay, in_doubt, attempts: attempt.attempts, message: limited(message) }),
+    }
+}
+
+fn out_of_attempts(attempt: &Attempt, message: &str) -> String {
+    format!("out of attempts ({}): {message}", attempt.attempts)
 }

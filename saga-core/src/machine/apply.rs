@@ -14,7 +14,7 @@ use super::settle::block;
 use super::shape::{Shape, Side};
 use super::signal::receive;
 use super::state::SagaState;
-use super::step_outcome::{block_in_doubt, cancelled, unknown, without_effect};
+use super::step_outcome::{blocked, cancelled, unknown, without_effect};
 use super::step_state::StepPhase;
 use super::{cancel, deadline, operator};
 use crate::store::RecordedOutcome;
@@ -49,8 +49,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
         }
         Event::Cancelled { step } => cancelled(shape, state, step, &mut decision),
         Event::Unknown { step, failure } => unknown(shape, state, step, failure, &mut decision),
-        Event::Blocked { step, reason, in_doubt: true } => block_in_doubt(shape, state, step, reason, &mut decision),
-        Event::Blocked { step, reason, in_doubt: false } => block(shape, state, step, false, reason, &mut decision),
+        Event::Blocked { step, reason, in_doubt } => blocked(shape, state, step, reason, in_doubt, &mut decision),
         Event::Undone { step, informed } => compensated(shape, state, step, informed, &mut decision),
         Event::UndoBlocked { step, reason } => undo_blocked(shape, state, step, reason, &mut decision),
         Event::UndoRequested => undo_requested(shape, state, &mut decision),

@@ -4,10 +4,14 @@ use std::time::Duration;
 
 use super::event::Event;
 use super::shape::{Effect, Side};
-use crate::step::{Rejection, RetryPolicy};
+use crate::step::{OnExhausted, Rejection, RetryPolicy};
 
-/// For how long a step that can only go forward is retried before the saga is stuck: 24 hours.
-pub const RETRY_AGE_MAX: Duration = Duration::from_hours(24);
+/// How many processes may end during the attempts of one command whose policy has no limit of attempts: 5. A command that ends
+/// its process each time would otherwise end all of them.
+const CRASHED_ATTEMPTS_MAX: u32 = 5;
+
+/// The number that the last attempt has where a policy has no limit of attempts. Only a resolution has a last attempt then.
+const LAST_ATTEMPT: u32 = 1_000_000;
 
 /// How an attempt ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +26,13 @@ pub enum Ending {
         message: String,
         /// Whether the call certainly did not reach the other side.
         not_sent: bool,
+        /// The shortest pause before the next attempt.
+        delay_min: Duration,
+    },
+    /// With an error that only an operator can mend.
+    Stuck {
+        /// In words.
+        message: String,
     },
     /// With an output that cannot be stored.
     Unstorable {
@@ -38,7 +49,7 @@ pub enum Ending {
         /// In words.
         message: String,
     },
-    /// It is not made: the policy's attempts are used up, and the process of each ended with it.
+    /// It is not made: the process of each earlier attempt ended with it, and there were too many.
     Vanished,
     /// The resolution says that the step did not happen so far.
     NotDone,
@@ -48,7 +59,7 @@ pub enum Ending {
 
 /// An attempt that ended, and all that matters for what comes next.
 #[derive(Debug, Clone)]
-pub struct Attempt<'a> {
+pub struct Attempt {
     /// The index of the step.
     pub step: usize,
     /// Whether the step was undone.
@@ -58,7 +69,7 @@ pub struct Attempt<'a> {
     /// Whether the step comes before or after the pivot.
     pub side: Side,
     /// The policy of the function that was called.
-    pub policy: &'a RetryPolicy,
+    pub policy: RetryPolicy,
     /// How many attempts were made, with this one.
     pub attempts: u32,
     /// Whether an earlier attempt ended without a definite answer; of an undo, whether an earlier attempt may have been made
@@ -67,7 +78,7 @@ pub struct Attempt<'a> {
     /// Of an undo: whether it is given what the step returned.
     pub informed: bool,
     /// How an unknown outcome is resolved, where the step has a resolution.
-    pub resolving: Option<Resolving<'a>>,
+    pub resolving: Option<Resolving>,
     /// For how long attempts have failed.
     pub retrying_for: Duration,
     /// Sixty-four random bits.
@@ -76,9 +87,9 @@ pub struct Attempt<'a> {
 
 /// How an unknown outcome is resolved: the resolution asks the other side what became of the step.
 #[derive(Debug, Clone, Copy)]
-pub struct Resolving<'a> {
+pub struct Resolving {
     /// The policy of the resolution: how many attempts it may take beyond those of the step, and how long lies in between.
-    pub policy: &'a RetryPolicy,
+    pub policy: RetryPolicy,
     /// How long after a call it can still take effect.
     pub settle_time: Duration,
     /// Whether the saga compensates, so that its steps are not called any more.
@@ -105,14 +116,23 @@ pub enum Next {
     },
 }
 
-/// How often a step is attempted in all, before its outcome counts as unknown.
+/// How often a step is attempted in all, with its resolution. Without a limit it is the number of the last attempt.
 pub fn attempts_max(policy: &RetryPolicy, resolving: Option<&RetryPolicy>) -> u32 {
-    policy.attempts.saturating_add(resolving.map_or(0, |resolving| resolving.attempts))
+    let resolving = resolving.map_or(Some(0), |resolving| resolving.attempts);
+    policy.attempts.zip(resolving).map_or(LAST_ATTEMPT, |(calls, asked)| calls.saturating_add(asked))
 }
 
-impl<'a> Attempt<'a> {
+/// How many attempts may end with their process.
+pub fn crashed_attempts_max(policy: &RetryPolicy, resolving: Option<&RetryPolicy>) -> u32 {
+    match attempts_max(policy, resolving) {
+        LAST_ATTEMPT => CRASHED_ATTEMPTS_MAX,
+        max => max,
+    }
+}
+
+impl Attempt {
     /// The first attempt of a step without a resolution: nothing is in doubt.
-    pub fn first(step: usize, effect: Effect, side: Side, policy: &'a RetryPolicy, random: u64) -> Self {
+    pub fn first(step: usize, effect: Effect, side: Side, policy: RetryPolicy, random: u64) -> Self {
         Self {
             step,
             undo: false,
@@ -129,19 +149,20 @@ impl<'a> Attempt<'a> {
     }
 }
 
-impl Attempt<'_> {
+impl Attempt {
     /// Whether this is the last attempt, and the answer of the resolution is certain only when the settle time has passed
     /// once more: a process ended, and it is not known when.
     pub fn must_settle(&self) -> bool {
         self.resolving.is_some_and(|resolving| {
-            resolving.is_fresh && self.attempts >= attempts_max(self.policy, Some(resolving.policy))
+            resolving.is_fresh && self.attempts >= attempts_max(&self.policy, Some(&resolving.policy))
         })
     }
 
     /// Whether the step is called in this attempt, where the resolution says that it did not happen so far.
     pub fn may_call(&self) -> bool {
         let is_compensating = self.resolving.is_some_and(|resolving| resolving.is_compensating);
-        !is_compensating && (self.attempts <= self.policy.attempts || self.is_young(true))
+        let has_call = self.policy.attempts.is_none_or(|attempts| self.attempts <= attempts);
+        !is_compensating && (has_call || self.has_no_way_back(true))
     }
 
     /// Whether the step can only go forward: every step after the pivot, and a pivot that may have taken effect.
@@ -149,14 +170,18 @@ impl Attempt<'_> {
         self.side == Side::After || (self.side == Side::Pivot && in_doubt)
     }
 
-    /// Whether a step that can only go forward is still retried.
-    pub(super) fn is_young(&self, in_doubt: bool) -> bool {
-        self.is_only_forward(in_doubt) && self.retrying_for < RETRY_AGE_MAX
+    /// Whether the saga was to compensate after the last attempt, and cannot: then there is no last attempt.
+    pub(super) fn has_no_way_back(&self, in_doubt: bool) -> bool {
+        self.is_only_forward(in_doubt) && self.policy.on_exhausted == OnExhausted::Compensate
     }
 
-    /// Whether the next attempt begins before the step's limit for all of them.
-    pub(super) fn has_time(&self) -> bool {
-        let delay = self.policy.delay(self.attempts, self.random);
+    /// How long until the next attempt: the pause of the policy, or a longer one that the other side asks for.
+    pub(super) fn delay(&self, delay_min: Duration) -> Duration {
+        self.policy.delay(self.attempts, self.random).max(delay_min)
+    }
+
+    /// Whether an attempt after this pause begins before the step's limit for all of them.
+    pub(super) fn has_time(&self, delay: Duration) -> bool {
         self.policy.has_time_after(self.retrying_for.saturating_add(delay))
     }
 }

@@ -50,7 +50,7 @@ mod undo_order;
 
 pub use self::after_attempt::after_attempt;
 pub use self::apply::apply;
-pub use self::attempt::{Attempt, Ending, Next, RETRY_AGE_MAX, Resolving, attempts_max};
+pub use self::attempt::{Attempt, Ending, Next, Resolving, attempts_max, crashed_attempts_max};
 pub use self::choreography::{AtDeadline, at_deadline, failed_by_now};
 pub use self::claim::ClaimedRow;
 pub use self::deadline::set_deadline;

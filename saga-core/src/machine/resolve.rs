@@ -5,59 +5,55 @@
 //! as many attempts more as its own policy allows. Before the last of them lies the settle time, in which a call that is still
 //! in flight arrives or never does: so only the last attempt can say that the step certainly never happened.
 
+use std::time::Duration;
+
+use super::after_attempt::exhausted;
 use super::attempt::{Attempt, Next, Resolving, attempts_max};
 use super::event::Event;
-use super::failure::{Failure, FailureKind};
-use super::shape::Side;
+use super::failure::Failure;
 use crate::step::Rejection;
 
 /// What comes after an attempt without a definite answer, where the step may have taken effect.
-pub(super) fn ask_again(attempt: &Attempt<'_>, resolving: Resolving<'_>, message: String) -> Next {
-    let max = attempts_max(attempt.policy, Some(resolving.policy));
-    if attempt.attempts < max || attempt.is_young(true) {
-        return again(attempt, resolving, attempt.attempts, message);
+pub(super) fn ask_again(attempt: &Attempt, resolving: Resolving, delay_min: Duration, message: String) -> Next {
+    let max = attempts_max(&attempt.policy, Some(&resolving.policy));
+    let is_unlimited = attempt.policy.attempts.is_none() || resolving.policy.attempts.is_none();
+    if is_unlimited || attempt.attempts < max || attempt.has_no_way_back(true) {
+        let attempts = if is_unlimited { attempt.attempts.min(max - 1) } else { attempt.attempts };
+        return again(attempt, resolving, attempts, delay_min, message);
     }
-    let step = attempt.step;
-    Next::Settled(if attempt.is_only_forward(true) {
-        Event::Blocked { step, reason: format!("still unknown: {message}"), in_doubt: true }
-    } else {
-        Event::Unknown { step, failure: Failure::new(step, FailureKind::Unknown, message) }
-    })
+    Next::Settled(exhausted(attempt, true, message))
 }
 
 /// What comes after the resolution said that the step did not happen, where the step is not called again.
-pub(super) fn after_not_done(attempt: &Attempt<'_>, resolving: Resolving<'_>) -> Next {
-    let message = "out of attempts; the other side says that it did not happen".to_owned();
-    let (step, max) = (attempt.step, attempts_max(attempt.policy, Some(resolving.policy)));
+pub(super) fn after_not_done(attempt: &Attempt, resolving: Resolving) -> Next {
+    let message = "the other side says that it did not happen".to_owned();
+    let max = attempts_max(&attempt.policy, Some(&resolving.policy));
     if attempt.attempts < max || resolving.is_fresh {
-        return again(attempt, resolving, max - 1, message);
+        return again(attempt, resolving, max - 1, Duration::ZERO, message);
     }
-    Next::Settled(match attempt.side {
-        Side::After => Event::Blocked { step, reason: message, in_doubt: false },
-        _ => Event::Failed { step, failure: Failure::new(step, FailureKind::Failed, message) },
-    })
+    Next::Settled(exhausted(attempt, false, message))
 }
 
 /// What comes after a rejection, where an earlier call had no answer. The resolution has just said that nothing happened so
 /// far, so only a call that is still in flight may say otherwise.
-pub(super) fn after_late_rejection(attempt: &Attempt<'_>, resolving: Resolving<'_>, reason: Rejection) -> Next {
-    let max = attempts_max(attempt.policy, Some(resolving.policy));
+pub(super) fn after_late_rejection(attempt: &Attempt, resolving: Resolving, reason: Rejection) -> Next {
+    let max = attempts_max(&attempt.policy, Some(&resolving.policy));
     if attempt.attempts >= max && !resolving.is_fresh {
         return after_refusal(attempt, reason);
     }
     let message = format!("{reason} (but an earlier attempt ended without an answer)");
-    again(attempt, resolving, max - 1, message)
+    again(attempt, resolving, max - 1, Duration::ZERO, message)
 }
 
 /// What comes after the resolution said that the other side refused the call for good.
-pub(super) fn after_refusal(attempt: &Attempt<'_>, reason: Rejection) -> Next {
+pub(super) fn after_refusal(attempt: &Attempt, reason: Rejection) -> Next {
     let step = attempt.step;
     Next::Settled(Event::Rejected { step, failure: Failure::rejected(step, reason) })
 }
 
-fn again(attempt: &Attempt<'_>, resolving: Resolving<'_>, attempts: u32, message: String) -> Next {
-    let delay = resolving.policy.delay(attempt.attempts, attempt.random);
-    let is_last = attempts.saturating_add(1) >= attempts_max(attempt.policy, Some(resolving.policy));
+fn again(attempt: &Attempt, resolving: Resolving, attempts: u32, delay_min: Duration, message: String) -> Next {
+    let delay = resolving.policy.delay(attempt.attempts, attempt.random).max(delay_min);
+    let is_last = attempts.saturating_add(1) >= attempts_max(&attempt.policy, Some(&resolving.policy));
     let delay = if is_last { delay.max(resolving.settle_time) } else { delay };
     Next::Again { delay, in_doubt: true, attempts, message }
 }

@@ -4,7 +4,7 @@ use super::advance::advance;
 use super::choreography::is_undo_requested_by_event;
 use super::compensate::{begin_compensation, begin_next_undos, compensate_again};
 use super::decision::{Command, Decision};
-use super::failure::Failure;
+use super::failure::{Failure, FailureKind};
 use super::forward::begin_next_steps;
 use super::settle::{block, settle};
 use super::shape::{Shape, Side, UndoShape};
@@ -87,15 +87,30 @@ pub(super) fn unknown(shape: &Shape, state: &mut SagaState, step: usize, failure
     }
 }
 
-/// An operator must decide about a step that may have taken effect. It stays in doubt when it is tried again: a rejection
-/// does not say then that the step had no effect.
-pub(super) fn block_in_doubt(
+/// A step cannot go on by itself, so an operator must decide. While the saga compensates, it only matters whether the step took
+/// effect; a sub-saga still has to be asked.
+pub(super) fn blocked(
     shape: &Shape,
     state: &mut SagaState,
     step: usize,
     reason: String,
+    in_doubt: bool,
     decision: &mut Decision,
 ) {
+    let is_given_up = state.phase == Phase::Compensating && !shape.is_child(state.base(step));
+    match (is_given_up, in_doubt || state.steps[step].in_doubt) {
+        (true, true) => {
+            unknown(shape, state, step, Failure::new(step, FailureKind::Unknown, reason), decision);
+        }
+        (true, false) => without_effect(shape, state, step, RecordedOutcome::Failed, None, decision),
+        (false, _) if in_doubt => block_in_doubt(shape, state, step, reason, decision),
+        (false, _) => block(shape, state, step, false, reason, decision),
+    }
+}
+
+/// An operator must decide about a step that may have taken effect. It stays in doubt when it is tried again: a rejection
+/// does not say then that the step had no effect.
+fn block_in_doubt(shape: &Shape, state: &mut SagaState, step: usize, reason: String, decision: &mut Decision) {
     if state.steps[step].phase == StepPhase::Started {
         state.steps[step].in_doubt = true;
     }

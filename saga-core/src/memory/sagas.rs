@@ -1,6 +1,6 @@
 //! The sagas of the store.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use async_trait::async_trait;
@@ -12,7 +12,7 @@ use super::work_row::WorkRow;
 use crate::key::{Key, Tenant};
 use crate::store::{
     AuditFilter, AuditRow, NewSaga, SagaFilter, SagaId, SagaProgress, SagaRow, SagaWithSteps, Sagas, Started, Status,
-    StoreError, StoreErrorKind, Timestamp, WorkKind, WorkStatus,
+    StoreError, StoreErrorKind, Timestamp, WorkId, WorkKind, WorkStatus,
 };
 
 #[async_trait]
@@ -67,10 +67,17 @@ impl Sagas for MemoryStore {
     }
 
     async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError> {
-        self.reading("list", |data, _| {
+        self.reading("list", |data, now| {
             let from = filter.after.map_or(Bound::Unbounded, Bound::Excluded);
-            let rows = data.sagas.range((from, Bound::Unbounded)).map(|(_, saga)| &saga.row);
-            rows.filter(|row| passes(row, filter)).take(filter.limit).cloned().collect()
+            let is_failing = |work: &BTreeSet<WorkId>| {
+                let mut rows = work.iter().filter_map(|id| data.work.get(id));
+                filter
+                    .failing
+                    .is_none_or(|failing| rows.any(|row| failing.is_met(row.attempts, row.retrying_since, now)))
+            };
+            let sagas = data.sagas.range((from, Bound::Unbounded)).map(|(_, saga)| saga);
+            let sagas = sagas.filter(|saga| passes(&saga.row, filter) && is_failing(&saga.work));
+            sagas.map(|saga| saga.row.clone()).take(filter.limit).collect()
         })
         .await
     }

@@ -169,7 +169,7 @@ fn all_or_apart<V>(each: impl ExactSizeIterator<Item = Result<V, Unfinished>>) -
 }
 
 fn of_another_batch() -> StepError {
-    StepError::stuck("it returned the answers of another batch; end it with `Ok(batch.map_each(|input| ..))`")
+    StepError::unreadable("it returned the answers of another batch; end it with `Ok(batch.map_each(|input| ..))`")
 }
 
 fn encode<T: Step>(output: &T::Output) -> Encoded {
@@ -177,13 +177,14 @@ fn encode<T: Step>(output: &T::Output) -> Encoded {
 }
 
 fn input_of<T: Step>(bytes: &[u8]) -> Result<T::Input, StepError> {
-    T::INPUT.decode(bytes).map_err(|error| StepError::stuck(format!("its stored input does not decode: {error}")))
+    T::INPUT.decode(bytes).map_err(|error| StepError::unreadable(format!("its stored input does not decode: {error}")))
 }
 
 /// What a step took and, where that is known, what it returned.
 fn arguments<T: Step>(input: &[u8], output: Option<&[u8]>) -> Result<(T::Input, Option<T::Output>), StepError> {
     let input = input_of::<T>(input)?;
     let output = output.map(|bytes| T::OUTPUT.decode(bytes)).transpose();
-    let output = output.map_err(|error| StepError::stuck(format!("its stored output does not decode: {error}")))?;
+    let output =
+        output.map_err(|error| StepError::unreadable(format!("its stored output does not decode: {error}")))?;
     Ok((input, output))
 }

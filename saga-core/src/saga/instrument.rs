@@ -265,5 +265,5 @@ fn wrapped_undo<S: Store, T: Store<Conn = S::Conn>>(
 
 /// A definition never changes, so this is never returned.
 fn another_kind() -> StepError {
-    StepError::stuck("its kind has changed")
+    StepError::unreadable("its kind has changed")
 }

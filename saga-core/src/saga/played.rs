@@ -139,7 +139,7 @@ fn called(args: Args<'_>) -> String {
 }
 
 fn stuck(what: &str, problem: &str) -> StepError {
-    StepError::stuck(format!("{what} does not decode: {problem}"))
+    StepError::unreadable(format!("{what} does not decode: {problem}"))
 }
 
 fn played_run<S: Store, T: Store>(

@@ -1,4 +1,4 @@
-use std::{error::Error, fmt};
+use std::{error::Error, fmt, time::Duration};
 
 use serde::Serialize;
 
@@ -43,17 +43,21 @@ pub enum StepErrorKind {
     Transient,
     /// The step is retried, and this attempt certainly had no external effect.
     NotSent,
+    /// Retrying does not help: the saga is stuck until an operator acts. An external step may have taken effect.
+    Stuck,
     /// The runtime could not make the parameters of the step, for example because stored data cannot be read. The
     /// function was not called, and the saga is stuck.
-    Stuck,
+    Unreadable,
 }
 
 enum Repr {
     /// With the error that was made a rejection, where there was one.
     Rejected(Rejection, Option<Source>),
-    Transient(Source),
+    /// With the shortest pause before the next attempt.
+    Transient(Source, Duration),
     NotSent(Source),
     Stuck(String),
+    Unreadable(String),
 }
 
 impl StepError {
@@ -76,7 +80,13 @@ impl StepError {
 
     /// A transient failure: the step is retried by its retry policy.
     pub fn retry(error: impl Into<Source>) -> Self {
-        Self { repr: Repr::Transient(error.into()) }
+        Self::retry_after(Duration::ZERO, error)
+    }
+
+    /// A transient failure of a service that says when to try again, for example with the header `Retry-After`: the next
+    /// attempt begins no sooner than after `delay`, even if the retry policy has a shorter pause.
+    pub fn retry_after(delay: Duration, error: impl Into<Source>) -> Self {
+        Self { repr: Repr::Transient(error.into(), delay) }
     }
 
     /// A transient failure of an attempt that certainly had no external effect: a refused connection, or a request that was
@@ -85,18 +95,33 @@ impl StepError {
         Self { repr: Repr::NotSent(error.into()) }
     }
 
-    /// The saga waits for a person.
-    pub(crate) fn stuck(reason: impl Into<String>) -> Self {
+    /// A failure that only an operator can mend, for example of credentials that are wrong: the step is not retried, nothing is
+    /// compensated, and the saga is stuck with this reason until an operator retries the step, skips it or compensates the saga.
+    pub fn stuck(reason: impl Into<String>) -> Self {
         Self { repr: Repr::Stuck(reason.into()) }
+    }
+
+    /// The function was not called, since its parameters cannot be made.
+    pub(crate) fn unreadable(reason: impl Into<String>) -> Self {
+        Self { repr: Repr::Unreadable(reason.into()) }
+    }
+
+    /// The shortest pause before the next attempt.
+    pub(crate) fn delay_min(&self) -> Duration {
+        match self.repr {
+            Repr::Transient(_, delay) => delay,
+            _ => Duration::ZERO,
+        }
     }
 
     /// What the error means for the saga.
     pub fn kind(&self) -> StepErrorKind {
         match self.repr {
             Repr::Rejected(..) => StepErrorKind::Rejected,
-            Repr::Transient(_) => StepErrorKind::Transient,
+            Repr::Transient(..) => StepErrorKind::Transient,
             Repr::NotSent(_) => StepErrorKind::NotSent,
             Repr::Stuck(_) => StepErrorKind::Stuck,
+            Repr::Unreadable(_) => StepErrorKind::Unreadable,
         }
     }
 
@@ -123,16 +148,18 @@ impl StepError {
     /// The source of a transient error.
     pub fn source(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         match &self.repr {
-            Repr::Transient(source) | Repr::NotSent(source) => Some(source.as_ref()),
-            Repr::Rejected(..) | Repr::Stuck(_) => None,
+            Repr::Transient(source, _) | Repr::NotSent(source) => Some(source.as_ref()),
+            Repr::Rejected(..) | Repr::Stuck(_) | Repr::Unreadable(_) => None,
         }
     }
 
     /// The error behind it, whatever it was made into.
     pub(crate) fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         match &self.repr {
-            Repr::Transient(source) | Repr::NotSent(source) | Repr::Rejected(_, Some(source)) => Some(source.as_ref()),
-            Repr::Rejected(_, None) | Repr::Stuck(_) => None,
+            Repr::Transient(source, _) | Repr::NotSent(source) | Repr::Rejected(_, Some(source)) => {
+                Some(source.as_ref())
+            }
+            Repr::Rejected(_, None) | Repr::Stuck(_) | Repr::Unreadable(_) => None,
         }
     }
 }
@@ -148,8 +175,8 @@ impl fmt::Display for StepError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.repr {
             Repr::Rejected(rejection, _) => f.write_str(rejection.message()),
-            Repr::Stuck(reason) => f.write_str(reason),
-            Repr::Transient(source) | Repr::NotSent(source) => {
+            Repr::Stuck(reason) | Repr::Unreadable(reason) => f.write_str(reason),
+            Repr::Transient(source, _) | Repr::NotSent(source) => {
                 write!(f, "{source}")?;
                 let mut behind = source.source();
                 while let Some(error) = behind {
@@ -168,8 +195,8 @@ impl fmt::Debug for StepError {
         debug.field("kind", &self.kind());
         match &self.repr {
             Repr::Rejected(rejection, _) => debug.field("rejection", rejection),
-            Repr::Transient(source) | Repr::NotSent(source) => debug.field("source", source),
-            Repr::Stuck(reason) => debug.field("reason", reason),
+            Repr::Transient(source, _) | Repr::NotSent(source) => debug.field("source", source),
+            Repr::Stuck(reason) | Repr::Unreadable(reason) => debug.field("reason", reason),
         };
         debug.finish()
     }
@@ -207,7 +234,11 @@ mod tests {
         check(StepError::reject_with("sold out"), StepErrorKind::Rejected, "sold out");
         check(StepError::retry("busy"), StepErrorKind::Transient, "busy");
         check(StepError::not_sent("refused"), StepErrorKind::NotSent, "refused");
-        check(StepError::stuck("unreadable"), StepErrorKind::Stuck, "unreadable");
+        check(StepError::stuck("wrong password"), StepErrorKind::Stuck, "wrong password");
+        check(StepError::unreadable("no text"), StepErrorKind::Unreadable, "no text");
+        let delay = Duration::from_secs(7);
+        assert_eq!(StepError::retry_after(delay, "busy").delay_min(), delay);
+        check(StepError::retry_after(delay, "busy"), StepErrorKind::Transient, "busy");
     }
 
     #[test]

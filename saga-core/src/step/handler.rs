@@ -141,7 +141,7 @@ pub fn undo<S: Store, T: Step, C: CompensationHandler<S>>() -> Undo<S, T> {
                 let (input, output) = arguments::<T, C>(input, output)?;
                 match C::handler() {
                     Compensate::External(compensate) => compensate(args, input, output).await,
-                    Compensate::Transaction(_) => Err(StepError::stuck("its compensation changed its kind")),
+                    Compensate::Transaction(_) => Err(StepError::unreadable("its compensation changed its kind")),
                 }
             })
         }),
@@ -154,6 +154,6 @@ fn arguments<T: Step, C: Compensation>(
 ) -> Result<(C::Input, C::Output), StepError> {
     let arguments = T::UNDO.and_then(|undo| undo.arguments::<C>(input, output));
     arguments.map(|arguments| *arguments).ok_or_else(|| {
-        StepError::stuck("its outcome is unknown, and its compensation needs its output; let it take `Option<..>`")
+        StepError::unreadable("its outcome is unknown, and its compensation needs its output; let it take `Option<..>`")
     })
 }

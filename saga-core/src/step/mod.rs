@@ -62,7 +62,7 @@ pub use self::{
     params::FromStep,
     rejection::Rejection,
     resolution::{Resolution, Resolved},
-    retry::RetryPolicy,
+    retry::{OnExhausted, RetryPolicy},
     signal::{Signal, Signaled},
     state::State,
     step::{InputOf, Step},

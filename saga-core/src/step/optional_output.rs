@@ -15,11 +15,11 @@ impl StepContext {
         let OptionalOutputs { reads, outputs } = &self.parts.earlier;
         if !reads.contains(&T::NAME) {
             let name = T::NAME;
-            return Err(StepError::stuck(format!(
+            return Err(StepError::unreadable(format!(
                 "its service does not say that it reads `{name}`; add `.reads::<{name}>()` behind `.run::<..>()`"
             )));
         }
-        let unreadable = |error| StepError::stuck(format!("the recorded output of `{}`: {error}", T::NAME));
+        let unreadable = |error| StepError::unreadable(format!("the recorded output of `{}`: {error}", T::NAME));
         outputs.get(T::NAME).map(|stored| T::OUTPUT.decode(stored)).transpose().map_err(unreadable)
     }
 

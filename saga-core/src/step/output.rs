@@ -113,10 +113,10 @@ macro_rules! parameters_of_steps {
             fn from_step(args: Args<'_>) -> Result<Self, StepError> {
                 Self::from_outputs(args.outputs).map_err(|error| match error {
                     OutputError::Missing(step) => {
-                        StepError::stuck(format!("the step `{step}` has no recorded output"))
+                        StepError::unreadable(format!("the step `{step}` has no recorded output"))
                     }
                     OutputError::Unreadable(step, error) => {
-                        StepError::stuck(format!("the recorded output of the step `{step}` cannot be read: {error}"))
+                        StepError::unreadable(format!("the recorded output of the step `{step}` cannot be read: {error}"))
                     }
                 })
             }

@@ -23,7 +23,7 @@ pub trait FromStep: sealed::Sealed + Sized {
     /// # Errors
     ///
     /// What it needs is not there or cannot be read; the error is of the kind
-    /// [`Stuck`](super::StepErrorKind::Stuck), never a rejection.
+    /// [`Unreadable`](super::StepErrorKind::Unreadable), never a rejection.
     #[doc(hidden)]
     fn from_step(args: Args<'_>) -> Result<Self, StepError>;
 }
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_stuck_and_never_a_rejection() {
         let check = |error: StepError, text: &str| {
-            assert_eq!(error.kind(), StepErrorKind::Stuck);
+            assert_eq!(error.kind(), StepErrorKind::Unreadable);
             assert!(error.to_string().contains(text), "{error}");
         };
         let none = States::new();

@@ -30,7 +30,7 @@ impl<T: StateValue> FromStep for State<T> {
 
     fn from_step(args: Args<'_>) -> Result<Self, StepError> {
         args.states.get::<T>().map(State).ok_or_else(|| {
-            StepError::stuck(format!("the runtime was built without a state of type `{}`", type_name::<T>()))
+            StepError::unreadable(format!("the runtime was built without a state of type `{}`", type_name::<T>()))
         })
     }
 }

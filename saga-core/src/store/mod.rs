@@ -17,6 +17,7 @@ mod changes;
 mod dead_letters;
 mod definitions;
 mod error;
+mod failing;
 mod hints;
 mod history;
 mod inbox;
@@ -40,6 +41,7 @@ pub use self::dead_letters::{
 };
 pub use self::definitions::{Definitions, NewDefinition, RewrittenRecord, SagaMigration, StoredDefinition};
 pub use self::error::{RetryClass, StoreError, StoreErrorKind};
+pub use self::failing::Failing;
 pub use self::hints::{Hint, HintBoard, Hints, Listener};
 pub use self::history::{HistoryEntry, HistoryKind};
 pub use self::inbox::{ClaimedMessage, ClaimedMessages, Inbox, NewReceived, ReceivedBatch};

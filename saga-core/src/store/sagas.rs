@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 
-use super::{DefinitionId, HistoryEntry, NewWork, SagaId, Status, StepRecord, StoreError, Timestamp, WorkStatus};
+use super::{
+    DefinitionId, Failing, HistoryEntry, NewWork, SagaId, Status, StepRecord, StoreError, Timestamp, WorkStatus,
+};
 use crate::key::{Key, Tenant};
 
 /// A saga to start, with its first command.
@@ -146,6 +148,8 @@ pub struct SagaFilter {
     pub status: Option<Status>,
     /// Only sagas of definitions with this name.
     pub definition: Option<String>,
+    /// Only sagas with a step, or a compensation, that is failing.
+    pub failing: Option<Failing>,
     /// Only sagas with an id above this one: the next page begins here.
     pub after: Option<SagaId>,
     /// The most sagas to return. The default is 100.
@@ -154,7 +158,7 @@ pub struct SagaFilter {
 
 impl Default for SagaFilter {
     fn default() -> Self {
-        Self { tenant: Tenant::default(), status: None, definition: None, after: None, limit: 100 }
+        Self { tenant: Tenant::default(), status: None, definition: None, failing: None, after: None, limit: 100 }
     }
 }
 
@@ -196,6 +200,7 @@ impl Default for AuditFilter {
 /// - `S-SAGA-3` The answers have the order of the request. A taken key does not prevent the other starts of the call.
 /// - `S-SAGA-4` The same key under two tenants is two sagas. No read crosses tenants, except `sagas_by_id` and `progress`, whose ids the engine got from the store.
 /// - `S-SAGA-5` [`list`](Sagas::list) orders by id, obeys every field of the filter, and never returns more than `limit`.
+/// - `S-SAGA-12` A saga passes [`SagaFilter::failing`] if one of its work rows has a failed attempt, and as many attempts as the filter says or its first failed attempt that long ago by the store's clock.
 /// - `S-SAGA-6` [`count`](Sagas::count) counts every saga of the tenant in exactly one status.
 /// - `S-SAGA-7` [`orphaned`](Sagas::orphaned) finds every saga of the store that is neither ended nor stuck nor paused and has no work row except that of its deadline (G11).
 /// - `S-SAGA-8` Keys of steps that are hosted for another service, `key>step`, are stored like all other keys: read a stored key with [`Key::from_stored`].

@@ -91,7 +91,7 @@ async fn call(bank: &Bank, key: &str, order: Order) -> Result<u32, StepError> {
 }
 
 /// Its compensation needs what it returned, so that an unknown outcome is stuck.
-#[saga_step(compensate = pay_back, timeout = "30s", retry(attempts = 1, base = "1s"))]
+#[saga_step(compensate = pay_back, timeout = "30s", retry(attempts = 1, base = "1s"), on_exhausted = "compensate")]
 pub(crate) async fn pay(ctx: &StepContext, order: Order, State(bank): State<Bank>) -> Result<u32, StepError> {
     call(&bank, ctx.key(), order).await
 }
@@ -108,7 +108,7 @@ pub(crate) async fn pay_back(
 }
 
 /// Its compensation also undoes what may have happened.
-#[saga_step(compensate = refund, timeout = "1s", retry(attempts = 1, base = "1s"))]
+#[saga_step(compensate = refund, timeout = "1s", retry(attempts = 1, base = "1s"), on_exhausted = "compensate")]
 pub(crate) async fn charge(ctx: &StepContext, order: Order, State(bank): State<Bank>) -> Result<u32, StepError> {
     call(&bank, ctx.key(), order).await
 }
@@ -125,7 +125,7 @@ pub(crate) async fn refund(
 }
 
 /// It takes hours, and is to be recovered.
-#[saga_step(exclusive, no_compensation, timeout = "8h", retry(attempts = 3, base = "1s"))]
+#[saga_step(exclusive, no_compensation, timeout = "8h", retry(attempts = 3, base = "1s"), on_exhausted = "compensate")]
 pub(crate) async fn settle(ctx: &StepContext, order: Order, State(bank): State<Bank>) -> Result<u32, StepError> {
     call(&bank, ctx.key(), order).await
 }

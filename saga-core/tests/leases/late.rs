@@ -18,7 +18,7 @@ struct Warehouse {
 }
 
 /// Its compensation needs what it returned.
-#[saga_step(compensate = release, retry(attempts = 1, base = "1s"))]
+#[saga_step(compensate = release, retry(attempts = 1, base = "1s"), on_exhausted = "compensate")]
 async fn reserve(_ctx: &StepContext, order: u32, State(warehouse): State<Warehouse>) -> Result<u32, StepError> {
     sleep(Duration::from_secs(1)).await;
     if warehouse.is_away { Err(std::io::Error::other("503"))? } else { Ok(order) }

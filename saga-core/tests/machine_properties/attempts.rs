@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use saga_core::RetryPolicy;
-use saga_core::machine::{Attempt, Effect, Ending, Event, FailureKind, Next, RETRY_AGE_MAX, Side, after_attempt};
+use saga_core::machine::{Attempt, Effect, Ending, Event, FailureKind, Next, Side, after_attempt};
+use saga_core::{OnExhausted, RetryPolicy};
 
 use crate::shapes::rejection;
 
@@ -29,7 +29,7 @@ impl Case {
             undo: self.undo,
             effect: self.effect,
             side: self.side,
-            policy: &self.policy,
+            policy: self.policy,
             attempts: self.attempts,
             in_doubt: self.maybe,
             informed: self.informed,
@@ -57,7 +57,7 @@ impl Case {
     fn may_have_happened(&self) -> bool {
         let now = match &self.ending {
             Ending::Erred { not_sent, .. } => !not_sent,
-            Ending::Unstorable { .. } | Ending::Vanished => true,
+            Ending::Unstorable { .. } | Ending::Stuck { .. } | Ending::Vanished => true,
             _ => false,
         };
         self.may_have_happened_before() || (now && self.effect != Effect::Transactional)
@@ -69,8 +69,13 @@ fn ending() -> impl Strategy<Value = Ending> {
     prop_oneof![
         Just(Ending::Done),
         Just(Ending::Rejected(rejection("declined"))),
-        any::<bool>().prop_map(move |not_sent| Ending::Erred { message: "m".to_owned(), not_sent }),
+        (any::<bool>(), 0..90_u64).prop_map(move |(not_sent, seconds)| Ending::Erred {
+            message: "m".to_owned(),
+            not_sent,
+            delay_min: Duration::from_secs(seconds),
+        }),
         Just(Ending::Unstorable { message: message() }),
+        Just(Ending::Stuck { message: message() }),
         Just(Ending::Undecodable { message: message() }),
         Just(Ending::Broke { message: message() }),
         Just(Ending::Vanished),
@@ -83,7 +88,8 @@ prop_compose! {
         effect in prop_oneof![Just(Effect::Transactional), Just(Effect::External), Just(Effect::Remote { service: "elsewhere" })],
         side in prop_oneof![Just(Side::Before), Just(Side::Pivot), Just(Side::After)],
         attempts in 1..12_u32,
-        most in 1..8_u32,
+        most in prop::option::of(1..8_u32),
+        compensates in any::<bool>(),
         maybe in any::<bool>(),
         informed in any::<bool>(),
         hours in 0..30_u64,
@@ -93,7 +99,8 @@ prop_compose! {
     ) -> Case {
         let (base, cap) = (Duration::from_millis(10), Duration::from_secs(2));
         let give_up_after = limit.map(Duration::from_mins);
-        let policy = RetryPolicy { attempts: most, base, cap, give_up_after };
+        let on_exhausted = if compensates { OnExhausted::Compensate } else { OnExhausted::Stuck };
+        let policy = RetryPolicy { attempts: most, base, cap, give_up_after, on_exhausted };
         let retrying_for = Duration::from_secs(hours * 3600);
         Case { undo, effect, side, attempts, policy, maybe, informed, retrying_for, random, ending }
     }
@@ -140,36 +147,48 @@ proptest! {
         }
     }
 
-    /// Only an error is tried again: before the pivot as often as the policy says, behind it, and where the pivot may
-    /// have happened, until a set age; a compensation as often as its own policy says. Of what vanished with its process
-    /// as often as that, only what also failed otherwise has an age, and only where there is no way back. No attempt begins
-    /// when the time for all of them is over.
+    /// Only an error is tried again, as often as the policy says, and without a limit where the policy has none or the saga
+    /// cannot compensate as it asks. A command whose process ended each time is tried again only if it also failed otherwise and
+    /// has no limit. No attempt begins when the time for all of them is over, and none before the delay that the error asks for.
     #[test]
     fn an_error_is_tried_again_within_its_limit(case in case()) {
         let only_forward = case.side == Side::After || (case.side == Side::Pivot && case.may_have_happened());
-        let has_time = case.retrying_for < RETRY_AGE_MAX;
-        let has_attempts = case.attempts < case.policy.attempts;
-        let expected = match case.ending {
-            Ending::Erred { .. } if only_forward && !case.undo => has_time,
-            Ending::Erred { .. } => has_attempts,
-            Ending::Vanished => only_forward && !case.undo && has_time && !case.retrying_for.is_zero(),
-            _ => false,
+        let cannot_compensate = only_forward && !case.undo && case.policy.on_exhausted == OnExhausted::Compensate;
+        let is_unlimited = case.policy.attempts.is_none() || cannot_compensate;
+        let has_attempts = case.policy.attempts.is_none_or(|attempts| case.attempts < attempts);
+        let (expected, delay_min) = match case.ending {
+            Ending::Erred { delay_min, .. } => (is_unlimited || has_attempts, delay_min),
+            Ending::Vanished => (is_unlimited && !case.retrying_for.is_zero(), Duration::ZERO),
+            _ => (false, Duration::ZERO),
         };
-        let begins_at = case.retrying_for + case.policy.delay(case.attempts, case.random);
+        let begins_at = case.retrying_for + case.policy.delay(case.attempts, case.random).max(delay_min);
         let expected = expected && case.policy.give_up_after.is_none_or(|limit| begins_at <= limit);
         match case.next() {
             Next::Again { delay, in_doubt, .. } => {
                 prop_assert!(expected);
-                prop_assert!(delay <= case.policy.delay_max(case.attempts) && delay <= case.policy.cap);
-                let was_blind = case.maybe || (!case.informed && case.may_have_been_made());
+                prop_assert!(delay >= delay_min && delay <= case.policy.delay_max(case.attempts).max(delay_min));
+                let was_blind = case.maybe
+                    || (!case.informed && case.may_have_been_made() && case.ending != Ending::Vanished);
                 prop_assert_eq!(in_doubt, if case.undo { was_blind } else { case.may_have_happened() });
             }
             Next::Settled(_) => prop_assert!(!expected),
         }
     }
 
+    /// An error, an answer that cannot be stored and the end of a process undo nothing, unless the policy says so.
+    #[test]
+    fn g5_an_error_undoes_nothing_unless_the_policy_says_so(mut case in case()) {
+        case.undo = false;
+        let Next::Settled(event) = case.next() else { return Ok(()) };
+        let is_undone = matches!(event, Event::Failed { .. } | Event::Unknown { .. });
+        let was_rejected = matches!(case.ending, Ending::Rejected(_));
+        let may_compensate = case.policy.on_exhausted == OnExhausted::Compensate
+            && matches!(case.ending, Ending::Erred { .. } | Ending::Vanished);
+        prop_assert!(!is_undone || was_rejected || may_compensate, "{:?}", event);
+    }
+
     /// The pivot is compensated when it was rejected or is out of attempts without a trace, and never when it may have
-    /// happened; an unstorable output of a transaction needs a person, and one of a call is unknown.
+    /// happened; an output that cannot be stored needs an operator.
     #[test]
     fn the_pivot_and_what_cannot_be_stored(mut case in case()) {
         case.undo = false;
@@ -180,11 +199,9 @@ proptest! {
             prop_assert!(!goes_back);
         }
         case.ending = Ending::Unstorable { message: "too long".to_owned() };
+        let is_outside = case.effect != Effect::Transactional;
         let next = case.next();
-        match case.effect {
-            Effect::Transactional => prop_assert!(matches!(next, Next::Settled(Event::Blocked { in_doubt: false, .. })), "stuck"),
-            _ => prop_assert!(matches!(next, Next::Settled(Event::Unknown { .. })), "unknown"),
-        }
+        prop_assert!(matches!(next, Next::Settled(Event::Blocked { in_doubt, .. }) if in_doubt == is_outside), "stuck");
     }
 
     /// What a compensation says ends in an undo, another attempt or a person, and in nothing else; a rejection is not
@@ -195,7 +212,7 @@ proptest! {
         let next = case.next();
         match case.ending {
             Ending::Done => prop_assert_eq!(next, Next::Settled(case.undone())),
-            Ending::Erred { .. } => {}
+            Ending::Erred { .. } | Ending::Vanished => {}
             _ => prop_assert!(matches!(next, Next::Settled(Event::UndoBlocked { .. })), "stuck"),
         }
     }

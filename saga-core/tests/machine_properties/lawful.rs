@@ -129,7 +129,9 @@ impl Run {
             {
                 self.effects.insert(step);
             }
-            Event::Unknown { step, .. } if self.outcome(step) == Some(RecordedOutcome::Unknown) => {
+            Event::Unknown { step, .. } | Event::Blocked { step, .. }
+                if self.outcome(step) == Some(RecordedOutcome::Unknown) =>
+            {
                 self.effects.insert(step);
             }
             Event::Undone { step, .. } => {

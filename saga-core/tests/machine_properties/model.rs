@@ -130,6 +130,10 @@ impl Model {
             Event::Rejected { step, .. } | Event::Failed { step, .. } => self.failed(step),
             Event::Unknown { step, .. } => self.unknown(step),
             Event::Cancelled { step } => self.cancelled(step),
+            // While the saga goes back, it only matters whether the step took effect.
+            Event::Blocked { step, in_doubt: maybe, .. } if self.is_given_up(step) => {
+                if maybe || self.steps[step].maybe { self.unknown(step) } else { self.failed(step) }
+            }
             Event::Blocked { step, in_doubt: maybe, .. } if self.is_open(step) => {
                 self.steps[step].maybe |= maybe;
                 self.needs_a_person(step)
@@ -269,6 +273,13 @@ impl Model {
 
     fn is_open(&self, step: usize) -> bool {
         self.open.iter().any(|open| open.command == Command::Do { step })
+    }
+
+    /// Whether the saga goes back and does not wait for an operator about the step. A sub-saga still has to be asked.
+    fn is_given_up(&self, step: usize) -> bool {
+        let is_in_flight = |open: &Open| open.command == Command::Do { step } && open.stuck.is_none();
+        let is_child = self.shape.steps.get(step).is_some_and(|step| step.child.is_some());
+        self.goes_back && self.ended.is_none() && !is_child && self.open.iter().any(is_in_flight)
     }
 
     fn is_undone_now(&self, step: usize) -> bool {

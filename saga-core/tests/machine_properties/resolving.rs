@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use saga_core::RetryPolicy;
-use saga_core::machine::{
-    Attempt, Effect, Ending, Event, Next, RETRY_AGE_MAX, Resolving, Side, after_attempt, attempts_max,
-};
+use saga_core::machine::{Attempt, Effect, Ending, Event, Next, Resolving, Side, after_attempt, attempts_max};
+use saga_core::{OnExhausted, RetryPolicy};
 
 use crate::shapes::rejection;
 
@@ -16,8 +14,9 @@ const SETTLE_TIME: Duration = Duration::from_secs(77);
 struct Asked {
     side: Side,
     attempts: u32,
-    calls: u32,
-    asks: u32,
+    calls: Option<u32>,
+    asks: Option<u32>,
+    on_exhausted: OnExhausted,
     maybe: bool,
     is_compensating: bool,
     is_fresh: bool,
@@ -26,19 +25,20 @@ struct Asked {
 }
 
 impl Asked {
-    fn policy(attempts: u32) -> RetryPolicy {
-        RetryPolicy { attempts, base: Duration::from_millis(10), cap: Duration::from_secs(1), give_up_after: None }
+    fn policy(&self, attempts: Option<u32>) -> RetryPolicy {
+        let (base, cap) = (Duration::from_millis(10), Duration::from_secs(1));
+        RetryPolicy { attempts, base, cap, give_up_after: None, on_exhausted: self.on_exhausted }
     }
 
     fn max(&self) -> u32 {
-        attempts_max(&Self::policy(self.calls), Some(&Self::policy(self.asks)))
+        attempts_max(&self.policy(self.calls), Some(&self.policy(self.asks)))
     }
 
     /// Whether the step is called in this attempt, and what comes after it.
     fn next(&self) -> (bool, Next) {
-        let (policy, asking) = (Self::policy(self.calls), Self::policy(self.asks));
+        let (policy, asking) = (self.policy(self.calls), self.policy(self.asks));
         let resolving = Resolving {
-            policy: &asking,
+            policy: asking,
             settle_time: SETTLE_TIME,
             is_compensating: self.is_compensating,
             is_fresh: self.is_fresh,
@@ -48,7 +48,7 @@ impl Asked {
             undo: false,
             effect: Effect::External,
             side: self.side,
-            policy: &policy,
+            policy,
             attempts: self.attempts,
             in_doubt: self.maybe,
             informed: false,
@@ -59,8 +59,9 @@ impl Asked {
         (attempt.may_call(), after_attempt(&attempt, self.ending.clone()))
     }
 
-    fn is_young(&self) -> bool {
-        self.retrying_for < RETRY_AGE_MAX
+    /// Whether the saga was to compensate and cannot, since the step may have taken effect.
+    fn has_no_way_back(&self) -> bool {
+        self.side != Side::Before && self.on_exhausted == OnExhausted::Compensate
     }
 }
 
@@ -70,7 +71,11 @@ fn ending() -> impl Strategy<Value = Ending> {
         Just(Ending::NotDone),
         Just(Ending::Refused(rejection("declined"))),
         Just(Ending::Rejected(rejection("declined"))),
-        any::<bool>().prop_map(|not_sent| Ending::Erred { message: "m".to_owned(), not_sent }),
+        any::<bool>().prop_map(|not_sent| Ending::Erred {
+            message: "m".to_owned(),
+            not_sent,
+            delay_min: Duration::ZERO,
+        }),
     ]
 }
 
@@ -78,8 +83,9 @@ prop_compose! {
     fn asked()(
         side in prop_oneof![Just(Side::Before), Just(Side::Pivot), Just(Side::After)],
         attempts in 1..9_u32,
-        calls in 1..5_u32,
-        asks in 1..5_u32,
+        calls in prop::option::of(1..5_u32),
+        asks in prop::option::of(1..5_u32),
+        compensates in any::<bool>(),
         maybe in any::<bool>(),
         is_compensating in any::<bool>(),
         is_fresh in any::<bool>(),
@@ -87,7 +93,8 @@ prop_compose! {
         ending in ending(),
     ) -> Asked {
         let retrying_for = Duration::from_hours(hours);
-        Asked { side, attempts, calls, asks, maybe, is_compensating, is_fresh, retrying_for, ending }
+        let on_exhausted = if compensates { OnExhausted::Compensate } else { OnExhausted::Stuck };
+        Asked { side, attempts, calls, asks, on_exhausted, maybe, is_compensating, is_fresh, retrying_for, ending }
     }
 }
 
@@ -111,25 +118,25 @@ proptest! {
         asked.maybe = true;
         if let (_, Next::Again { delay, in_doubt, attempts, .. }) = asked.next() {
             prop_assert!(in_doubt, "only an answer that settles it says otherwise");
-            let only_forward = asked.side != Side::Before && asked.is_young();
-            prop_assert!(attempts < asked.max() || only_forward);
+            prop_assert!(attempts < asked.max() || asked.has_no_way_back());
             prop_assert!(attempts + 1 < asked.max() || delay >= SETTLE_TIME);
         }
     }
 
     /// A saga that goes back calls nothing; one that goes forward calls as often as the policy of the step says, and
-    /// what can only go forward until a set age.
+    /// what can only go forward without a limit.
     #[test]
     fn it_is_called_within_its_own_policy(asked in asked()) {
         let (may_call, _) = asked.next();
-        let only_forward = asked.side != Side::Before && asked.is_young();
-        prop_assert_eq!(may_call, !asked.is_compensating && (asked.attempts <= asked.calls || only_forward));
+        let has_call = asked.calls.is_none_or(|calls| asked.attempts <= calls);
+        prop_assert_eq!(may_call, !asked.is_compensating && (has_call || asked.has_no_way_back()));
     }
 
     /// Whatever the answers, a step before the pivot is settled within the attempts of both policies and one more.
     #[test]
     fn asking_comes_to_an_end(mut asked in asked(), endings in prop::collection::vec(ending(), 32)) {
         (asked.side, asked.attempts, asked.is_fresh) = (Side::Before, 1, false);
+        (asked.calls, asked.asks) = (asked.calls.or(Some(3)), asked.asks.or(Some(2)));
         for made in 0..32_u32 {
             asked.ending = endings[made as usize].clone();
             match asked.next().1 {
@@ -143,5 +150,14 @@ proptest! {
             }
         }
         prop_assert!(false, "it was never settled");
+    }
+
+    /// Without an answer nothing is undone, unless the policy says so.
+    #[test]
+    fn g5_an_outcome_that_stays_unknown_undoes_nothing(mut asked in asked(), not_sent in any::<bool>()) {
+        asked.ending = Ending::Erred { message: "m".to_owned(), not_sent, delay_min: Duration::ZERO };
+        asked.on_exhausted = OnExhausted::Stuck;
+        let (_, next) = asked.next();
+        prop_assert!(matches!(next, Next::Again { .. } | Next::Settled(Event::Blocked { .. })), "{:?}", next);
     }
 }

@@ -109,7 +109,7 @@ async fn a_compensation_reports_for_itself() {
     runtime.shutdown().await;
 }
 
-#[saga_step(resolve = find, no_compensation, retry(attempts = 3, base = "1ms"))]
+#[saga_step(resolve = find, no_compensation, retry(attempts = 3, base = "1ms"), on_exhausted = "compensate")]
 async fn exported(ctx: &StepContext, rows: u32, State(night): State<Night>) -> Result<u32, StepError> {
     night.settle(ctx, rows, Duration::ZERO).await
 }

@@ -80,17 +80,33 @@ impl Night {
     }
 }
 
-#[saga_step(no_compensation, timeout = "20s", retry(attempts = 4, base = "2s", cap = "2s"))]
+#[saga_step(
+    no_compensation,
+    timeout = "20s",
+    retry(attempts = 4, base = "2s", cap = "2s"),
+    on_exhausted = "compensate"
+)]
 pub(crate) async fn settle(ctx: &StepContext, rows: u32, State(night): State<Night>) -> Result<u32, StepError> {
     night.settle(ctx, rows, Duration::ZERO).await
 }
 
-#[saga_step(no_compensation, timeout = "20s", retry(attempts = 4, base = "2s", cap = "2s"))]
+#[saga_step(
+    no_compensation,
+    timeout = "20s",
+    retry(attempts = 4, base = "2s", cap = "2s"),
+    on_exhausted = "compensate"
+)]
 pub(crate) async fn slowly(ctx: &StepContext, rows: u32, State(night): State<Night>) -> Result<u32, StepError> {
     night.settle(ctx, rows, Duration::from_millis(10)).await
 }
 
-#[saga_step(exclusive, no_compensation, timeout = "1h", retry(attempts = 4, base = "2s", cap = "2s"))]
+#[saga_step(
+    exclusive,
+    no_compensation,
+    timeout = "1h",
+    retry(attempts = 4, base = "2s", cap = "2s"),
+    on_exhausted = "compensate"
+)]
 pub(crate) async fn all_night(ctx: &StepContext, rows: u32, State(night): State<Night>) -> Result<u32, StepError> {
     night.settle(ctx, rows, Duration::from_millis(500)).await
 }

@@ -52,7 +52,7 @@ impl Door {
 }
 
 /// Needs a person when the shop is closed: nobody knows then what became of it.
-#[saga_step(compensate = uncount, retry(attempts = 1))]
+#[saga_step(compensate = uncount, retry(attempts = 1), on_exhausted = "compensate")]
 pub(crate) async fn count(_ctx: &StepContext, order: Order, State(door): State<Door>) -> Result<u32, StepError> {
     if door.get() == Shop::Open { Ok(order.pieces) } else { Err(StepError::retry("nobody is there")) }
 }
@@ -84,7 +84,7 @@ pub(crate) async fn fire(_ctx: &StepContext, _order: Order, _hired: u32) -> Resu
 }
 
 /// Is tried every hour until the shop opens.
-#[saga_step(compensate = unload, retry(attempts = 1000, base = "1h", cap = "1h"))]
+#[saga_step(compensate = unload, retry(attempts = 1000, base = "1h", cap = "1h"), on_exhausted = "compensate")]
 pub(crate) async fn load(_ctx: &StepContext, order: Order, State(door): State<Door>) -> Result<u32, StepError> {
     if door.get() == Shop::Open { Ok(order.pieces) } else { Err(StepError::not_sent("the gate is shut")) }
 }

@@ -60,7 +60,7 @@ pub(crate) async fn unweigh(_tx: &mut MemoryConn, _order: u32, _weight: u32) -> 
     Ok(())
 }
 
-#[saga_step(no_compensation, retry(attempts = 1000, base = "1ms", cap = "1ms"))]
+#[saga_step(no_compensation, retry(attempts = 1000, base = "1ms", cap = "1ms"), on_exhausted = "compensate")]
 pub(crate) async fn call_courier(
     _ctx: &StepContext,
     _order: u32,

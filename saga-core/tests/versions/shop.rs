@@ -60,7 +60,7 @@ pub(crate) async fn release_stock(
     Ok(())
 }
 
-#[saga_step(compensate = refund, retry(attempts = 1000, base = "1ms", cap = "1ms"))]
+#[saga_step(compensate = refund, retry(attempts = 1000, base = "1ms", cap = "1ms"), on_exhausted = "compensate")]
 pub(crate) async fn charge(ctx: &StepContext, order: u32, State(shop): State<Shop>) -> Result<u32, StepError> {
     let _ = ctx;
     shop.was_tried.notify_one();

@@ -10,6 +10,7 @@ pub(crate) fn check(model: &Model, given: &Options, errors: &mut Errors) {
     compensates_or_not(given, errors);
     has_time(given, errors);
     has_time_for_a_retry(given, errors);
+    limits_what_is_exhausted(given, errors);
     cap_covers_base(given, errors);
     groups_transactions(model, given, errors);
     resolves_calls(model, given, errors);
@@ -49,6 +50,14 @@ fn has_time_for_a_retry(given: &Options, errors: &mut Errors) {
         let message = "without any time there is no second attempt\n\
              help: write how long it may be tried in all: `give_up_after = \"10m\"`, or that it is tried once: `retry(attempts = 1)`";
         errors.at_span(Rule::ZeroGiveUp, span, message);
+    }
+}
+
+fn limits_what_is_exhausted(given: &Options, errors: &mut Errors) {
+    if let (Some((_, option)), None, None) = (&given.on_exhausted, &given.attempts, &given.give_up_after) {
+        let message = "`on_exhausted` says what follows the last attempt, and this step is attempted without a limit\n\
+             help: set a limit with `retry(attempts = 8)` or `give_up_after = \"10m\"`, or leave it out";
+        errors.at(Rule::ExhaustedWithoutLimit, option, message);
     }
 }
 

@@ -79,7 +79,7 @@ async fn a_definition_whose_number_was_lost_is_numbered_again() {
 }
 
 /// Slow enough that the server changes its role while many of them wait, and nothing is tried twice.
-#[saga_step(no_compensation, retry(attempts = 1, base = "1ms"))]
+#[saga_step(no_compensation, retry(attempts = 1, base = "1ms"), on_exhausted = "compensate")]
 async fn count_order(tx: &mut PgConnection, _order: u32) -> Result<(), StepError> {
     tx.execute("SELECT pg_sleep(0.1)").await?;
     Ok(())

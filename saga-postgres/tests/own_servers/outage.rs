@@ -31,7 +31,7 @@ impl Bank {
 }
 
 /// Its compensation needs its output, so that an unknown outcome would be stuck. Every fifth card is declined.
-#[saga_step(compensate = refund, timeout = "30s", retry(attempts = 1, base = "1s"))]
+#[saga_step(compensate = refund, timeout = "30s", retry(attempts = 1, base = "1s"), on_exhausted = "compensate")]
 async fn charge(ctx: &StepContext, order: u32, State(bank): State<Bank>) -> Result<u32, StepError> {
     *bank.0.lock().unwrap().entry(ctx.key().to_owned()).or_default() += 1;
     sleep(Duration::from_secs(1)).await;

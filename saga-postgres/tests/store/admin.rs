@@ -21,7 +21,7 @@ async fn note(tx: &mut PgConnection, number: i64) -> Result<i64, StepError> {
 }
 
 /// It is tried again after a moment, as often as it takes.
-#[saga_step(no_compensation, retry(attempts = 1000, base = "20ms", cap = "20ms"))]
+#[saga_step(no_compensation, retry(attempts = 1000, base = "20ms", cap = "20ms"), on_exhausted = "compensate")]
 async fn call(_number: i64, State(outside): State<Outside>) -> Result<(), StepError> {
     if outside.0.load(Ordering::SeqCst) { Ok(()) } else { Err(StepError::not_sent("nobody answers")) }
 }

@@ -38,7 +38,7 @@ impl Seen {
 }
 
 /// One statement for all.
-#[saga_step(compensate = release_stock, retry(attempts = 3, base = "1ms", cap = "1ms"))]
+#[saga_step(compensate = release_stock, retry(attempts = 3, base = "1ms", cap = "1ms"), on_exhausted = "compensate")]
 async fn reserve_stock(
     tx: &mut PgConnection,
     orders: Batch<Order>,

@@ -9,7 +9,7 @@ use saga_postgres::PostgresStore;
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
 /// A temporary table until the commit: one transaction can have it once, so it should have said `group = false`.
-#[saga_step(no_compensation, retry(attempts = 2, base = "1ms", cap = "1ms"))]
+#[saga_step(no_compensation, retry(attempts = 2, base = "1ms", cap = "1ms"), on_exhausted = "compensate")]
 async fn sort_orders(tx: &mut PgConnection, _order: i64) -> Result<(), StepError> {
     tx.execute("CREATE TEMPORARY TABLE sorted (id bigint) ON COMMIT DROP").await?;
     Ok(())

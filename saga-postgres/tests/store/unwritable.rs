@@ -15,14 +15,14 @@ const TIME_MAX: Duration = Duration::from_mins(2);
 const SPOILERS: usize = 10;
 
 /// Sends what it is told to.
-#[saga_step(no_compensation, retry(attempts = 2, base = "1ms", cap = "1ms"))]
+#[saga_step(no_compensation, retry(attempts = 2, base = "1ms", cap = "1ms"), on_exhausted = "compensate")]
 async fn spoil(tx: &mut PgConnection, sql: String) -> Result<(), StepError> {
     tx.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await?;
     Ok(())
 }
 
 /// Leaks a transaction that it nested.
-#[saga_step(no_compensation, retry(attempts = 2, base = "1ms", cap = "1ms"))]
+#[saga_step(no_compensation, retry(attempts = 2, base = "1ms", cap = "1ms"), on_exhausted = "compensate")]
 async fn leak(tx: &mut PgConnection, _sql: String) -> Result<(), StepError> {
     std::mem::forget(tx.begin().await?);
     Ok(())

@@ -88,7 +88,7 @@ const ENDS: i64 = 1_005;
 /// The same, and none of its neighbours sends anything that would find it out.
 const ENDS_IN_SILENCE: i64 = 2_001;
 
-#[saga_step(no_compensation, retry(attempts = 2, base = "1ms", cap = "1ms"))]
+#[saga_step(no_compensation, retry(attempts = 2, base = "1ms", cap = "1ms"), on_exhausted = "compensate")]
 async fn reserve(tx: &mut PgConnection, order: i64) -> Result<(), StepError> {
     if order < 2_000 {
         crate::support::write_note(tx, "reserved").await?;

@@ -46,7 +46,12 @@ impl Drop for Nasty {
     }
 }
 
-#[saga_step(no_compensation, timeout = "50ms", retry(attempts = 2, base = "1ms", cap = "1ms"))]
+#[saga_step(
+    no_compensation,
+    timeout = "50ms",
+    retry(attempts = 2, base = "1ms", cap = "1ms"),
+    on_exhausted = "compensate"
+)]
 async fn write(tx: &mut Connection, trick: Trick) -> Result<(), StepError> {
     tx.execute("INSERT INTO notes DEFAULT VALUES", ())?;
     match trick {

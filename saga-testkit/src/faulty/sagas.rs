@@ -72,6 +72,9 @@ impl Sagas for FaultyStore {
     }
 
     async fn list(&self, filter: &SagaFilter) -> Result<Vec<SagaRow>, StoreError> {
+        if filter.failing.is_some() && self.has(StoreFlaw::ListsNoneAsFailing) {
+            return Ok(Vec::new());
+        }
         if !self.has(StoreFlaw::ListsEveryTenant) {
             return self.inner.list(filter).await;
         }

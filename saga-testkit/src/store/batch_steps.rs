@@ -47,7 +47,7 @@ impl<H> Clone for Site<H> {
 }
 
 /// Writes for each order that gets its stock a row, named by the key of its call.
-#[saga_step(no_compensation, retry(attempts = 2, base = "1ms", cap = "1ms"))]
+#[saga_step(no_compensation, retry(attempts = 2, base = "1ms", cap = "1ms"), on_exhausted = "compensate")]
 async fn reserve_stock<H: StoreHarness>(
     tx: &mut <H::Store as Store>::Conn,
     orders: Batch<Order>,

@@ -1,9 +1,10 @@
 //! Lists, counts and the audit of what was forgotten.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use saga_core::key::Tenant;
-use saga_core::store::{Changes, DefinitionId, SagaFilter, SagaId, Sagas, Status, WorkId};
+use saga_core::store::{Changes, DefinitionId, Failing, Postponed, SagaFilter, SagaId, Sagas, Status, WorkId};
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
 use crate::fixture::{Begun, Bench, tenant};
@@ -59,6 +60,29 @@ pub(crate) async fn a_list_obeys_every_field_of_its_filter<H: StoreHarness>(benc
     let mut expected = vec![begun[2].id, other_id];
     expected.sort();
     ensure_eq!(listed(&bench, &running).await?, expected, "the running ones behind the first");
+    Ok(())
+}
+
+pub(crate) async fn what_keeps_failing_is_listed<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = start_many(&bench, 4).await?;
+    // Of the first saga nothing failed, of the second and the fourth one attempt, of the third ten.
+    let failed = [(1, 1, Some("timed out")), (2, 10, Some("no such table")), (3, 10, None)];
+    for (index, attempts, error) in failed {
+        let error = error.map(str::to_owned);
+        let postponed = Postponed { attempts, error, ..begun[index].postponed(Duration::from_hours(1)) };
+        bench.apply(Changes { postponed: vec![postponed], ..Changes::default() }).await?;
+    }
+    let failing = |failing| SagaFilter { failing: Some(failing), ..all() };
+    let by_attempts = failing(Failing::DEFAULT);
+    ensure_eq!(listed(&bench, &by_attempts).await?, [begun[2].id], "after ten attempts, and not without an error");
+    let stuck = SagaFilter { status: Some(Status::Stuck), ..by_attempts.clone() };
+    ensure_eq!(listed(&bench, &stuck).await?, [], "the stuck ones among them");
+    let none_yet = failing(Failing { attempts: u32::MAX, retrying_for: Duration::from_hours(1) });
+    ensure_eq!(listed(&bench, &none_yet).await?, [], "nothing has failed for an hour");
+    let by_time = failing(Failing { attempts: u32::MAX, retrying_for: Duration::ZERO });
+    ensure_eq!(listed(&bench, &by_time).await?, [begun[1].id, begun[2].id], "what has failed at all");
+    let next = SagaFilter { after: Some(begun[1].id), limit: 1, ..by_time };
+    ensure_eq!(listed(&bench, &next).await?, [begun[2].id], "the next page");
     Ok(())
 }
 

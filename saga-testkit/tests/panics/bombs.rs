@@ -111,7 +111,7 @@ impl<'de> Deserialize<'de> for Loot {
     }
 }
 
-#[saga_step(compensate = bring_back, timeout = "100ms", retry(attempts = 2, base = "1ms"))]
+#[saga_step(compensate = bring_back, timeout = "100ms", retry(attempts = 2, base = "1ms"), on_exhausted = "compensate")]
 async fn fetch(_ctx: &StepContext, trick: Trick) -> Result<Loot, StepError> {
     trick.play().await
 }
@@ -122,7 +122,7 @@ async fn bring_back(_ctx: &StepContext, _trick: Trick, _loot: Option<Loot>) -> R
 }
 
 /// A call from outside that is asked for before it is made again, where asking for it does the trick.
-#[saga_step(compensate = bring_back, resolve = ask, timeout = "100ms", retry(attempts = 2, base = "1ms"))]
+#[saga_step(compensate = bring_back, resolve = ask, timeout = "100ms", retry(attempts = 2, base = "1ms"), on_exhausted = "compensate")]
 async fn fetch_once(_ctx: &StepContext, trick: Trick) -> Result<Loot, StepError> {
     if trick == Trick::Never { trick.play().await } else { Err(StepError::retry("no answer")) }
 }
@@ -132,7 +132,7 @@ async fn ask(_ctx: &StepContext, trick: Trick) -> Result<Resolved<Loot>, StepErr
     trick.play().await.map(Resolved::Done)
 }
 
-#[saga_step(compensate = unwrite, timeout = "100ms", retry(attempts = 2, base = "1ms"))]
+#[saga_step(compensate = unwrite, timeout = "100ms", retry(attempts = 2, base = "1ms"), on_exhausted = "compensate")]
 async fn write(conn: &mut MemoryConn, ctx: &StepContext, trick: Trick) -> Result<Loot, StepError> {
     conn.put(ctx.key(), "written")?;
     trick.play().await
@@ -143,7 +143,7 @@ async fn unwrite(_conn: &mut MemoryConn, _trick: Trick, _loot: Loot) -> Result<(
     Ok(())
 }
 
-#[saga_step(no_compensation, timeout = "100ms", retry(attempts = 2, base = "1ms"))]
+#[saga_step(no_compensation, timeout = "100ms", retry(attempts = 2, base = "1ms"), on_exhausted = "compensate")]
 async fn write_many(_conn: &mut MemoryConn, batch: Batch<Trick>) -> Result<BatchResults<Loot>, StepError> {
     let mut loot = Vec::new();
     for trick in &batch {
@@ -153,7 +153,7 @@ async fn write_many(_conn: &mut MemoryConn, batch: Batch<Trick>) -> Result<Batch
     Ok(batch.map_each(|_| loot.next().ok_or_else(|| StepError::retry("no loot"))))
 }
 
-#[saga_step(compensate = undo_outside, timeout = "100ms", retry(attempts = 2, base = "1ms"))]
+#[saga_step(compensate = undo_outside, timeout = "100ms", retry(attempts = 2, base = "1ms"), on_exhausted = "compensate")]
 async fn outside(_ctx: &StepContext, _trick: Trick) -> Result<u32, StepError> {
     Ok(1)
 }
@@ -163,7 +163,7 @@ async fn undo_outside(_ctx: &StepContext, trick: Trick, _one: u32) -> Result<(),
     trick.play().await.map(drop)
 }
 
-#[saga_step(compensate = undo_inside, retry(attempts = 2, base = "1ms"))]
+#[saga_step(compensate = undo_inside, retry(attempts = 2, base = "1ms"), on_exhausted = "compensate")]
 async fn inside(_conn: &mut MemoryConn, _trick: Trick) -> Result<u32, StepError> {
     Ok(1)
 }

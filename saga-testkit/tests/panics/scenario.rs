@@ -23,7 +23,7 @@ async fn charge_card(conn: &mut MemoryConn, ctx: &StepContext, cents: u32) -> Re
     Ok(format!("payment of {cents}"))
 }
 
-#[saga_step(compensate = uncall, timeout = "30s", retry(attempts = 20, base = "1ms"))]
+#[saga_step(compensate = uncall, timeout = "30s", retry(attempts = 20, base = "1ms"), on_exhausted = "compensate")]
 async fn call(_ctx: &StepContext, seconds: u32) -> Result<u32, StepError> {
     tokio::time::sleep(Duration::from_secs(seconds.into())).await;
     Ok(seconds)
@@ -34,7 +34,7 @@ async fn uncall(_ctx: &StepContext, _seconds: u32) -> Result<(), StepError> {
     Ok(())
 }
 
-#[saga_step(compensate = unwrite, retry(attempts = 20, base = "1ms"))]
+#[saga_step(compensate = unwrite, retry(attempts = 20, base = "1ms"), on_exhausted = "compensate")]
 async fn write(conn: &mut MemoryConn, ctx: &StepContext, _seconds: u32) -> Result<(), StepError> {
     conn.put(ctx.key(), "written")?;
     Ok(())
@@ -45,7 +45,7 @@ async fn unwrite(_conn: &mut MemoryConn, _seconds: u32) -> Result<(), StepError>
     Ok(())
 }
 
-#[saga_step(no_compensation, retry(attempts = 20, base = "1ms"))]
+#[saga_step(no_compensation, retry(attempts = 20, base = "1ms"), on_exhausted = "compensate")]
 async fn reject(_conn: &mut MemoryConn, _seconds: u32) -> Result<(), StepError> {
     Err(StepError::reject("sold out"))
 }

@@ -84,13 +84,18 @@ async fn a_compensation_that_ends_its_transaction<S: Shop>() {
     assert_eq!((fixture.store.total("booked").await, fixture.store.total("k:book:undo").await), (0, 1));
 }
 
-#[saga_step(no_compensation, retry(attempts = 2, base = "1ms", cap = "2ms"), timeout = "200ms")]
+#[saga_step(
+    no_compensation,
+    retry(attempts = 2, base = "1ms", cap = "2ms"),
+    timeout = "200ms",
+    on_exhausted = "compensate"
+)]
 async fn hang_in_transaction<S: Shop>(conn: &mut S::Conn, order: Order) -> Result<(), StepError> {
     S::add(conn, "hung", order.amount)?;
     pending().await
 }
 
-#[saga_step(compensate = forget, retry(attempts = 2, base = "1ms", cap = "2ms"), timeout = "200ms")]
+#[saga_step(compensate = forget, retry(attempts = 2, base = "1ms", cap = "2ms"), timeout = "200ms", on_exhausted = "compensate")]
 async fn hang_in_call(ctx: &StepContext, _order: Order, State(world): State<World>) -> Result<i64, StepError> {
     world.always(ctx.key(), Act::Hang);
     world.enter(ctx).await?;

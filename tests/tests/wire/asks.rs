@@ -42,7 +42,7 @@ impl std::fmt::Display for Declined {
     }
 }
 
-#[saga_step(implements = contracts::pay, compensate = pay_back, retry(attempts = 2, base = "1ms", cap = "1ms"))]
+#[saga_step(implements = contracts::pay, compensate = pay_back, retry(attempts = 2, base = "1ms", cap = "1ms"), on_exhausted = "compensate")]
 async fn pay(tx: &mut MemoryConn, bill: Bill) -> Result<i64, StepError> {
     match bill.how.as_str() {
         "decline" => return Err(StepError::reject_with(Declined { code: 51 })),
@@ -63,7 +63,7 @@ async fn pay_back(tx: &mut MemoryConn, bill: Bill, payment: Option<i64>) -> Resu
 }
 
 /// A call that says how far it is, and then breaks off.
-#[saga_step(implements = contracts::phone, compensate = hang_up, timeout = "100ms", retry(attempts = 1))]
+#[saga_step(implements = contracts::phone, compensate = hang_up, timeout = "100ms", retry(attempts = 1), on_exhausted = "compensate")]
 async fn phone(ctx: &StepContext, _bill: Bill) -> Result<i64, StepError> {
     ctx.report(&json!({ "rings": 3 }))?;
     Err(StepError::retry("the line is dead"))

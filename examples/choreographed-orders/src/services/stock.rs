@@ -8,7 +8,7 @@ use crate::books::Books;
 use crate::events::{CardDeclined, OrderExpired, OrderPlaced, StockRejected, StockReserved};
 
 /// The input is the event itself.
-#[saga_step(compensate = release_stock, retry(attempts = 400, base = "50ms", cap = "250ms"))]
+#[saga_step(compensate = release_stock, retry(base = "50ms", cap = "250ms"))]
 async fn reserve_stock<S: Books>(
     tx: &mut S::Conn,
     ctx: &StepContext,

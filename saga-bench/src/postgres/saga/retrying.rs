@@ -13,7 +13,7 @@ async fn reserve_first(tx: &mut PgConnection, order: Order) -> Result<Order, Ste
     Ok(order)
 }
 
-#[saga_step(no_compensation, name = "charge-card", retry(attempts = 4_294_967_295))]
+#[saga_step(no_compensation, name = "charge-card", retry(attempts = 4_294_967_295), on_exhausted = "compensate")]
 async fn charge_or_fail(tx: &mut PgConnection, order: Order) -> Result<Order, StepError> {
     insert(tx, "INSERT INTO payments (order_id, amount) VALUES ($1, $2)", &order).await?;
     if u32::try_from(order.number).is_ok_and(is_failing) {

@@ -9,7 +9,9 @@ use crate::engine::outcome::Outcome;
 use crate::key::{Key, StepId};
 use crate::machine::{Phase, SagaState, StepPhase, StepState};
 use crate::step::Rejection;
-use crate::store::{HistoryKind, RecordedOutcome, Reported, SagaWithSteps, Status, StepRecord, Timestamp, WorkStatus};
+use crate::store::{
+    Failing, HistoryKind, RecordedOutcome, Reported, SagaWithSteps, Status, StepRecord, Timestamp, WorkStatus,
+};
 
 /// A step of a saga.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +48,8 @@ pub struct StepStatus {
     pub undone_at: Option<Timestamp>,
     /// Since when its attempts have failed, while it is retried.
     pub retrying_since: Option<Timestamp>,
+    /// Whether it is [`Failing`]: it keeps being retried, and an operator should look at its error.
+    pub failing: bool,
     /// When its next attempt is due, while it waits for that.
     pub due_at: Option<Timestamp>,
     /// Why it failed, or the error of its last attempt.
@@ -151,6 +155,8 @@ impl StepStatus {
             took: done.map(|record| record.took),
             undone_at: undone.filter(|record| record.outcome == RecordedOutcome::Done).map(|record| record.recorded_at),
             retrying_since: work.and_then(|work| work.retrying_since),
+            // The next attempt is never due much later than now, and the clock of the store is not read here.
+            failing: work.is_some_and(|work| Failing::DEFAULT.is_met(work.attempts, work.retrying_since, work.due_at)),
             // A row that waits for a resume has no time at which it is due.
             due_at: work
                 .filter(|work| work.owner.is_none() && !parked.contains(&work.work.id.0))

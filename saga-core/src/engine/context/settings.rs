@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::key::{Namespace, Tenant};
 use crate::machine::ITEMS_MAX;
 use crate::saga::LONGEST;
+use crate::step::RetryPolicy;
 use crate::store::Capabilities;
 
 /// The limits and times of a runtime. Every one has a default that fits a service of ordinary size.
@@ -17,6 +18,9 @@ pub struct Settings {
     pub service: Option<String>,
     /// The tenants whose messages are accepted: all if it is not set.
     pub tenants: Option<Vec<Tenant>>,
+    /// The retry policy of steps, compensations and resolutions, where they do not say otherwise: they are attempted until they
+    /// succeed or reject, with pauses of up to a minute.
+    pub retry: RetryPolicy,
     /// How long a process owns a command without renewing its lease: 60 s. A step with a longer time limit gets a longer lease.
     pub lease_ttl: Duration,
     /// A process without a heartbeat for this time counts as dead: 10 s.
@@ -83,6 +87,7 @@ impl Default for Settings {
             namespace: None,
             service: None,
             tenants: None,
+            retry: RetryPolicy::DEFAULT,
             lease_ttl: Duration::from_mins(1),
             member_ttl: Duration::from_secs(10),
             poll_interval: Duration::from_millis(100),
@@ -150,6 +155,8 @@ impl Settings {
         demand(self.publish_backoff_max > Duration::ZERO, "publish_backoff_max is zero; 30 s is usual");
         demand(self.publish_timeout > Duration::ZERO, "publish_timeout is zero; 15 s is usual");
         demand(self.publish_attempts > 0, "publish_attempts is 0; at least 1 is needed");
+        demand(self.retry.attempts != Some(0), "retry.attempts is 0; 1 makes one attempt, and `None` has no limit");
+        demand(self.retry.cap >= self.retry.base, "retry.cap is shorter than retry.base; the cap is the longest pause");
         demand(
             capabilities.batch_max > 0,
             "the store says that a transaction carries no command (`Capabilities::batch_max` is 0); it must carry at least 1",

@@ -14,18 +14,19 @@ impl<S: Store> Decider<S> {
     }
 
     /// An attempt of this command as the machine sees it.
-    pub(crate) fn attempt_of<'a>(&self, command: &'a WorkItem<S>, findings: &AttemptDetails) -> Attempt<'a> {
+    pub(crate) fn attempt_of(&self, command: &WorkItem<S>, findings: &AttemptDetails) -> Attempt {
         let step = command.step_index();
         let shape = &command.saga.definition.shape;
         let side = shape.side(command.saga.state.base(step));
-        let first = Attempt::first(step, command.effect(), side, &command.options().retry, self.env.random());
+        let policy = command.options().retry_policy(&self.settings.retry);
+        let first = Attempt::first(step, command.effect(), side, policy, self.env.random());
         let first = Attempt { undo: command.is_undo(), ..first };
         Attempt {
             attempts: findings.attempts,
             in_doubt: command.in_doubt,
             informed: command.saga.own_output_of(step).is_some(),
             resolving: command.resolve().map(|resolve| Resolving {
-                policy: &resolve.options.retry,
+                policy: resolve.options.retry_policy(&self.settings.retry),
                 settle_time: command.step().settle_time(),
                 is_compensating: command.saga.state.phase != Phase::Running,
                 is_fresh: command.recovered && !findings.is_settled,

@@ -24,7 +24,7 @@ struct Order {
 }
 
 /// Takes one of each product, in the order in which the customer named them.
-#[saga_step(retry(attempts = 3))]
+#[saga_step(retry(attempts = 3), on_exhausted = "compensate")]
 async fn take_stock(tx: &mut PgConnection, order: Order) -> Result<(), StepError> {
     for product in order.products {
         let update = "UPDATE products SET in_stock = in_stock - 1 WHERE id = $1";

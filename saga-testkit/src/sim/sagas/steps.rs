@@ -6,8 +6,8 @@ use std::time::Duration;
 use saga_core::State;
 use saga_core::memory::MemoryConn;
 use saga_core::step::{
-    Args, Codec, Compensate, Compensation, CompensationHandler, FromStep, Given, Handler, Needs, Resolution, ResolveFn,
-    ResolveOf, Run, Step, StepOptions, Undo, UndoOf, codec, resolved_by, undo, undone_by,
+    Args, Codec, Compensate, Compensation, CompensationHandler, FromStep, Given, Handler, Needs, OnExhausted,
+    Resolution, ResolveFn, ResolveOf, Run, Step, StepOptions, Undo, UndoOf, codec, resolved_by, undo, undone_by,
 };
 
 use super::batch_steps::run_batch;
@@ -28,7 +28,8 @@ const OPTIONS: StepOptions = StepOptions::DEFAULT
     .attempts(ATTEMPTS)
     .base(Duration::from_millis(50))
     .cap(Duration::from_millis(800))
-    .timeout(TIME_LIMIT);
+    .timeout(TIME_LIMIT)
+    .on_exhausted(OnExhausted::Compensate);
 /// How often the other side is asked, beyond the attempts of the step.
 const LOOK_ATTEMPTS: u32 = 3;
 const LOOK_OPTIONS: StepOptions = OPTIONS.attempts(LOOK_ATTEMPTS).timeout(Duration::from_millis(900));

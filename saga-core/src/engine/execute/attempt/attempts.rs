@@ -44,7 +44,7 @@ pub(crate) fn optional_outputs<S: Store>(saga: &SagaInstance<S>) -> OptionalOutp
 }
 
 pub(crate) fn no_handler() -> Unfinished {
-    Unfinished::Failed(StepError::stuck("the registered definition has no function for it"))
+    Unfinished::Failed(StepError::unreadable("the registered definition has no function for it"))
 }
 
 /// Calls handlers, and turns what they return into attempt results.

@@ -35,6 +35,7 @@ fn in_words(ending: &Ending) -> &str {
         Ending::Rejected(reason) | Ending::Refused(reason) => reason.message(),
         Ending::Erred { message, .. }
         | Ending::Unstorable { message }
+        | Ending::Stuck { message }
         | Ending::Undecodable { message }
         | Ending::Broke { message } => message,
         Ending::Done | Ending::Vanished | Ending::NotDone => "",
@@ -42,7 +43,7 @@ fn in_words(ending: &Ending) -> &str {
 }
 
 fn no_handler() -> BatchUnfinished {
-    BatchUnfinished::Failed(StepError::stuck("the registered definition has no function for it"))
+    BatchUnfinished::Failed(StepError::unreadable("the registered definition has no function for it"))
 }
 
 /// What the context of one input says.

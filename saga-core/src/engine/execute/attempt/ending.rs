@@ -1,11 +1,13 @@
 //! How a handler ended: as a value for the machine, and as a log event.
 
+use std::time::Duration;
+
 use crate::engine::instance::WorkItem;
 use crate::log;
 use crate::machine::Ending;
-use crate::saga::Unfinished;
+use crate::saga::{LONGEST, Unfinished};
 use crate::step::{StepErrorKind, limited};
-use crate::store::Store;
+use crate::store::{Failing, Store};
 use crate::unwind::caught;
 
 /// The ending of an attempt without an output. The error may be a user's type whose `Display` or `Drop` panics: then the outcome
@@ -22,9 +24,15 @@ fn ending_in_words(unfinished: Unfinished) -> Ending {
         Unfinished::Failed(error) => error,
     };
     match error.kind() {
-        StepErrorKind::Transient => erred(error.to_string()),
-        StepErrorKind::NotSent => Ending::Erred { message: limited(error.to_string()), not_sent: true },
-        StepErrorKind::Stuck => Ending::Undecodable { message: limited(error.to_string()) },
+        StepErrorKind::Transient => {
+            let delay_min = error.delay_min().min(LONGEST);
+            Ending::Erred { message: limited(error.to_string()), not_sent: false, delay_min }
+        }
+        StepErrorKind::NotSent => {
+            Ending::Erred { message: limited(error.to_string()), not_sent: true, delay_min: Duration::ZERO }
+        }
+        StepErrorKind::Stuck => Ending::Stuck { message: limited(error.to_string()) },
+        StepErrorKind::Unreadable => Ending::Undecodable { message: limited(error.to_string()) },
         StepErrorKind::Rejected => match error.into_rejection() {
             Ok(reason) => Ending::Rejected(reason),
             Err(error) => erred(error.to_string()),
@@ -33,7 +41,17 @@ fn ending_in_words(unfinished: Unfinished) -> Ending {
 }
 
 pub(crate) fn erred(message: impl Into<String>) -> Ending {
-    Ending::Erred { message: limited(message.into()), not_sent: false }
+    Ending::Erred { message: limited(message.into()), not_sent: false, delay_min: Duration::ZERO }
+}
+
+/// Whether a failed attempt is worth a warning: the tenth, later every sixtieth, which is about one an hour, and before the tenth
+/// each one after ten minutes.
+fn is_reported_as_failing(attempt: u32, retrying_for: Duration) -> bool {
+    let Failing { attempts, retrying_for: limit } = Failing::DEFAULT;
+    match attempt {
+        _ if attempt < attempts => retrying_for >= limit,
+        _ => attempt == attempts || attempt.is_multiple_of(60),
+    }
 }
 
 pub(crate) fn trace<S: Store>(command: &WorkItem<S>, ending: &Ending, attempt: u32) {
@@ -50,10 +68,18 @@ pub(crate) fn trace<S: Store>(command: &WorkItem<S>, ending: &Ending, attempt: u
             log::info!(tenant, %saga, %step, attempt, %reason, "step rejected");
         }
         Ending::Erred { message, .. } => {
-            log::info!(tenant, %saga, %step, attempt, error = message, "step attempt failed");
+            if is_reported_as_failing(attempt, command.retrying_for) {
+                let retrying_for_s = command.retrying_for.as_secs();
+                log::warn!(tenant, %saga, %step, attempt, retrying_for_s, error = message, "step is failing");
+            } else {
+                log::info!(tenant, %saga, %step, attempt, error = message, "step attempt failed");
+            }
         }
         Ending::Vanished => log::warn!(tenant, %saga, %step, attempt, "step lost its process on every attempt"),
-        Ending::Unstorable { message } | Ending::Undecodable { message } | Ending::Broke { message } => {
+        Ending::Unstorable { message }
+        | Ending::Stuck { message }
+        | Ending::Undecodable { message }
+        | Ending::Broke { message } => {
             log::warn!(tenant, %saga, %step, attempt, error = message, "step cannot be retried");
         }
     }

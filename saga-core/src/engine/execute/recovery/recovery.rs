@@ -9,7 +9,7 @@ use crate::engine::execute::external::ExternalCalls;
 use crate::engine::execute::sub_saga;
 use crate::engine::execute::transaction::Transactions;
 use crate::engine::instance::{AttemptDetails, AttemptResult, TakenWork, WorkItem};
-use crate::machine::{Effect, Ending, Next, attempts_max};
+use crate::machine::{Effect, Ending, Next, crashed_attempts_max};
 use crate::store::Store;
 
 /// The result of a command whose owners died on every attempt that it may have.
@@ -76,8 +76,9 @@ impl<S: Store> Recovery<S> {
     }
 
     async fn run_recovered(self: &Arc<Self>, command: WorkItem<S>) {
-        let asks = command.resolve().map(|resolve| &resolve.options.retry);
-        let max = attempts_max(&command.options().retry, asks);
+        let default = &self.ctx.settings.retry;
+        let asks = command.resolve().map(|resolve| resolve.options.retry_policy(default));
+        let max = crashed_attempts_max(&command.options().retry_policy(default), asks.as_ref());
         if command.attempts >= max && command.late_success.is_none() {
             let attempted = vanished(&command);
             let next = if command.step().saga().is_some() {
@@ -85,7 +86,7 @@ impl<S: Store> Recovery<S> {
             } else {
                 self.external.attempts.decider.after(&command, &attempted)
             };
-            // A step that can only go forward is tried again; any other is out of attempts.
+            // A step without a limit of attempts is tried again; any other is out of attempts.
             if matches!(next, Next::Settled(_)) {
                 let Some(ids) = self.external.committer.store_calls.take_ids(command.saga.definition.width).await
                 else {

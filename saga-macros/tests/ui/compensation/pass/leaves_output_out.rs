@@ -1,7 +1,7 @@
 // pass: a compensation that leaves the output out runs for unknown outcomes too
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::step::{Handler, Needs, Step, Undo};
-use saga_core::{Output, StepContext, StepError, saga_compensation, saga_step};
+use saga_core::{RetryPolicy, Output, StepContext, StepError, saga_compensation, saga_step};
 
 #[saga_step(no_compensation)]
 async fn quote(order: u64) -> Result<u64, StepError> {
@@ -45,7 +45,7 @@ fn a_step_without_a_compensation_has_nothing_to_undo() {
 #[test]
 fn the_step_knows_what_its_compensation_sets_and_needs() {
     let undo = charge::UNDO.unwrap();
-    assert_eq!((undo.options().retry.attempts, undo.options().timeout.as_secs()), (2, 60));
+    assert_eq!((undo.options().retry_policy(&RetryPolicy::DEFAULT).attempts, undo.options().timeout.as_secs()), (Some(2), 60));
     let mut needs = Needs::default();
     undo.needs(&mut needs);
     assert_eq!(needs.outputs[0].step, "quote");

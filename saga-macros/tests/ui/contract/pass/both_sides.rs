@@ -1,5 +1,5 @@
 // pass: the contract of a step, the saga that names it, and the service that hosts it
-use saga_core::{
+use saga_core::{RetryPolicy, 
     Output, Saga, Service, State, StepContext, StepError,
     memory::{MemoryConn, MemoryStore},
     saga::SagaBuilder,
@@ -47,7 +47,7 @@ use contracts::{Charge, Payment};
 #[derive(Debug, Clone)]
 struct Gateway;
 
-#[saga_step(implements = contracts::charge_card, compensate = refund_card, retry(attempts = 8), timeout = "10s")]
+#[saga_step(implements = contracts::charge_card, compensate = refund_card, retry(attempts = 8), timeout = "10s", on_exhausted = "compensate")]
 async fn charge(ctx: &StepContext, charge: Charge, State(_gateway): State<Gateway>) -> Result<Payment, StepError> {
     Ok(Payment(format!("{} of {}", charge.cents, ctx.key())))
 }
@@ -105,7 +105,7 @@ fn a_saga_names_it_as_any_step() {
 fn the_function_with_the_body_has_the_name_of_its_contract() {
     assert_eq!(charge::NAME, "charge-card");
     assert_eq!(<charge as Hosted>::SERVICE, "payments");
-    assert_eq!(charge::OPTIONS.retry.attempts, 8);
+    assert_eq!(charge::OPTIONS.retry_policy(&RetryPolicy::DEFAULT).attempts, Some(8));
     let done = crate::ready(charge(&StepContext::for_test("7:charge-card"), Charge { cents: 4 }, State(Gateway)));
     assert_eq!(done.map_err(|error| error.to_string()), Ok(Payment("4 of 7:charge-card".to_owned())));
     crate::connection(|conn| {

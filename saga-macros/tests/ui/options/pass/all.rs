@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use saga_core::memory::MemoryConn;
 use saga_core::step::{Compensation, Step};
-use saga_core::{RetryPolicy, StepError, StepOptions, saga_compensation, saga_step};
+use saga_core::{OnExhausted, RetryPolicy, StepError, StepOptions, saga_compensation, saga_step};
 
 #[saga_step]
 async fn plain(_order: u64) -> Result<(), StepError> {
@@ -16,6 +16,7 @@ async fn plain(_order: u64) -> Result<(), StepError> {
     retry(attempts = 8, base = "250ms", cap = "2m"),
     timeout = "1h",
     give_up_after = "48h",
+    on_exhausted = "compensate",
     group = false,
     max_concurrent = 8,
 )]
@@ -47,17 +48,19 @@ fn the_options_are_kept() {
     assert_eq!((plain::NAME, plain::OPTIONS), ("plain", StepOptions::DEFAULT));
     assert_eq!(charge::NAME, "charge-card-2");
     let (base, cap) = (Duration::from_millis(250), Duration::from_mins(2));
-    let retry = RetryPolicy { attempts: 8, base, cap, give_up_after: Some(Duration::from_hours(48)) };
-    assert_eq!(charge::OPTIONS.retry, retry);
+    let give_up_after = Some(Duration::from_hours(48));
+    let retry = RetryPolicy { attempts: Some(8), base, cap, give_up_after, on_exhausted: OnExhausted::Compensate };
+    assert_eq!(charge::OPTIONS.retry_policy(&RetryPolicy::DEFAULT), retry);
     assert_eq!(charge::OPTIONS.timeout, Duration::from_hours(1));
     assert_eq!((charge::OPTIONS.max_concurrent, plain::OPTIONS.max_concurrent), (Some(8), None));
     assert_eq!([charge::OPTIONS.grouped, charge::OPTIONS.needs_no_compensation], [false, false]);
     let retry = RetryPolicy { cap: Duration::from_secs(1), ..RetryPolicy::DEFAULT };
-    assert_eq!(refund::OPTIONS.retry, retry);
+    assert_eq!(refund::OPTIONS.retry_policy(&RetryPolicy::DEFAULT), retry);
     assert_eq!(refund::OPTIONS.timeout, Duration::from_secs(5));
     assert_eq!(refund::OPTIONS.max_concurrent, Some(2));
     assert_eq!(longest::NAME.len(), 40);
     assert_eq!([longest::OPTIONS.grouped, longest::OPTIONS.needs_no_compensation], [true, true]);
-    assert_eq!(longest::OPTIONS.retry, RetryPolicy::DEFAULT);
+    let default = RetryPolicy { attempts: Some(3), ..RetryPolicy::DEFAULT };
+    assert_eq!(longest::OPTIONS.retry_policy(&default), default);
     assert_eq!(elsewhere::NAME, "elsewhere");
 }

@@ -1,5 +1,5 @@
 // pass: a step is more visible than the function that asks about it, which takes what a step takes, in any order
-use saga_core::Saga;
+use saga_core::{RetryPolicy, Saga};
 use saga_core::memory::MemoryStore;
 use saga_core::step::Step;
 
@@ -35,7 +35,7 @@ fn the_saga_is_built_and_the_options_are_kept() {
         Saga::named("pay").input::<u64>().step::<reserve>().step::<charge_card>().build().unwrap();
     assert_eq!(saga.name(), "pay");
     let resolve = charge_card::RESOLVE.unwrap();
-    assert_eq!((resolve.options().retry.attempts, resolve.options().timeout.as_secs()), (9, 5));
+    assert_eq!((resolve.options().retry_policy(&RetryPolicy::DEFAULT).attempts, resolve.options().timeout.as_secs()), (Some(9), 5));
     assert!(reserve::RESOLVE.is_none());
 }
 

@@ -45,7 +45,7 @@ async fn release_stock(tx: &mut PgConnection, order: Order, reservation: Reserva
 }
 
 /// A step without a transaction: it calls the outside world, and hands it the step's own key.
-#[saga_step(compensate = refund_card, retry(attempts = 8, base = "100ms", cap = "30s"), timeout = "10s")]
+#[saga_step(compensate = refund_card, retry(attempts = 8, base = "100ms", cap = "30s"), timeout = "10s", on_exhausted = "compensate")]
 async fn charge_card(ctx: &StepContext, order: Order, State(gateway): State<Gateway>) -> Result<Payment, StepError> {
     gateway.charge(ctx.key(), order.total).await
 }

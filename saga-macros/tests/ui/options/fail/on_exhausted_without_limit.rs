@@ -1,0 +1,9 @@
+// rule: exhausted-without-limit
+use saga_core::{StepError, saga_step};
+
+#[saga_step(on_exhausted = "compensate")]
+async fn charge_card(_order: String) -> Result<u64, StepError> {
+    Ok(1)
+}
+
+fn main() {}
