@@ -4,6 +4,7 @@
 mod calls;
 mod compensation;
 mod messages;
+mod missing_table;
 mod neighbours;
 mod recovery;
 mod starts;
