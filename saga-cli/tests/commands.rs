@@ -47,9 +47,9 @@ impl OpenStore for Shop {
     }
 }
 
-#[saga_step(compensate = refund_card)]
+#[saga_step(compensate = refund_card, retry(base = "1ms", cap = "1ms"))]
 async fn charge_card(_ctx: &StepContext, cents: u32) -> Result<u32, StepError> {
-    Ok(cents)
+    if cents == 13 { Err(StepError::not_sent("the gateway is away")) } else { Ok(cents) }
 }
 
 #[saga_compensation]
@@ -127,6 +127,25 @@ async fn sagas_are_listed_and_shown() {
     assert!(shown.contains("the bank is closed") && shown.contains("too dear"), "{shown}");
     shop.says(&["show", "none"], 2, "there is no saga none in the shop").await;
     shop.says(&["show", "no key"], 2, "the key \"no key\"").await;
+}
+
+#[tokio::test]
+async fn what_keeps_failing_is_listed_with_its_error() {
+    let shop = Shop::with_orders().await;
+    assert_eq!(shop.says(&["list", "--failing"], 0, "").await, "");
+    let runtime = shop.runtime().await;
+    runtime.start(&create_order(), "unlucky", 13).await.expect("it is new");
+    let is_failing = async || {
+        let status = runtime.status("unlucky").await.expect("it can be read").expect("it was started");
+        status.steps[0].failing
+    };
+    while !is_failing().await {
+        tokio::task::yield_now().await;
+    }
+    runtime.shutdown().await;
+    let failing = shop.says(&["list", "--failing"], 0, "attempts: the gateway is away").await;
+    assert!(failing.starts_with("unlucky") && failing.lines().count() == 2, "{failing}");
+    shop.says(&["show", "unlucky"], 0, "the gateway is away (failing, tried again at").await;
 }
 
 #[tokio::test]

@@ -35,6 +35,13 @@ pub(crate) fn shielded(call: impl FnOnce()) {
     }
 }
 
+/// Makes a span. If the subscriber panics, there is none.
+pub(crate) fn span(make: impl FnOnce() -> tracing::Span) -> tracing::Span {
+    let mut span = tracing::Span::none();
+    shielded(|| span = make());
+    span
+}
+
 /// Whether a subscriber wants events of the level `DEBUG`.
 pub(crate) fn is_verbose() -> bool {
     let mut is_verbose = false;

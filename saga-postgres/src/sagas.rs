@@ -98,22 +98,26 @@ impl Sagas for PostgresStore {
         // tenant hides it from the planner, because sorting all of a tenant's sagas for each page would be slower.
         let condition = if filter.failing.is_some() {
             "WHERE p.id IN (SELECT w.saga FROM {schema}.work w WHERE w.retrying_since IS NOT NULL \
-             AND (w.attempts >= $6 OR w.retrying_since <= clock_timestamp() - $7 * interval '1 microsecond')) \
+             AND (w.attempts >= $7 OR w.retrying_since <= clock_timestamp() - $8 * interval '1 microsecond')) \
              AND s.tenant = $1 AND p.id > $2 AND ($3::text IS NULL OR p.status = $3) \
-             AND ($4::text IS NULL OR d.name = $4) ORDER BY p.id LIMIT $5"
+             AND ($4::text IS NULL OR d.name = $4) \
+             AND NOT ($6 AND position('>' IN s.key) > 0) ORDER BY p.id LIMIT $5"
         } else if filter.status.is_some_and(|status| !status.is_ended()) {
             "WHERE p.ended_at IS NULL AND p.status = $3 AND s.tenant = $1 AND p.id > $2 \
-             AND ($4::text IS NULL OR d.name = $4) ORDER BY p.id LIMIT $5"
+             AND ($4::text IS NULL OR d.name = $4) \
+             AND NOT ($6 AND position('>' IN s.key) > 0) ORDER BY p.id LIMIT $5"
         } else {
             "WHERE s.tenant || '' = $1 AND s.id > $2 AND ($3::text IS NULL OR p.status = $3) \
-             AND ($4::text IS NULL OR d.name = $4) ORDER BY s.id LIMIT $5"
+             AND ($4::text IS NULL OR d.name = $4) \
+             AND NOT ($6 AND position('>' IN s.key) > 0) ORDER BY s.id LIMIT $5"
         };
         let query = sqlx::query(self.sql(&format!("{SELECT_SAGAS}{condition}")))
             .bind(filter.tenant.as_str().to_owned())
             .bind(after)
             .bind(filter.status.map(Status::as_str))
             .bind(filter.definition.clone())
-            .bind(rows::limit(filter.limit));
+            .bind(rows::limit(filter.limit))
+            .bind(filter.top_level);
         let query = match filter.failing {
             Some(failing) => query.bind(i64::from(failing.attempts)).bind(micros(failing.retrying_for)),
             None => query,

@@ -111,15 +111,16 @@ impl Sagas for SqliteStore {
 fn list(conn: &Connection, filter: &SagaFilter, now: Timestamp) -> rusqlite::Result<Vec<SagaRow>> {
     let after = filter.after.map_or(i64::MIN, |after| after.0);
     let status = filter.status.map(Status::as_str);
+    let (tenant, definition, limit) = (filter.tenant.as_str(), filter.definition.as_deref(), rows::limit(filter.limit));
     if let Some(failing) = filter.failing {
         let sql = select_sagas!(
             "WHERE p.id IN (SELECT saga FROM saga_work WHERE retrying_since IS NOT NULL \
-             AND (attempts >= ?6 OR retrying_since <= ?7)) AND s.tenant = ?1 AND p.id > ?2 \
-             AND (?3 IS NULL OR p.status = ?3) AND (?4 IS NULL OR d.name = ?4) ORDER BY p.id LIMIT ?5"
+             AND (attempts >= ?7 OR retrying_since <= ?8)) AND s.tenant = ?1 AND p.id > ?2 \
+             AND (?3 IS NULL OR p.status = ?3) AND (?4 IS NULL OR d.name = ?4) \
+             AND NOT (?6 AND instr(s.key, '>')) ORDER BY p.id LIMIT ?5"
         );
         let since = now.0.saturating_sub(micros(failing.retrying_for));
-        let (definition, limit) = (filter.definition.as_deref(), rows::limit(filter.limit));
-        let parameters = (filter.tenant.as_str(), after, status, definition, limit, failing.attempts, since);
+        let parameters = (tenant, after, status, definition, limit, filter.top_level, failing.attempts, since);
         return conn.prepare_cached(sql)?.query_map(parameters, SagaRow::from_row)?.collect();
     }
     // Few sagas have not ended, and an index leads to them. All others are read by id: the plus sign hides the tenant
@@ -127,15 +128,15 @@ fn list(conn: &Connection, filter: &SagaFilter, now: Timestamp) -> rusqlite::Res
     let sql = if filter.status.is_some_and(|status| !status.is_ended()) {
         select_sagas!(
             "WHERE p.ended_at IS NULL AND p.status = ?3 AND s.tenant = ?1 AND p.id > ?2 \
-             AND (?4 IS NULL OR d.name = ?4) ORDER BY p.id LIMIT ?5"
+             AND (?4 IS NULL OR d.name = ?4) AND NOT (?6 AND instr(s.key, '>')) ORDER BY p.id LIMIT ?5"
         )
     } else {
         select_sagas!(
             "WHERE +s.tenant = ?1 AND s.id > ?2 AND (?3 IS NULL OR p.status = ?3) AND (?4 IS NULL OR d.name = ?4) \
-             ORDER BY s.id LIMIT ?5"
+             AND NOT (?6 AND instr(s.key, '>')) ORDER BY s.id LIMIT ?5"
         )
     };
-    let parameters = (filter.tenant.as_str(), after, status, filter.definition.as_deref(), rows::limit(filter.limit));
+    let parameters = (tenant, after, status, definition, limit, filter.top_level);
     conn.prepare_cached(sql)?.query_map(parameters, SagaRow::from_row)?.collect()
 }
 

@@ -3,11 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Serialize, Serializer};
+
 use super::name::{InvalidName, KEY_BYTES_MAX, STEP_KEY_BYTES_MAX, TENANT_BYTES_MAX, check, check_step_name};
 use super::step_id::{StepId, checked_number};
 use super::tenant::Tenant;
 
-/// The caller's idempotency key of a saga: 1 to 120 bytes of visible ASCII without `>`, unique per tenant.
+/// The caller's idempotency key of a saga: 1 to 120 bytes of visible ASCII without `>`, unique in its tenant over all
+/// definitions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(Arc<str>);
 
@@ -108,6 +111,18 @@ impl Key {
             None => self.clone(),
             Some((key, _)) => Self(key.into()),
         }
+    }
+}
+
+impl AsRef<str> for Key {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Serialize for Key {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
     }
 }
 

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Serialize, Serializer};
+
 use super::name::InvalidName;
 
 /// The part of a step key after the saga's key: `step`, `step:undo`, or `step:undo#2` for a second undo. For the third item of
@@ -112,6 +114,12 @@ pub(super) fn checked_number<'a>(what: &'static str, text: &'a str) -> Result<&'
     match digits.parse::<u64>() {
         Ok(number) if number.to_string() == digits => Ok(step),
         _ => Err(InvalidName::new(what, text, "has an item or an event that is not numbered `#n`")),
+    }
+}
+
+impl Serialize for StepId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
     }
 }
 

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
+use serde::{Serialize, Serializer};
+
 use super::name::{InvalidName, TENANT_BYTES_MAX, check, is_name_byte};
 
 /// A tenant: up to 32 bytes of `[A-Za-z0-9_.-]`. The default tenant has the empty name.
@@ -41,9 +43,15 @@ impl Tenant {
 
 impl Default for Tenant {
     fn default() -> Self {
-        // Every start of an application without tenants asks for it.
+        Self::default_ref().clone()
+    }
+}
+
+impl Tenant {
+    /// The default tenant. Every start of an application without tenants asks for it.
+    pub(crate) fn default_ref() -> &'static Self {
         static DEFAULT: LazyLock<Tenant> = LazyLock::new(|| Tenant("".into()));
-        DEFAULT.clone()
+        &DEFAULT
     }
 }
 
@@ -65,6 +73,12 @@ impl Namespace {
     /// The namespace's text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl Serialize for Tenant {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
     }
 }
 

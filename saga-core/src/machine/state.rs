@@ -41,6 +41,9 @@ pub struct SagaState {
     /// Who asked for it, where it is a step that is hosted for another service.
     #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<Box<Caller>>,
+    /// The trace context that its start was given.
+    #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
     /// Its deadline, until the saga passes its pivot, compensates or ends.
     #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Deadline>,
@@ -105,6 +108,12 @@ pub struct KeptReport {
 }
 
 impl SagaState {
+    /// The trace context: that of the saga which asked for this step, or that of the start.
+    pub fn traceparent(&self) -> Option<&str> {
+        let of_caller = self.caller.as_ref().and_then(|caller| caller.traceparent.as_deref());
+        of_caller.or(self.traceparent.as_deref())
+    }
+
     /// A saga of so many steps that has not begun.
     pub fn new(steps: usize) -> Self {
         Self {
@@ -117,6 +126,7 @@ impl SagaState {
             stuck: None,
             also_stuck: Vec::new(),
             caller: None,
+            traceparent: None,
             deadline: None,
             within: None,
             forced: None,

@@ -45,6 +45,7 @@ impl SagaState {
             stuck: self.stuck.clone(),
             also_stuck: self.also_stuck.clone(),
             caller: self.caller.clone(),
+            traceparent: self.traceparent.clone(),
             deadline: self.deadline,
             within: self.within,
             forced: self.forced.clone(),

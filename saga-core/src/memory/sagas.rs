@@ -144,5 +144,6 @@ fn start_all(data: &mut Data, sagas: Vec<NewSaga>, now: Timestamp) -> Result<Vec
 fn passes(row: &SagaRow, filter: &SagaFilter) -> bool {
     row.tenant == filter.tenant
         && filter.status.is_none_or(|status| row.status == status)
+        && !(filter.top_level && row.key.as_str().contains('>'))
         && filter.definition.as_ref().is_none_or(|name| *row.definition.name == **name)
 }

@@ -75,7 +75,7 @@ impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
     /// use saga_core::memory::MemoryStore;
     /// use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
     ///
-    /// #[saga_step(no_compensation, retry(attempts = 1_000, base = "1h", cap = "1h"), on_exhausted = "compensate")]
+    /// #[saga_step(no_compensation, retry(base = "1h", cap = "1h"))]
     /// async fn ask_carrier(_order: u32) -> Result<(), StepError> {
     ///     Err(StepError::not_sent("the carrier does not answer"))
     /// }

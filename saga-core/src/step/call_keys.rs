@@ -10,6 +10,8 @@ pub(crate) struct CallKeys {
     pub(crate) do_key: Option<ExternalKey>,
     /// The caller's key of the saga.
     pub(crate) saga_key: Arc<str>,
+    /// The name of the saga's definition.
+    pub(crate) saga_name: Arc<str>,
 }
 
 /// The key of a call as other services see it. It is made when a step asks for it; most steps never do.
@@ -34,6 +36,14 @@ impl ExternalKey {
     /// The key of a test.
     pub(crate) fn given(text: String) -> Self {
         Self { text: text.into(), parts: None }
+    }
+
+    /// The tenant of the saga.
+    pub(crate) fn tenant(&self) -> &Tenant {
+        match &self.parts {
+            Some(parts) => &parts.tenant,
+            None => Tenant::default_ref(),
+        }
     }
 
     pub(crate) fn text(&self) -> &str {

@@ -8,6 +8,7 @@ use super::call_keys::{CallKeys, ExternalKey};
 use super::reports::{Reporting, Reports};
 use super::{CancelSignal, Emitted, Event, OptionalOutputs, StepError};
 use crate::env::Environment;
+use crate::key::Tenant;
 
 /// The context of one call of a step: its key, attempt, time left, cancellation and events.
 ///
@@ -44,6 +45,8 @@ pub(crate) struct ContextParts {
     pub(crate) cancel: CancelSignal,
     /// Why the saga compensates, in a compensation.
     pub(crate) failure: Option<FailedStep>,
+    /// The trace context of the saga.
+    pub(crate) traceparent: Option<String>,
     /// What earlier steps returned, of those that a step reads which an event asked for.
     pub(crate) earlier: OptionalOutputs,
     /// What it may report, and what was reported before it.
@@ -66,6 +69,7 @@ impl ContextParts {
             time_left,
             cancel,
             failure: None,
+            traceparent: None,
             earlier: OptionalOutputs::default(),
             reporting: Reporting::default(),
         }
@@ -118,7 +122,7 @@ impl StepContext {
         let saga_key = undone.as_deref().unwrap_or(&key);
         let saga_key = saga_key.rsplit_once(':').map_or(saga_key, |(saga_key, _)| saga_key).into();
         let do_key = undone.map(ExternalKey::given);
-        let keys = CallKeys { key: ExternalKey::given(key), do_key, saga_key };
+        let keys = CallKeys { key: ExternalKey::given(key), do_key, saga_key, saga_name: "test".into() };
         Self::new(ContextParts::new(keys, 1, 1, None, CancelSignal::new()))
     }
 
@@ -166,6 +170,22 @@ impl StepContext {
     /// The key with which the saga was started.
     pub fn saga_key(&self) -> &str {
         &self.parts.keys.saga_key
+    }
+
+    /// The name of the saga's definition; `test` in a context [for a test](Self::for_test).
+    pub fn saga(&self) -> &str {
+        &self.parts.keys.saga_name
+    }
+
+    /// The tenant of the saga; in a context for a test, the default tenant.
+    pub fn tenant(&self) -> &Tenant {
+        self.parts.keys.key.tenant()
+    }
+
+    /// The trace context that the saga was started with: a `traceparent` header of W3C Trace Context. A hosted step has that of the
+    /// saga that asked for it. Pass it on in the calls of the step.
+    pub fn traceparent(&self) -> Option<&str> {
+        self.parts.traceparent.as_deref()
     }
 
     /// The number of this attempt, from 1.

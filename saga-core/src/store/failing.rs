@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::values::Timestamp;
+use super::Timestamp;
 
 /// A step is failing when it has been attempted this often without success, or when its attempts have failed for this long.
 ///

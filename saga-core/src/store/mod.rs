@@ -30,6 +30,7 @@ mod records;
 mod sagas;
 mod start_in;
 mod step_record;
+mod timestamp;
 mod transaction;
 mod values;
 mod work;
@@ -56,7 +57,8 @@ pub use self::sagas::{
 };
 pub use self::start_in::StartIn;
 pub use self::step_record::{RecordedOutcome, StepRecord};
+pub use self::timestamp::Timestamp;
 pub use self::transaction::{Claim, HandlerVerdict, MovedSaga, TransactError, TransactionBody};
-pub use self::values::{DefinitionId, Incarnation, MemberId, MessageId, SagaId, Status, Timestamp, WorkId};
+pub use self::values::{DefinitionId, Incarnation, MemberId, MessageId, SagaId, Status, WorkId};
 pub use self::work::{ClaimRequest, ClaimShare, ClaimStep, Claimed, ClaimedWork, Ids, ShareRequest, Work};
 pub use self::work_row::{Lease, NewWork, Reported, Tried, WorkKind, WorkRef, WorkStatus};

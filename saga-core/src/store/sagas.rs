@@ -148,6 +148,8 @@ pub struct SagaFilter {
     pub status: Option<Status>,
     /// Only sagas of definitions with this name.
     pub definition: Option<String>,
+    /// Only sagas that are no sub-sagas or hosted steps.
+    pub top_level: bool,
     /// Only sagas with a step, or a compensation, that is failing.
     pub failing: Option<Failing>,
     /// Only sagas with an id above this one: the next page begins here.
@@ -158,7 +160,15 @@ pub struct SagaFilter {
 
 impl Default for SagaFilter {
     fn default() -> Self {
-        Self { tenant: Tenant::default(), status: None, definition: None, failing: None, after: None, limit: 100 }
+        Self {
+            tenant: Tenant::default(),
+            status: None,
+            definition: None,
+            top_level: false,
+            failing: None,
+            after: None,
+            limit: 100,
+        }
     }
 }
 

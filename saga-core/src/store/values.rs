@@ -2,12 +2,11 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use uuid::Uuid;
 
 /// The id of a saga's row. [`Ids::reserve_ids`](super::Ids::reserve_ids) hands it out; no id is used twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 pub struct SagaId(pub i64);
 
 /// The id of a row of `work`. [`Ids::reserve_ids`](super::Ids::reserve_ids) hands it out; no id is used twice.
@@ -34,20 +33,6 @@ pub struct MessageId(pub Uuid);
 impl fmt::Display for MessageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
-    }
-}
-
-/// A time of the store's clock: microseconds since 1970-01-01 00:00 UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
-pub struct Timestamp(pub i64);
-
-impl From<SystemTime> for Timestamp {
-    fn from(time: SystemTime) -> Self {
-        let micros = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
-        match time.duration_since(SystemTime::UNIX_EPOCH) {
-            Ok(since) => Self(micros(since)),
-            Err(before) => Self(micros(before.duration()).saturating_neg()),
-        }
     }
 }
 

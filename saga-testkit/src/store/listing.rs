@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use saga_core::key::Tenant;
+use saga_core::key::{Key, Tenant};
 use saga_core::store::{Changes, DefinitionId, Failing, Postponed, SagaFilter, SagaId, Sagas, Status, WorkId};
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
@@ -60,6 +60,21 @@ pub(crate) async fn a_list_obeys_every_field_of_its_filter<H: StoreHarness>(benc
     let mut expected = vec![begun[2].id, other_id];
     expected.sort();
     ensure_eq!(listed(&bench, &running).await?, expected, "the running ones behind the first");
+
+    let mut hosted = bench.new_saga(&Tenant::default(), "k-1").await?;
+    hosted.key = Key::from_stored("k-1>ship")?;
+    hosted.commands.iter_mut().for_each(|command| command.key = hosted.key.clone());
+    bench.start_new(hosted).await?;
+    ensure_eq!(listed(&bench, &all()).await?.len(), 5, "all of them");
+    let top_level = SagaFilter { top_level: true, ..all() };
+    let mut expected = vec![begun[0].id, begun[1].id, begun[2].id, other_id];
+    expected.sort();
+    ensure_eq!(listed(&bench, &top_level).await?, expected, "those that are no steps of others");
+    ensure_eq!(
+        listed(&bench, &SagaFilter { top_level: true, ..running }).await?.len(),
+        2,
+        "the running ones among them"
+    );
     Ok(())
 }
 

@@ -6,6 +6,7 @@ mod compensation;
 mod messages;
 mod missing_table;
 mod neighbours;
+mod observing;
 mod recovery;
 mod starts;
 mod steps;

@@ -15,8 +15,8 @@ trait Parcels: Books {
     /// Inserts a row into the table.
     fn insert(conn: &mut Self::Conn, key: &str) -> impl Future<Output = Result<(), StepError>> + Send;
 
-    /// Creates the table.
-    fn migrate(&self) -> impl Future<Output = ()> + Send;
+    /// Creates the table, as the migration of the deployment would.
+    fn create_table(&self) -> impl Future<Output = ()> + Send;
 }
 
 impl Parcels for MemoryStore {
@@ -28,7 +28,7 @@ impl Parcels for MemoryStore {
         Ok(())
     }
 
-    async fn migrate(&self) {
+    async fn create_table(&self) {
         let mut transaction = self.transaction();
         transaction.conn().put("parcels", "created").unwrap();
         transaction.commit().unwrap();
@@ -41,7 +41,7 @@ impl Parcels for SqliteStore {
         Ok(())
     }
 
-    async fn migrate(&self) {
+    async fn create_table(&self) {
         let create = |conn: &mut rusqlite::Connection| -> Result<(), StoreError> {
             conn.execute_batch("CREATE TABLE parcels (key TEXT PRIMARY KEY)").unwrap();
             Ok(())
@@ -56,7 +56,7 @@ impl Parcels for PostgresStore {
         Ok(())
     }
 
-    async fn migrate(&self) {
+    async fn create_table(&self) {
         sqlx::query("CREATE TABLE parcels (key text PRIMARY KEY)").execute(self.pool()).await.unwrap();
     }
 }
@@ -105,7 +105,7 @@ async fn g5_a_missing_table_undoes_nothing<S: Parcels>() {
     }
     assert_eq!((store.counter("taken").await, store.counter("given back").await), (3, 0));
 
-    store.migrate().await;
+    store.create_table().await;
     for running in running {
         let outcome = running.outcome().await.unwrap();
         assert!(is_completed(&outcome), "{outcome}");
@@ -129,7 +129,7 @@ async fn a_failing_step_is_warned_of_at_its_tenth_attempt() {
     })
     .await;
     assert!(seen[0].contains("attempt=10") && seen[0].contains("no such table: parcels"), "{seen:?}");
-    store.migrate().await;
+    store.create_table().await;
     assert!(is_completed(&running.outcome().await.unwrap()));
     runtime.shutdown().await;
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::json;
 use crate::key::Key;
 use crate::store::{HistoryEntry, HistoryKind, SagaId, Timestamp};
 
@@ -52,8 +53,9 @@ pub struct ReplacedInput {
     pub new: String,
 }
 
-/// An entry of the audit log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An entry of the audit log. It is written as one JSON object, with the fields of the entry beside its own: `act`, `by` and `why`
+/// are its action, actor and reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct AuditRecord {
     /// Its number; the next page continues after it.
@@ -61,8 +63,10 @@ pub struct AuditRecord {
     /// The key of the saga.
     pub key: Key,
     /// When.
+    #[serde(serialize_with = "json::time")]
     pub at: Timestamp,
     /// What, who and why.
+    #[serde(flatten)]
     pub entry: AuditEntry,
 }
 

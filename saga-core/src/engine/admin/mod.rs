@@ -8,6 +8,7 @@ mod cancel;
 mod control_error;
 mod dead_letters;
 mod due_now;
+mod json;
 mod migrate;
 mod outbox;
 mod outline;

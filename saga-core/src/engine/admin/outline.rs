@@ -1,6 +1,6 @@
 //! What the status of a saga needs of its definition. The store keeps it, so a definition that is not registered has one, too.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::saga::Definition;
 use crate::store::{Store, StoredDefinition};
@@ -27,7 +27,8 @@ pub(crate) struct OutlinedStep {
 }
 
 /// What a step waits for that only waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WaitKind {
     /// A time.

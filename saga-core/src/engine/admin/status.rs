@@ -1,6 +1,9 @@
 //! The status of a saga, as a query returns it.
 
+use serde::Serialize;
+
 use super::audit::AuditEntry;
+use super::json;
 use super::outline::Outline;
 use super::step_status::StepStatus;
 use crate::engine::outcome::{Outcome, outcome_by};
@@ -9,7 +12,7 @@ use crate::machine::{SagaState, StepPhase};
 use crate::store::{HistoryEntry, HistoryKind, SagaId, SagaRow, SagaWithSteps, Status, Timestamp, WorkKind};
 
 /// A saga in a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SagaSummary {
     /// The saga's row; a list continues after it.
@@ -29,10 +32,13 @@ pub struct SagaSummary {
     /// Who paused it, and why; `None` if the definition is not known here.
     pub paused: Option<PausedBy>,
     /// When it was started.
+    #[serde(serialize_with = "json::time")]
     pub started_at: Timestamp,
     /// When it was last advanced.
+    #[serde(serialize_with = "json::time")]
     pub advanced_at: Timestamp,
     /// When it ended.
+    #[serde(serialize_with = "json::optional_time")]
     pub ended_at: Option<Timestamp>,
     /// The reason why this process does nothing of the saga: its definition is not registered here.
     pub waits_for: Option<String>,
@@ -41,7 +47,7 @@ pub struct SagaSummary {
 }
 
 /// Who paused a saga, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PausedBy {
     /// The actor, if one was named.
@@ -49,14 +55,40 @@ pub struct PausedBy {
     /// Why.
     pub reason: String,
     /// Since when; `None` in a list.
+    #[serde(serialize_with = "json::optional_time")]
     pub since: Option<Timestamp>,
 }
 
 /// A saga, step by step.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// It is written as one JSON object: the fields of the summary, `revision`, `steps`, `deadline` and `history`. Times are RFC 3339
+/// in UTC, durations are seconds, and what is absent is `null`. Later versions only add fields.
+///
+/// ```
+/// # use saga_core::memory::MemoryStore;
+/// # use saga_core::{Runtime, Saga, StepError, saga_step};
+/// # #[saga_step(no_compensation)]
+/// # async fn greet(_name: String) -> Result<(), StepError> { Ok(()) }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let greeting = Saga::named("greeting").input::<String>().step::<greet>().build()?;
+/// # let runtime = Runtime::builder(MemoryStore::new()).saga(&greeting).start().await?;
+/// # runtime.start(&greeting, "guest-1", "Ada".to_owned()).await?.outcome().await?;
+/// let status = runtime.status("guest-1").await?.expect("it was started");
+/// let json = serde_json::to_value(&status)?;
+/// assert_eq!(json["status"], "completed");
+/// assert_eq!(json["outcome"]["kind"], "completed");
+/// assert_eq!(json["steps"][0]["step"], "greet");
+/// assert_eq!(json["steps"][0]["phase"], "done");
+/// # runtime.shutdown().await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SagaStatus {
     /// The saga as a list shows it.
+    #[serde(flatten)]
     pub summary: SagaSummary,
     /// How many decisions about it were committed. An operator can act
     /// [at this revision](super::SagaControl::at_revision) only.
@@ -65,18 +97,21 @@ pub struct SagaStatus {
     /// that are under way, or that failed.
     pub steps: Vec<StepStatus>,
     /// When the saga starts compensating if it has not reached its pivot; `None` if it has no deadline.
+    #[serde(serialize_with = "json::optional_time")]
     pub deadline: Option<Timestamp>,
     /// What else happened, oldest first.
     pub history: Vec<HistoryEvent>,
 }
 
 /// An entry in the history of a saga: what happened to it beside the results of its steps.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct HistoryEvent {
     /// When.
+    #[serde(serialize_with = "json::time")]
     pub at: Timestamp,
     /// What.
+    #[serde(serialize_with = "json::history_kind")]
     pub kind: HistoryKind,
     /// The step or undo that it is about.
     pub step: Option<StepId>,

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::json;
 use super::outline::{Outline, OutlinedStep, WaitKind};
 use crate::engine::outcome::Outcome;
 use crate::key::{Key, StepId};
@@ -14,7 +16,7 @@ use crate::store::{
 };
 
 /// A step of a saga.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct StepStatus {
     /// The step's name.
@@ -22,6 +24,7 @@ pub struct StepStatus {
     /// The steps that it follows: the step before it, or the last steps of the branches of the group before it.
     pub after: Vec<String>,
     /// Its phase.
+    #[serde(serialize_with = "json::phase")]
     pub phase: StepPhase,
     /// The sub-saga of the step, once it was begun.
     pub child: Option<ChildStatus>,
@@ -41,16 +44,21 @@ pub struct StepStatus {
     /// How many attempts were made, of the step and of its undos.
     pub attempts: u32,
     /// When its result was recorded.
+    #[serde(serialize_with = "json::optional_time")]
     pub recorded_at: Option<Timestamp>,
     /// How long its last attempt took.
+    #[serde(rename = "took_s", serialize_with = "json::optional_seconds")]
     pub took: Option<Duration>,
     /// When its undo was recorded.
+    #[serde(serialize_with = "json::optional_time")]
     pub undone_at: Option<Timestamp>,
     /// Since when its attempts have failed, while it is retried.
+    #[serde(serialize_with = "json::optional_time")]
     pub retrying_since: Option<Timestamp>,
     /// Whether it is [`Failing`]: it keeps being retried, and an operator should look at its error.
     pub failing: bool,
     /// When its next attempt is due, while it waits for that.
+    #[serde(serialize_with = "json::optional_time")]
     pub due_at: Option<Timestamp>,
     /// Why it failed, or the error of its last attempt.
     pub error: Option<String>,
@@ -59,17 +67,18 @@ pub struct StepStatus {
 }
 
 /// The last progress report of a step.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct StepProgress {
     /// When it was written.
+    #[serde(serialize_with = "json::time")]
     pub at: Timestamp,
     /// The report as JSON.
     pub report: String,
 }
 
 /// The sub-saga of a step.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ChildStatus {
     /// Its key, for its own status and control.
@@ -81,7 +90,7 @@ pub struct ChildStatus {
 }
 
 /// How far the items of a step are that runs for each item of a list.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ItemCounts {
     /// How many there are.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::committer::Committer;
+use super::log_turn::log_turn;
 use crate::engine::bulkhead::QueueSlot;
 use crate::engine::instance::PendingCommit;
 use crate::store::{Hint, Store};
@@ -10,6 +11,10 @@ use crate::store::{Hint, Store};
 impl<S: Store> Committer<S> {
     /// Hands the next command on, tells who waits, and wakes who sends.
     pub(crate) fn after_commit(self: &Arc<Self>, prepared: PendingCommit<S>, slot: Option<QueueSlot>) {
+        let moved = prepared.saga.as_ref().or(prepared.successor.as_ref().map(|successor| &successor.saga));
+        if let Some((saga, phase)) = moved.zip(prepared.turned) {
+            log_turn(saga, phase);
+        }
         if prepared.has_messages {
             self.outbox.wake_relay();
         }

@@ -4,6 +4,7 @@ mod after_commit;
 pub(crate) mod changes;
 mod committer;
 mod inbound;
+mod log_turn;
 mod put_back;
 mod recorder;
 mod related;

@@ -63,7 +63,7 @@ pub enum StartError {
         max: usize,
     },
     /// It was called inside a transactional step, where it would wait for the connection that the step holds.
-    #[error("inside a transactional step use `start_in` with the step's connection, or `ctx.emit`")]
+    #[error("inside a transactional step start it with `.in_tx(conn)` and the step's connection, or use `ctx.emit`")]
     InsideStep,
     /// The runtime shuts down.
     #[error("the runtime is shutting down, and starts no saga; start it again with the same key when a runtime runs")]

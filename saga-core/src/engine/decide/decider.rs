@@ -201,7 +201,7 @@ impl<S: Store> Decider<S> {
         let event = tellable(saga, event);
         let error = reason_of(&event);
         let definition = Arc::clone(&saga.definition);
-        let told = answer_of(&saga.state);
+        let (told, phase) = (answer_of(&saga.state), saga.state.phase);
         let mut decision = machine::apply(&definition.shape, &mut saga.state, event)?;
         saga.state.drop_reports();
         if must_undo(&saga.state) {
@@ -232,6 +232,7 @@ impl<S: Store> Decider<S> {
         prepared.changes.saga = Some(Advance { id: saga.id, expected, status: saga.state.status(), state: Vec::new() });
         saga.version = expected + 1;
         prepared.outcome = Some((saga.id, outcome_of(&definition.shape, &saga.state)));
+        prepared.turned = (saga.state.phase != phase).then_some(saga.state.phase);
         Ok((prepared, handed_on))
     }
 

@@ -14,6 +14,17 @@ use crate::saga::Definition;
 use crate::step::StepOutputs;
 use crate::store::{NewSaga, NewWork, SagaId, Store, WorkId, WorkKind};
 
+/// What a start says besides its key and input.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StartOptions {
+    /// When the saga begins, and how long it may take.
+    pub(crate) timing: StartTiming,
+    /// The hash of what the caller named as the fingerprint of the request.
+    pub(crate) fingerprint: Option<Vec<u8>>,
+    /// The trace context of the caller.
+    pub(crate) traceparent: Option<String>,
+}
+
 impl<S: Store> Decider<S> {
     /// A saga that is not written yet: without ids and without a lease. Its definition is registered.
     pub(crate) fn new_saga(
@@ -22,8 +33,9 @@ impl<S: Store> Decider<S> {
         tenant: &Tenant,
         key: Key,
         input: Vec<u8>,
-        when: StartTiming,
+        options: StartOptions,
     ) -> Result<NewSaga, StartError> {
+        let StartOptions { timing: when, fingerprint, traceparent } = options;
         let (bytes, max) = (input.len(), self.settings.payload_bytes_max);
         if bytes > max {
             return Err(StartError::TooLarge { bytes, max });
@@ -32,6 +44,7 @@ impl<S: Store> Decider<S> {
             key.check_length_with(longest, tenant)?;
         }
         let (mut state, orders) = machine::start(&definition.shape);
+        state.traceparent = traceparent;
         let mut commands = Vec::new();
         for order in orders {
             let machine::Command::Do { step } = order else { continue };
@@ -57,7 +70,7 @@ impl<S: Store> Decider<S> {
         let row = commands.first().zip(deadline).map(|(first, deadline)| deadline_row(deadline, when.delay, first));
         commands.extend(row);
         Ok(NewSaga {
-            input_hash: request_hash(&input),
+            input_hash: fingerprint.unwrap_or_else(|| request_hash(&input)),
             input,
             status: state.status(),
             state: state.encode(),

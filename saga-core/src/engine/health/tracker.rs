@@ -6,22 +6,27 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde::Serialize;
 use tokio::sync::Notify;
 
-use crate::engine::lifecycle::Panicked;
+use crate::engine::lifecycle::{Panicked, as_seconds};
 use crate::log;
 
 /// A failure within this time after an outage belongs to the same outage: calls that waited for a connection fail late.
 const SAME_OUTAGE_WITHIN: Duration = Duration::from_mins(1);
 
 /// Whether the store or the transport works.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// In JSON, `state` is `healthy` or `failing`, and `since` is in seconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
 pub enum ComponentHealth {
     /// No call fails.
     Healthy,
     /// Calls fail.
     Failing {
         /// Since how long.
+        #[serde(rename = "since_s", serialize_with = "as_seconds")]
         since: Duration,
         /// How many calls have failed since.
         failures: u64,
@@ -31,7 +36,7 @@ pub enum ComponentHealth {
 }
 
 /// Whether the store and the transport work, as the calls of this runtime find it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Health {
     /// The store.
     pub store: ComponentHealth,

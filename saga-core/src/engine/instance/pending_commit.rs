@@ -6,6 +6,7 @@ use super::saga_instance::SagaInstance;
 use super::send_via::SendVia;
 use super::work_item::WorkItem;
 use crate::engine::outcome::Outcome;
+use crate::machine::Phase;
 use crate::store::{Changes, NewMessage, Postponed, SagaId, Store};
 
 /// What is to be written, and what follows when it is committed.
@@ -22,6 +23,8 @@ pub(crate) struct PendingCommit<S: Store> {
     pub(crate) has_no_room: bool,
     /// The saga moved; it has this outcome now, if it has one.
     pub(crate) outcome: Option<(SagaId, Option<Outcome>)>,
+    /// The phase that the saga has gone into, if it is another one than before.
+    pub(crate) turned: Option<Phase>,
     /// Whether there are messages that the relays send.
     pub(crate) has_messages: bool,
     /// Those that are sent from memory.
@@ -60,6 +63,7 @@ impl<S: Store> PendingCommit<S> {
             unclaimed_due_in: None,
             has_no_room: false,
             outcome: None,
+            turned: None,
             has_messages: false,
             sent_from_memory: Vec::new(),
             awaits_reply: false,

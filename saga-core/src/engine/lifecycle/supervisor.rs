@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
+
 /// A task of the runtime that panicked: a bug of the runtime, the store or the transport. Panics of steps are failed attempts, and
 /// are not listed. The work of the task is done again, at the latest when its lease ends.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Panicked {
     /// The name of the task: a long-running one that serves all sagas, or one for a single saga or message.
@@ -16,9 +18,15 @@ pub struct Panicked {
     /// The text of the last panic.
     pub last: String,
     /// How long ago that was.
+    #[serde(rename = "since_s", serialize_with = "as_seconds")]
     pub since: Duration,
     /// Whether it is down now. It is started again after at most two seconds.
     pub is_down: bool,
+}
+
+/// How a duration is written as JSON.
+pub(crate) fn as_seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(duration.as_secs_f64())
 }
 
 /// Remembers what panicked.

@@ -49,6 +49,7 @@ impl Messages {
             service: Some(service.to_owned()),
             reply_to: self.settings.service.clone(),
             answer,
+            traceparent: saga.state.traceparent().map(str::to_owned),
             ..Headers::default()
         };
         Some(NewMessage {

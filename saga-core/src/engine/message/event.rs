@@ -14,7 +14,7 @@ impl Messages {
         payload: Vec<u8>,
     ) -> NewMessage {
         saga.state.messages += 1;
-        let traceparent = saga.state.caller.as_ref().and_then(|caller| caller.traceparent.clone());
+        let traceparent = saga.state.traceparent().map(str::to_owned);
         let headers = Headers {
             saga_key: Some(saga.definition.coordinator_key(&saga.key).to_string()),
             traceparent,

@@ -2,12 +2,17 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use crate::key::StepId;
 use crate::machine::{Failure, FailureKind, Phase, SagaState, Shape};
 use crate::step::Rejection;
 
 /// How a saga ended, or that it needs a person.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// In JSON, `kind` is `completed`, `compensated` or `stuck`, beside the fields.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Outcome {
     /// Every step is done.
     #[non_exhaustive]
@@ -38,7 +43,8 @@ pub enum Outcome {
 }
 
 /// What made a saga compensate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum CompensationCause {
     /// A step failed.

@@ -5,11 +5,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::engine::Engine;
 use super::handle::SagaHandle;
 use super::runtime::Runtime;
 use crate::engine::context::StartError;
-use crate::engine::decide::StartTiming;
+use crate::engine::decide::StartOptions;
+use crate::engine::message::request_hash;
 use crate::engine::start::{begins_in, check_same};
 use crate::key::Key;
 use crate::saga::{Definition, LONGEST};
@@ -67,7 +70,7 @@ pub struct StartSaga<'a, S: Store> {
     definition: &'a Arc<Definition<S>>,
     /// The key, and the encoded input.
     request: Result<(Key, Vec<u8>), StartError>,
-    timing: StartTiming,
+    options: StartOptions,
 }
 
 impl<'a, S: Store> StartSaga<'a, S> {
@@ -76,7 +79,7 @@ impl<'a, S: Store> StartSaga<'a, S> {
         definition: &'a Arc<Definition<S>>,
         request: Result<(Key, Vec<u8>), StartError>,
     ) -> Self {
-        Self { runtime, definition, request, timing: StartTiming::default() }
+        Self { runtime, definition, request, options: StartOptions::default() }
     }
 
     /// The saga begins after this time at the earliest, by the store's clock. It is durable from the start on, and any
@@ -85,7 +88,7 @@ impl<'a, S: Store> StartSaga<'a, S> {
     ///
     /// Of two starts of one key, the first one says when the saga begins.
     pub fn after(mut self, delay: Duration) -> Self {
-        self.timing.delay = delay.min(LONGEST);
+        self.options.timing.delay = delay.min(LONGEST);
         self
     }
 
@@ -93,7 +96,51 @@ impl<'a, S: Store> StartSaga<'a, S> {
     /// [`deadline`](crate::saga::SagaBuilder::deadline) of its definition. A saga that was started before keeps the
     /// deadline that it has.
     pub fn within(mut self, limit: Duration) -> Self {
-        self.timing.within = Some(limit);
+        self.options.timing.within = Some(limit);
+        self
+    }
+
+    /// Tells a repeated request from another one by this value instead of by the whole input.
+    ///
+    /// Without it, a start is a repetition if its input is equal to that of the first start. An input with an id or a time that
+    /// the server makes for each request is never equal, so each retry of a client would be refused as
+    /// [`PayloadMismatch`](StartError::PayloadMismatch). Pass what the client sent: the order without the generated parts. The
+    /// first start's input stays.
+    ///
+    /// ```
+    /// # use saga_core::memory::MemoryStore;
+    /// # use saga_core::{Runtime, Saga, StartError, StepError, saga_step};
+    /// # #[saga_step(no_compensation)]
+    /// # async fn place(_order: (String, u64)) -> Result<(), StepError> { Ok(()) }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let saga = Saga::named("order").input::<(String, u64)>().step::<place>().build()?;
+    /// # let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await?;
+    /// // The second number is made by the server.
+    /// let first = runtime.start(&saga, "order-1", ("tea".to_owned(), 17)).fingerprint(&"tea").await?;
+    /// let again = runtime.start(&saga, "order-1", ("tea".to_owned(), 18)).fingerprint(&"tea").await?;
+    /// assert_eq!(first.id(), again.id());
+    ///
+    /// let other = runtime.start(&saga, "order-1", ("coffee".to_owned(), 19)).fingerprint(&"coffee").await;
+    /// assert!(matches!(other, Err(StartError::PayloadMismatch { .. })));
+    /// # runtime.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn fingerprint<F: Serialize + ?Sized>(mut self, value: &F) -> Self {
+        match serde_json::to_vec(value) {
+            Ok(encoded) => self.options.fingerprint = Some(request_hash(&encoded)),
+            Err(error) => self.request = Err(StartError::Input(format!("its fingerprint: {error}"))),
+        }
+        self
+    }
+
+    /// Passes on the trace context of the caller, a `traceparent` header of
+    /// [W3C Trace Context](https://www.w3.org/TR/trace-context/#traceparent-header). It is stored with the saga: each step reads it
+    /// with [`StepContext::traceparent`](crate::StepContext::traceparent), and the messages of the saga carry it. A text that is no
+    /// `traceparent` is left out, as the standard asks for.
+    pub fn traceparent(mut self, traceparent: impl AsRef<str>) -> Self {
+        self.options.traceparent = Some(traceparent.as_ref()).filter(|text| is_traceparent(text)).map(str::to_owned);
         self
     }
 
@@ -112,10 +159,10 @@ impl<'a, S: Store> IntoFuture for StartSaga<'a, S> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let Self { runtime, definition, request, timing } = self;
+            let Self { runtime, definition, request, options } = self;
             let (key, input) = request?;
             let engine = &runtime.engine;
-            let started = engine.starter.start_saga(definition, &runtime.tenant, key, input, timing).await?;
+            let started = engine.starter.start_saga(definition, &runtime.tenant, key, input, options).await?;
             Ok(SagaHandle::of_start(engine, started))
         })
     }
@@ -126,9 +173,24 @@ impl<S: Store> fmt::Debug for StartSaga<'_, S> {
         f.debug_struct("StartSaga")
             .field("saga", &self.definition.id)
             .field("key", &self.request.as_ref().map(|(key, _)| key))
-            .field("timing", &self.timing)
+            .field("timing", &self.options.timing)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether it is `version-traceid-parentid-flags` in lower-case hexadecimal digits.
+fn is_traceparent(text: &str) -> bool {
+    let is_hex = |part: &str, digits: usize| {
+        part.len() == digits && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let is_set = |part: &str| part.bytes().any(|digit| digit != b'0');
+    let parts: Vec<&str> = text.split('-').collect();
+    let [version, trace, parent, flags] = parts[..] else { return false };
+    is_hex(version, 2)
+        && version != "ff"
+        && (is_hex(trace, 32) && is_set(trace))
+        && (is_hex(parent, 16) && is_set(parent))
+        && is_hex(flags, 2)
 }
 
 /// A start in the caller's transaction, which [`StartSaga::in_tx`] returns. Nothing happens until it is awaited. Call
@@ -151,10 +213,10 @@ impl<'a, S: StartIn> IntoFuture for StartSagaInTx<'a, S> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let Self { start: StartSaga { runtime, definition, request, timing }, conn } = self;
+            let Self { start: StartSaga { runtime, definition, request, options }, conn } = self;
             let (key, input) = request?;
             let engine = &runtime.engine;
-            let new = engine.starter.new_saga(definition, &runtime.tenant, key.clone(), input, timing)?;
+            let new = engine.starter.new_saga(definition, &runtime.tenant, key.clone(), input, options)?;
             let (input, hash) = (new.input.clone(), new.input_hash.clone());
             let begins_in = begins_in(&new);
             let already_started = match engine.ctx.store.start_in(conn, new).await? {
@@ -197,5 +259,21 @@ impl<S: Store> UncommittedStart<S> {
 impl<S: Store> fmt::Debug for UncommittedStart<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UncommittedStart").field("already_started", &self.already_started).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_traceparent;
+
+    #[test]
+    fn only_a_whole_trace_context_is_one() {
+        let good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        assert!(is_traceparent(good));
+        let zero = "00-00000000000000000000000000000000-b7ad6b7169203331-01";
+        let bad = ["", "00", &good[1..], &good.to_uppercase(), &good.replace("00-", "ff-"), zero, &format!("{good}-x")];
+        for text in bad {
+            assert!(!is_traceparent(text), "{text}");
+        }
     }
 }

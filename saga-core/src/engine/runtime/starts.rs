@@ -16,6 +16,10 @@ impl<S: Store> Runtime<S> {
     /// What is returned can say [when the saga begins](StartSaga::after), [how long it may take](StartSaga::within), and
     /// that it is started [in the caller's transaction](StartSaga::in_tx).
     ///
+    /// The key is 1 to 120 bytes of visible ASCII without `>`, and unique in its tenant over all definitions. Derive it from the
+    /// request, for example from the id of the order or from the client's `Idempotency-Key`. If the input has an id or a time that
+    /// is made anew for each request, name what counts with [`fingerprint`](StartSaga::fingerprint).
+    ///
     /// # Errors
     /// When the key or the input is refused, the key belongs to another saga or was used with another input, or the store
     /// fails. Nothing was changed then, or the same call may be repeated.

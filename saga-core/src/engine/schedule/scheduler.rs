@@ -12,6 +12,7 @@ use crate::engine::instance::{NextSlot, SagaInstance, WorkItem, refs};
 use crate::engine::membership::Membership;
 use crate::engine::queue::{PollTimer, Queue};
 use crate::engine::store_calls::StoreCalls;
+use crate::log;
 use crate::machine::{self, Effect};
 use crate::store::{Hint, Store, WorkRef};
 
@@ -251,6 +252,8 @@ impl<S: Store> Scheduler<S> {
         if let Some(slot) = &mut command.slot {
             slot.leave_pool();
         }
+        let (tenant, saga, step) = (command.saga.tenant.as_str(), &command.saga.key, command.step_id());
+        log::info!(tenant, %saga, %step, attempt = command.attempt_number(), "step taken over");
         let has_vanished_again = command.attempts > 0 && command.retrying_for.is_zero();
         let queue = if has_vanished_again { &self.recovered_again } else { &self.recovered };
         let flow = self.concurrency_key(&command.saga, command.command).flow();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::starter::{COMMIT_MAX, RequestedStart, StartCall, StartedSaga, Starter, ids_of_start};
 use crate::engine::context::{StartError, is_inside_step};
-use crate::engine::decide::StartTiming;
+use crate::engine::decide::StartOptions;
 use crate::engine::store_calls::{RecordError, store_error};
 use crate::key::{Key, Tenant};
 use crate::saga::Definition;
@@ -41,7 +41,7 @@ impl<S: Store> Starter<S> {
                 if is_inside_step() {
                     return Err(StartError::InsideStep);
                 }
-                self.new_saga(definition, tenant, key, input, StartTiming::default())
+                self.new_saga(definition, tenant, key, input, StartOptions::default())
             });
             answers.extend(self.start_new(definition, new.collect()).await);
         }

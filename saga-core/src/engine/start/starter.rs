@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crate::engine::bulkhead::QueueSlot;
 use crate::engine::context::{EngineContext, StartError, is_inside_step};
-use crate::engine::decide::{Decider, StartTiming, note_row};
+use crate::engine::decide::{Decider, StartOptions, note_row};
 use crate::engine::instance::{NotInlined, PendingStarts, SagaInstance, WorkItem};
 use crate::engine::lifecycle::TaskGuard;
-use crate::engine::message::first_difference;
+use crate::engine::message::{first_difference, request_hash};
 use crate::engine::outcome::{OutcomeSlot, Waiters};
 use crate::engine::queue::BatchLimits;
 use crate::engine::schedule::Scheduler;
@@ -18,6 +18,7 @@ use crate::engine::store_calls::{
     Batcher, LockConflict, LockRetry, RecordError, Request, StoreCalls, catch_panic, store_error,
 };
 use crate::key::{Key, Tenant};
+use crate::log;
 use crate::machine::{self, Effect};
 use crate::saga::Definition;
 use crate::store::{
@@ -72,6 +73,12 @@ pub(crate) struct StartedSaga {
     pub(crate) known: Option<Box<SagaRow>>,
 }
 
+/// Logs that a saga was started, once that is committed.
+pub(crate) fn log_start(new: &NewSaga) {
+    let (tenant, saga, definition) = (new.tenant.as_str(), &new.key, &new.definition);
+    log::debug!(tenant, %saga, %definition, "saga started");
+}
+
 /// When the first command of a new saga is due.
 pub(crate) fn begins_in(saga: &NewSaga) -> Duration {
     saga.commands.iter().map(|command| command.due_in).min().unwrap_or_default()
@@ -94,7 +101,9 @@ pub(crate) fn check_same<S: Store>(
         return Err(StartError::OtherSaga { key: key.to_string(), saga: row.definition.name.to_string() });
     }
     if row.input_hash != hash {
-        return Err(StartError::PayloadMismatch { key: key.to_string(), path: first_difference(&row.input, input) });
+        let has_fingerprint = request_hash(input) != hash;
+        let path = if has_fingerprint { "the fingerprint".to_owned() } else { first_difference(&row.input, input) };
+        return Err(StartError::PayloadMismatch { key: key.to_string(), path });
     }
     Ok(())
 }
@@ -133,7 +142,7 @@ impl<S: Store> Starter<S> {
         tenant: &Tenant,
         key: Key,
         input: Vec<u8>,
-        when: StartTiming,
+        options: StartOptions,
     ) -> Result<StartedSaga, StartError> {
         if is_inside_step() {
             return Err(StartError::InsideStep);
@@ -141,7 +150,7 @@ impl<S: Store> Starter<S> {
         let under_way = self.ctx.lifecycle.enter();
         self.pending_starts.wait(tenant, &key).await;
         let Some(owner) = self.scheduler.membership.member() else { return Err(StartError::ShuttingDown) };
-        let mut saga = self.new_saga(definition, tenant, key, input, when)?;
+        let mut saga = self.new_saga(definition, tenant, key, input, options)?;
         let count = u32::try_from(1 + saga.commands.len()).unwrap_or(u32::MAX);
         let mut ids = self.store_calls.ids.take(&*self.ctx.store, count).await?;
         let mut slot = self.assign_ids(definition, &mut saga, &mut ids, owner);
@@ -221,13 +230,13 @@ impl<S: Store> Starter<S> {
         tenant: &Tenant,
         key: Key,
         input: Vec<u8>,
-        timing: StartTiming,
+        options: StartOptions,
     ) -> Result<NewSaga, StartError> {
         let known = self.ctx.definitions.get(&definition.id);
         if known.is_none_or(|known| known.digest != definition.digest) {
             return Err(StartError::NotRegistered(definition.id.to_string()));
         }
-        self.decider.new_saga(definition, tenant, key, input, timing)
+        self.decider.new_saga(definition, tenant, key, input, options)
     }
 
     /// Registers the waiter of a new saga before the start: the saga may end before its start returns.
@@ -305,6 +314,7 @@ impl<S: Store> Starter<S> {
                     for (call, is_new) in request.answer(Ok(answers)).into_iter().zip(are_new) {
                         self.statistics.count_start(is_new);
                         if is_new {
+                            log_start(&call.saga);
                             self.begin(call);
                         }
                     }

@@ -7,7 +7,7 @@ use crate::machine::Ending;
 use crate::store::Store;
 
 /// What this runtime has done since it started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[non_exhaustive]
 pub struct Statistics {
     /// Sagas that were started.

@@ -6,7 +6,9 @@ use std::iter::successors;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ending::{ending_of, erred, trace};
+use tracing::Instrument as _;
+
+use super::ending::{ending_of, erred, span_of, trace};
 use crate::engine::context::{EngineContext, inside_step};
 use crate::engine::decide::{Decider, tell_of_success};
 use crate::engine::execute::progress::IN_TRANSACTION;
@@ -102,6 +104,7 @@ impl<S: Store> Attempts<S> {
         handler: impl Future<Output = Output>,
     ) -> (AttemptResult, HandlerVerdict) {
         let began = self.ctx.env.now();
+        let handler = handler.instrument(span_of(command, command.attempt_number()));
         let ended = timeout(&*self.ctx.env, limit, caught_while(handler)).await;
         let mut findings = AttemptDetails {
             attempts: command.attempt_number(),
@@ -187,10 +190,12 @@ impl<S: Store> Attempts<S> {
             key: outside(command.step_id()),
             do_key: command.is_undo().then(|| outside(saga.doing(command.step_index()))),
             saga_key: key.shared(),
+            saga_name: Arc::clone(&saga.definition.id.name),
         };
         let time_left = Some(TimeLeft::Until(until, Arc::clone(&self.ctx.env)));
         StepContext::new(ContextParts {
             failure: failure_of(command),
+            traceparent: saga.state.traceparent().map(str::to_owned),
             earlier: optional_outputs(saga),
             reporting,
             ..ContextParts::new(keys, command.attempt_number(), command.fence(), time_left, cancel.clone())

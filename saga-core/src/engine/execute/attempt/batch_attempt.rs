@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tracing::Instrument as _;
+
 use super::attempts::{Attempts, optional_outputs};
 use super::ending::{ending_of, erred, trace};
 use crate::engine::context::inside_step;
@@ -50,9 +52,11 @@ fn no_handler() -> BatchUnfinished {
 struct Call {
     tenant: Tenant,
     key: Key,
+    saga_name: Arc<str>,
     numbered: StepId,
     attempt: u32,
     fence: u64,
+    traceparent: Option<String>,
     earlier: OptionalOutputs,
 }
 
@@ -62,9 +66,11 @@ impl Call {
         Self {
             tenant: saga.tenant.clone(),
             key: saga.definition.coordinator_key(&saga.key),
+            saga_name: Arc::clone(&saga.definition.id.name),
             numbered: saga.key.numbered(command.step_id()),
             attempt: command.attempt_number(),
             fence: command.fence(),
+            traceparent: saga.state.traceparent().map(str::to_owned),
             earlier: optional_outputs(saga),
         }
     }
@@ -84,7 +90,13 @@ impl<S: Store> Attempts<S> {
             let StepRun::Batch(run) = &first.step().run else { return Err(no_handler()) };
             Guarded::new(run(conn, args, inputs)).await
         };
-        let ended = timeout(&*self.ctx.env, limit, caught_while(inside_step(handler))).await;
+        // One span for the call: it is of many sagas.
+        let span = log::span(|| {
+            let (definition, step, count) = (&first.saga.definition.id, first.step().name, commands.len());
+            tracing::info_span!("batch step", %definition, step, count)
+        });
+        let handler = inside_step(handler).instrument(span);
+        let ended = timeout(&*self.ctx.env, limit, caught_while(handler)).await;
         let took = self.ctx.env.now().saturating_sub(began);
         let share = took / u32::try_from(commands.len()).unwrap_or(u32::MAX);
         let findings = |command: &WorkItem<S>| AttemptDetails {
@@ -188,9 +200,11 @@ impl<S: Store> Attempts<S> {
                 key: ExternalKey::of(namespace.as_ref(), &call.tenant, &call.key, call.numbered.clone()),
                 do_key: None,
                 saga_key: call.key.shared(),
+                saga_name: Arc::clone(&call.saga_name),
             };
             let time_left = Some(TimeLeft::Until(until, Arc::clone(&env)));
             StepContext::new(ContextParts {
+                traceparent: call.traceparent.clone(),
                 earlier: call.earlier.clone(),
                 reporting: Reporting::refused(IN_TRANSACTION),
                 ..ContextParts::new(keys, call.attempt, call.fence, time_left, cancel.clone())

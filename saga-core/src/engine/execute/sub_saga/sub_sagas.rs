@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::engine::admin::{AdminContext, AdminRuntime, cancel};
 use crate::engine::commit::changes;
 use crate::engine::context::{EngineContext, StartError};
-use crate::engine::decide::{StartTiming, tombstone};
+use crate::engine::decide::{StartOptions, tombstone};
 use crate::engine::execute::record::AttemptRecorder;
 use crate::engine::instance::{AttemptDetails, AttemptResult, NextSlot, NextWork, SagaInstance, WorkItem};
 use crate::engine::start::Starter;
@@ -158,7 +158,9 @@ impl<S: Store> SubSagas<S> {
     ) -> Option<Result<ChildState, String>> {
         let saga = &command.saga;
         let input = saga.input_of(command.step_index()).to_vec();
-        Some(match self.starter.start_saga(child, &saga.tenant, key, input, StartTiming::default()).await {
+        let traceparent = saga.state.traceparent().map(str::to_owned);
+        let options = StartOptions { traceparent, ..StartOptions::default() };
+        Some(match self.starter.start_saga(child, &saga.tenant, key, input, options).await {
             Ok(_) => Ok(ChildState::Waits),
             Err(StartError::Store(error)) => Ok(ChildState::Blocked(format!("its saga cannot be started: {error}"))),
             Err(StartError::ShuttingDown) => return None,
@@ -175,7 +177,7 @@ impl<S: Store> SubSagas<S> {
     ) -> Option<Result<ChildState, String>> {
         let saga = &command.saga;
         let input = saga.input_of(command.step_index()).to_vec();
-        let new = match self.starter.new_saga(child, &saga.tenant, key, input, StartTiming::default()) {
+        let new = match self.starter.new_saga(child, &saga.tenant, key, input, StartOptions::default()) {
             Ok(new) => new,
             Err(error) => return Some(Err(error.to_string())),
         };

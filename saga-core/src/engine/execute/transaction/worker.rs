@@ -14,6 +14,7 @@ use crate::engine::execute::lease::LeaseKeeper;
 use crate::engine::execute::record::AttemptRecorder;
 use crate::engine::instance::{TakenWork, WorkItem};
 use crate::engine::schedule::take_with_permit;
+use crate::engine::start::log_start;
 use crate::machine::Ending;
 use crate::store::Store;
 use crate::unwind::caught_while;
@@ -190,6 +191,7 @@ impl<S: Store> Transactions<S> {
             }
             if let Some(starting) = member.inline_start {
                 self.attempts.statistics.count_start(true);
+                log_start(&starting.saga);
                 starting.answer(Ok(()));
             }
             self.committer.after_commit(prepared, member.command.and_then(|command| command.slot));
