@@ -267,12 +267,14 @@ impl PostgresStore {
         let history = sqlx::query(history).bind(saga.id.0).persistent(false).fetch_all(&mut *conn).await?;
         let work = self.sql(
             "SELECT id, kind, step, attempts, due_at, owner, retrying_since, error, epoch, maybe, payload, \
-             report, reported_at, progress \
+             report, reported_at, progress, clock_timestamp() \
              FROM {schema}.work \
              WHERE saga = $1 ORDER BY id",
         );
         let work = sqlx::query(work).bind(saga.id.0).persistent(false).fetch_all(&mut *conn).await?;
+        let read_at = work.first().map(|row| rows::moment(row, 14)).transpose()?;
         Ok(Some(SagaWithSteps {
+            read_at: read_at.unwrap_or(saga.advanced_at),
             records: records.iter().map(StepRecord::from_row).collect::<Result<_, _>>()?,
             history: history.iter().map(|row| history_entry(saga.id, row)).collect::<Result<_, _>>()?,
             work: work.iter().map(WorkStatus::from_row).collect::<Result<_, _>>()?,

@@ -25,11 +25,12 @@ impl Sagas for SqliteStore {
     }
 
     async fn saga_with_steps(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaWithSteps>, StoreError> {
-        let (tenant, key) = (tenant.clone(), key.clone());
+        let (tenant, key, read_at) = (tenant.clone(), key.clone(), self.now());
         self.query("saga_with_steps", move |conn| {
             let Some(saga) = by_key(conn, &tenant, &key)? else { return Ok(None) };
             let records = rows::records_of(conn, tenant.as_str(), key.as_str())?;
-            Ok(Some(SagaWithSteps { history: history(conn, saga.id)?, work: work(conn, saga.id)?, saga, records }))
+            let (history, work) = (history(conn, saga.id)?, work(conn, saga.id)?);
+            Ok(Some(SagaWithSteps { saga, records, history, work, read_at }))
         })
         .await
     }

@@ -35,7 +35,7 @@ impl Sagas for MemoryStore {
     }
 
     async fn saga_with_steps(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaWithSteps>, StoreError> {
-        self.reading("saga_with_steps", |data, _| {
+        self.reading("saga_with_steps", |data, now| {
             let saga = data.saga_of(tenant, key)?;
             let work = saga.work.iter().filter_map(|id| Some(WorkStatus::from((*id, data.work.get(id)?))));
             Some(SagaWithSteps {
@@ -43,6 +43,7 @@ impl Sagas for MemoryStore {
                 records: data.records_of(tenant, key),
                 history: saga.history.clone(),
                 work: work.collect(),
+                read_at: now,
             })
         })
         .await

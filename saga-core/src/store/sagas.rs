@@ -260,4 +260,6 @@ pub struct SagaWithSteps {
     pub history: Vec<(Timestamp, HistoryEntry)>,
     /// Its work rows.
     pub work: Vec<WorkStatus>,
+    /// When they were read, by the store's clock.
+    pub read_at: Timestamp,
 }

@@ -164,8 +164,8 @@ impl StepStatus {
             took: done.map(|record| record.took),
             undone_at: undone.filter(|record| record.outcome == RecordedOutcome::Done).map(|record| record.recorded_at),
             retrying_since: work.and_then(|work| work.retrying_since),
-            // The next attempt is never due much later than now, and the clock of the store is not read here.
-            failing: work.is_some_and(|work| Failing::DEFAULT.is_met(work.attempts, work.retrying_since, work.due_at)),
+            failing: work
+                .is_some_and(|work| Failing::DEFAULT.is_met(work.attempts, work.retrying_since, stored.read_at)),
             // A row that waits for a resume has no time at which it is due.
             due_at: work
                 .filter(|work| work.owner.is_none() && !parked.contains(&work.work.id.0))

@@ -53,7 +53,7 @@ fn an_option_that_the_step_returned_is_not_an_unknown_outcome() {
     assert_eq!(given_to_undo::<given>(Some(None)), (StepErrorKind::Rejected, "None".to_owned()));
     assert_eq!(given_to_undo::<given>(Some(Some(3))), (StepErrorKind::Rejected, "Some(3)".to_owned()));
     let (kind, text) = given_to_undo::<given>(None);
-    assert_eq!(kind, StepErrorKind::Stuck);
+    assert_eq!(kind, StepErrorKind::Unreadable);
     assert!(text.contains("its outcome is unknown"), "{text}");
 }
 
