@@ -57,6 +57,9 @@ pub struct SagaState {
     /// The last progress reports of steps that are stuck: they have no work row that could keep them.
     #[serde(rename = "r", default, skip_serializing_if = "Vec::is_empty")]
     pub reports: Vec<KeptReport>,
+    /// What it returned, where it completed and its definition says what a saga returns.
+    #[serde(rename = "v", default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Box<KeptResult>>,
 }
 
 /// The direction of a saga.
@@ -104,6 +107,17 @@ pub struct KeptReport {
     pub report: String,
 }
 
+/// What a saga returned when it completed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum KeptResult {
+    /// The result as JSON.
+    #[serde(rename = "v")]
+    Value(String),
+    /// Why it could not be made.
+    #[serde(rename = "x")]
+    NotMade(String),
+}
+
 impl SagaState {
     /// A saga of so many steps that has not begun.
     pub fn new(steps: usize) -> Self {
@@ -122,6 +136,7 @@ impl SagaState {
             forced: None,
             paused: None,
             reports: Vec::new(),
+            result: None,
         }
     }
 
