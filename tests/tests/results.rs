@@ -36,7 +36,7 @@ async fn charge<S: Books>(tx: &mut S::Conn, ends: Ends) -> Result<String, StepEr
 }
 
 /// Comes after what is returned.
-#[saga_step]
+#[saga_step(no_compensation)]
 async fn confirm<S: Books>(tx: &mut S::Conn, _ends: Ends) -> Result<(), StepError> {
     S::add(tx, "confirmed", 1).await?;
     Ok(())
@@ -126,8 +126,9 @@ async fn a_closure_reads_branches_arms_and_lists<S: Books>() {
 
 async fn failures_have_types<S: Books>() {
     let (store, _kept) = S::fresh().await;
-    let runtime = open(&store, &pay()).await;
-    let start = |key: &'static str, ends: Ends| runtime.start(&pay::<S>(), key, ends);
+    let pay = pay::<S>();
+    let runtime = open(&store, &pay).await;
+    let start = |key: &'static str, ends: Ends| runtime.start(&pay, key, ends);
 
     let failure = start("rejected", Ends::Rejected).await.unwrap().result().await.unwrap_err();
     let SagaFailure::StepFailed { step, reason } = &failure else { panic!("{failure:?}") };
