@@ -24,7 +24,7 @@ impl<O: OpenStore> Admin<O> {
 
     /// Adds a definition: its sagas can be shown and acted on.
     #[must_use]
-    pub fn saga<I: 'static>(mut self, saga: &Saga<O::Store, I>) -> Self {
+    pub fn saga<I: 'static, R: 'static>(mut self, saga: &Saga<O::Store, I, R>) -> Self {
         let saga = saga.clone();
         self.register.push(Box::new(move |admin| admin.saga(&saga)));
         self

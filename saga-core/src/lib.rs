@@ -24,7 +24,9 @@ pub mod store;
 pub mod transport;
 mod unwind;
 
-pub use engine::{BuildError, Outcome, Runtime, RuntimeError, SagaHandle, SagaStatus, Settings, StartError};
+pub use engine::{
+    BuildError, Outcome, Runtime, RuntimeError, SagaFailure, SagaHandle, SagaStatus, Settings, StartError,
+};
 pub use key::{Key, Tenant};
 pub use machine::StepPhase;
 pub use saga::{Migration, Saga, SagaError, SubSaga, Wait};

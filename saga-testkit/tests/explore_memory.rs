@@ -116,7 +116,7 @@ struct Paying;
 impl SubSaga for Paying {
     const NAME: &'static str = "paying";
     type Input = i64;
-    type Result = charge;
+    type Output = i64;
 }
 
 /// Which of the ways to be wrong, if any.
@@ -155,7 +155,7 @@ impl Explore for Shop {
                 return saga.step::<confirm>().build().unwrap();
             }
             Self::BySubSaga => {
-                let paying = Saga::named("pay").input().step::<charge>().build().unwrap();
+                let paying = Saga::named("pay").input().step::<charge>().returns::<charge>().build().unwrap();
                 return saga.step::<take_out>().sub_saga::<Paying>(&paying).step::<confirm>().build().unwrap();
             }
             Self::Each => {

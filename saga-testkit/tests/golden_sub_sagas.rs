@@ -60,17 +60,19 @@ struct Shipping;
 impl SubSaga for Shipping {
     const NAME: &'static str = "shipping";
     type Input = i64;
-    type Result = label;
+    type Output = String;
 }
 
 type Order = Saga<MemoryStore, i64>;
+type Ship = Saga<MemoryStore, i64, String>;
 
-fn ship() -> Order {
+fn ship() -> Ship {
     let ship = Saga::named("ship").input().step::<pack>().sleep("rest", Duration::from_hours(24));
-    ship.step_from::<label, _>(|pieces: &i64, Output(weight): Output<pack>| pieces + i64::from(weight)).build().unwrap()
+    let ship = ship.step_from::<label, _>(|pieces: &i64, Output(weight): Output<pack>| pieces + i64::from(weight));
+    ship.returns::<label>().build().unwrap()
 }
 
-fn order_with(ship: &Order) -> Order {
+fn order_with(ship: &Ship) -> Order {
     let order = Saga::named("order").input().step::<number>();
     order
         .sub_saga_from::<Shipping, _>(ship, |_: &i64, Output(number): Output<number>| number + 1)
@@ -129,7 +131,8 @@ async fn unpack_text(_conn: &mut MemoryConn, _pieces: i64, _packed: String) -> R
 #[tokio::test]
 async fn an_output_of_a_sub_saga_that_cannot_be_read_any_more_is_found() {
     let ship = Saga::named("ship").input().step::<pack_text>().sleep("rest", Duration::from_hours(24));
-    let ship = ship.step_from::<label, _>(|pieces: &i64, _: Output<pack_text>| *pieces).build().unwrap();
+    let ship = ship.step_from::<label, _>(|pieces: &i64, _: Output<pack_text>| *pieces).returns::<label>();
+    let ship = ship.build().unwrap();
     let GoldenError::Damaged(damages) = refusal(&order_with(&ship)).await else { panic!("it is damaged") };
     let said = said(&damages);
     assert!(
@@ -153,7 +156,7 @@ async fn a_mapping_in_front_of_a_sub_saga_or_inside_that_changed_is_found() {
     let error = refusal(&order.build().unwrap()).await.to_string();
     assert!(error.contains("`shipping` is given another input than before: its mapping has changed"), "{error}");
     let ship = Saga::named("ship").input().step::<pack>().sleep("rest", Duration::from_hours(24));
-    let ship = ship.step_from::<label, _>(|pieces: &i64, _: Output<pack>| *pieces).build().unwrap();
+    let ship = ship.step_from::<label, _>(|pieces: &i64, _: Output<pack>| *pieces).returns::<label>().build().unwrap();
     let error = refusal(&order_with(&ship)).await.to_string();
     assert!(
         error.contains("`label` of `shipping` is given another input than before: its mapping has changed"),
@@ -161,12 +164,13 @@ async fn a_mapping_in_front_of_a_sub_saga_or_inside_that_changed_is_found() {
     );
 }
 
-fn ship_with_weighing(version: u32) -> Order {
+fn ship_with_weighing(version: u32) -> Ship {
     #[saga_step(no_compensation)]
     async fn weigh(_pieces: i64) -> Result<(), StepError> {
         Ok(())
     }
-    Saga::named("ship").input().version(version).step::<pack>().step::<weigh>().step::<label>().build().unwrap()
+    let ship = Saga::named("ship").input().version(version).step::<pack>().step::<weigh>().step::<label>();
+    ship.returns::<label>().build().unwrap()
 }
 
 #[tokio::test]

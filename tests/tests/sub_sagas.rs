@@ -69,11 +69,11 @@ struct Shipping;
 impl SubSaga for Shipping {
     const NAME: &'static str = "shipping";
     type Input = Order;
-    type Result = book;
+    type Output = String;
 }
 
 fn order<S: Books>() -> Saga<S, Order> {
-    let ship = Saga::named("ship").input::<Order>().step::<pack>().step::<book>().build().unwrap();
+    let ship = Saga::named("ship").input::<Order>().step::<pack>().step::<book>().returns::<book>().build().unwrap();
     Saga::named("order").input::<Order>().sub_saga::<Shipping>(&ship).step::<bill>().build().unwrap()
 }
 

@@ -31,8 +31,8 @@ const UNINSURED_CENTS_MAX: u64 = 8_000;
 /// The credit limit of a customer, in cents.
 const CREDIT_CENTS_MAX: u64 = 10_000;
 
-fn deliver() -> Result<Saga<SqliteStore, String>, saga_core::saga::SagaError> {
-    Saga::named("deliver").input::<String>().step::<book_slot>().step::<print_label>().build()
+fn deliver() -> Result<Saga<SqliteStore, String, String>, saga_core::saga::SagaError> {
+    Saga::named("deliver").input::<String>().step::<book_slot>().step::<print_label>().returns::<print_label>().build()
 }
 
 #[expect(clippy::redundant_closure_for_method_calls, reason = "a closure reads as the other branch does")]

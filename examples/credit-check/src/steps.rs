@@ -115,13 +115,13 @@ pub(crate) async fn insure_parcel(ctx: &StepContext, order: Order) -> Result<Str
     Ok(format!("policy {} over {} cents", ctx.saga_key(), order.cents))
 }
 
-/// The delivery, a sub-saga of the order whose result is the label.
+/// The delivery, a sub-saga of the order that returns the label.
 pub(crate) struct Delivery;
 
 impl SubSaga for Delivery {
     const NAME: &'static str = "delivery";
     type Input = String;
-    type Result = print_label;
+    type Output = String;
 }
 
 /// Books a place on the truck.

@@ -1,11 +1,11 @@
 use std::fmt;
 
-use saga_core::StepPhase;
 use saga_core::engine::{ChildStatus, HistoryEvent, ItemCounts, SagaStatus, SagaSummary, StepProgress, StepStatus};
+use saga_core::{Outcome, StepPhase};
 
 use super::time::{after, utc};
 
-/// How many characters of a report are shown.
+/// How many characters of a report or a result are shown.
 const REPORT_MAX: usize = 120;
 
 /// All that is known of one saga, for people.
@@ -23,6 +23,14 @@ impl fmt::Display for Shown<'_> {
         writeln!(f, ", revision {revision}")?;
         if let Some(outer) = &summary.step_of {
             writeln!(f, "it is a step of {outer}")?;
+        }
+        if let Some(Outcome::Completed { result, no_result, .. }) = &summary.outcome {
+            if let Some(result) = result {
+                writeln!(f, "returned {}", shortened(result.as_json()))?;
+            }
+            if let Some(reason) = no_result {
+                writeln!(f, "returned nothing: {}", shortened(reason))?;
+            }
         }
         if let Some(deadline) = deadline {
             writeln!(f, "compensates at {} UTC unless it has passed its pivot", utc(*deadline))?;
@@ -116,7 +124,7 @@ fn said(step: &StepStatus) -> String {
     format!("{waits} (reported {} at {} UTC)", shortened(report), utc(*at)).trim_start().to_owned()
 }
 
-/// A report that is too long for a line, cut off.
+/// A report or a result that is too long for a line, cut off.
 fn shortened(report: &str) -> String {
     let cut_off = report.chars().nth(REPORT_MAX).is_some();
     let beginning: String = report.chars().take(REPORT_MAX).collect();
@@ -169,13 +177,32 @@ mod tests {
         Shown(&status).to_string()
     }
 
+    #[saga_step]
+    async fn print_label(pieces: u32) -> Result<String, StepError> {
+        Ok("x".repeat(pieces as usize))
+    }
+
+    #[tokio::test]
+    async fn the_result_is_shown_in_a_line() {
+        for (pieces, returned) in [(3, "\nreturned \"xxx\"\n"), (500, "xx..\n")] {
+            let saga = Saga::named("label").input::<u32>().step::<print_label>().returns::<print_label>();
+            let saga = saga.build().expect("it is valid");
+            let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
+            runtime.start(&saga, "TH-1", pieces).await.expect("it is new").result().await.expect("it completes");
+            let status = runtime.status("TH-1").await.expect("it is read").expect("there is one");
+            runtime.shutdown().await;
+            let said = Shown(&status).to_string();
+            assert!(said.contains(returned), "{said}");
+        }
+    }
+
     /// The stock is reserved by a saga of its own.
     struct Reserving;
 
     impl SubSaga for Reserving {
         const NAME: &'static str = "reserving";
         type Input = u32;
-        type Result = reserve_stock;
+        type Output = ();
     }
 
     #[tokio::test]

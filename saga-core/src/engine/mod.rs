@@ -40,7 +40,7 @@ pub use self::admin::{
 pub use self::context::{BuildError, RuntimeError, Settings, StartError};
 pub use self::health::{ComponentHealth, Health};
 pub use self::lifecycle::Panicked;
-pub use self::outcome::{CompensationCause, Outcome};
+pub use self::outcome::{CompensationCause, Outcome, SagaFailure, SagaResult};
 pub use self::runtime::{
     PublishError, PublishEvent, PublishEventInTx, Runtime, RuntimeBuilder, SagaHandle, StartSaga, StartSagaInTx,
     UncommittedPublish, UncommittedStart,

@@ -66,7 +66,7 @@ pub use self::items::Items;
 pub use self::migrate::{Migrated, Route, migrate};
 pub use self::remote::{Caller, Sent};
 pub use self::shape::{ArmOf, Effect, Shape, Side, StepShape, UndoShape};
-pub use self::state::{KeptReport, Pause, Phase, SagaState};
+pub use self::state::{KeptReport, KeptResult, Pause, Phase, SagaState};
 pub use self::step_state::{StepPhase, StepState};
 pub use self::sub_saga::tombstone;
 pub use self::timeline::{Became, Fact, Happened, Mark, Timeline, TimelineEntry, reported};

@@ -60,6 +60,9 @@ pub struct SagaState {
     /// The last progress reports of steps that are stuck: they have no work row that could keep them.
     #[serde(rename = "r", default, skip_serializing_if = "Vec::is_empty")]
     pub reports: Vec<KeptReport>,
+    /// What it returned, where it completed and its definition says what a saga returns.
+    #[serde(rename = "v", default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Box<KeptResult>>,
 }
 
 /// The direction of a saga.
@@ -107,6 +110,17 @@ pub struct KeptReport {
     pub report: String,
 }
 
+/// What a saga returned when it completed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum KeptResult {
+    /// The result as JSON.
+    #[serde(rename = "v")]
+    Value(String),
+    /// Why it could not be made.
+    #[serde(rename = "x")]
+    NotMade(String),
+}
+
 impl SagaState {
     /// The trace context: that of the saga which asked for this step, or that of the start.
     pub fn traceparent(&self) -> Option<&str> {
@@ -132,6 +146,7 @@ impl SagaState {
             forced: None,
             paused: None,
             reports: Vec::new(),
+            result: None,
         }
     }
 

@@ -50,6 +50,7 @@ impl SagaState {
             within: self.within,
             forced: self.forced.clone(),
             paused: self.paused.clone(),
+            result: self.result.clone(),
         }
     }
 
@@ -66,5 +67,30 @@ impl SagaState {
             self.steps.extend(steps);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::state::{KeptResult, Phase};
+    use super::*;
+
+    /// A state that a version wrote which kept no results, of a saga of one step that completed.
+    const OLD: &str = r#"{"p":"C","s":[{"p":"d","n":1}],"n":1}"#;
+
+    #[test]
+    fn a_state_without_a_result_is_read_and_written_as_before() {
+        let state = SagaState::decode(OLD.as_bytes(), 1).unwrap();
+        assert_eq!((state.phase, &state.result), (Phase::Completed, &None));
+        assert_eq!(String::from_utf8(state.encode()).unwrap(), OLD);
+    }
+
+    #[test]
+    fn a_result_is_read_as_it_was_written() {
+        for kept in [KeptResult::Value("[1,\"a\"]".to_owned()), KeptResult::NotMade("it is too long".to_owned())] {
+            let old = SagaState::decode(OLD.as_bytes(), 1).unwrap();
+            let state = SagaState { result: Some(Box::new(kept)), ..old };
+            assert_eq!(SagaState::decode(&state.encode(), 1).unwrap(), state);
+        }
     }
 }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::parts::Parts;
-use super::{Definition, Saga, SagaError, SagaProblem, StepBuilder};
+use super::{Definition, ResultOf, Saga, SagaError, SagaProblem, StepBuilder};
 use crate::key::check_step_name;
 use crate::machine::Shape;
 use crate::step::Payload;
@@ -132,7 +132,11 @@ impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
     ///
     /// # Errors
     /// All problems of the definition, each with its remedy.
-    pub fn build(mut self) -> Result<Saga<S, I>, SagaError> {
+    pub fn build(self) -> Result<Saga<S, I>, SagaError> {
+        Ok(Saga::of(self.define(None)?))
+    }
+
+    pub(super) fn define(mut self, result: Option<ResultOf>) -> Result<Arc<Definition<S>>, SagaError> {
         self.check_counts();
         self.parts.check_order();
         self.parts.check_compensations();
@@ -143,7 +147,7 @@ impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
         }
         let shape = Shape { steps: shapes, pivot };
         let definition = Definition::new(&name, version, shape, steps, width);
-        Ok(Saga::of(Arc::new(Definition { deadline, max_concurrent, ..definition })))
+        Ok(Arc::new(Definition { deadline, max_concurrent, result, ..definition }))
     }
 
     fn check_counts(&mut self) {

@@ -96,7 +96,7 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
 
     /// Adds a saga as a step, with the input of this one. See [`sub_saga_from`](Self::sub_saga_from).
     #[must_use]
-    pub fn sub_saga<T: SubSaga<Input: InputOf<I>>>(mut self, saga: &Saga<S, T::Input>) -> Self {
+    pub fn sub_saga<T: SubSaga<Input: InputOf<I>>>(mut self, saga: &Saga<S, T::Input, T::Output>) -> Self {
         self.parts.add_child::<T>(saga.definition(), None, &[]);
         self
     }
@@ -104,8 +104,8 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
     /// Adds a saga as a step, with an input that a closure makes: see [`SagaFn`]. The sub-saga is a saga like any other on the
     /// same store, with the key `key>step`. It has its own steps, records and history, and operators act on it by its key.
     ///
-    /// The step is done when the sub-saga has completed. Its output is that of the [`Result`](SubSaga::Result) step. If the
-    /// sub-saga compensates, the step is rejected with the same reason. When this saga compensates, the sub-saga compensates
+    /// The step is done when the sub-saga has completed. Its output is what the sub-saga
+    /// [returned](super::SagaBuilder::returns). If the sub-saga compensates, the step is rejected with the same reason. When this saga compensates, the sub-saga compensates
     /// too, whether it is running or has completed. While the sub-saga is stuck, this saga waits, and its status
     /// shows the sub-saga ([`StepStatus::child`](crate::engine::StepStatus::child)). A cancel of the sub-saga alone rejects the
     /// step. A pause of one of the two does not pause the other.
@@ -125,7 +125,7 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
     /// impl SubSaga for Shipping {
     ///     const NAME: &'static str = "shipping";
     ///     type Input = u32;
-    ///     type Result = book_truck;
+    ///     type Output = String;
     /// }
     ///
     /// #[saga_step]
@@ -133,8 +133,12 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
     ///     Ok(format!("comes by {truck}"))
     /// }
     ///
-    /// let ship: Saga<MemoryStore, u32> =
-    ///     Saga::named("ship").input::<u32>().step::<pack_parcel>().step::<book_truck>().build()?;
+    /// let ship: Saga<MemoryStore, u32, String> = Saga::named("ship")
+    ///     .input::<u32>()
+    ///     .step::<pack_parcel>()
+    ///     .step::<book_truck>()
+    ///     .returns::<book_truck>()
+    ///     .build()?;
     /// let order: Saga<MemoryStore, u32> = Saga::named("order")
     ///     .input::<u32>()
     ///     .sub_saga_from::<Shipping, _>(&ship, |order: &u32| order + 1)
@@ -145,7 +149,7 @@ impl<S: Store, I: Payload, P> StepBuilder<S, I, P> {
     #[must_use]
     pub fn sub_saga_from<T: SubSaga, M>(
         mut self,
-        saga: &Saga<S, T::Input>,
+        saga: &Saga<S, T::Input, T::Output>,
         input: impl SagaFn<I, T::Input, M>,
     ) -> Self {
         let needed = input.needed();

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::emitted_events::EmittedEvents;
 use super::erase::{BatchRun, ExternalRun, TransactionRun};
-use super::{Arm, Idle, Mapping, StepResolve, StepUndo};
+use super::{Arm, Idle, Mapping, ResultOf, StepResolve, StepUndo};
 use crate::key::{Key, StepId};
 use crate::machine::{self, Effect, SagaState, Shape, StepShape, UndoShape};
 use crate::step::{NeededOutput, Needs, StepOptions, StepOutputs};
@@ -27,6 +27,8 @@ pub(crate) struct Definition<S: Store> {
     pub(crate) deadline: Option<Duration>,
     /// How many of its steps one process runs at a time, at most.
     pub(crate) max_concurrent: Option<usize>,
+    /// How the result of a saga is made, where it returns one.
+    pub(crate) result: Option<ResultOf>,
     /// The state that a saga begins with, encoded and not.
     pub(super) fresh: OnceLock<(Vec<u8>, SagaState)>,
 }
@@ -67,8 +69,8 @@ pub(crate) enum StepRun<S: Store> {
         service: &'static str,
     },
     Choice(Arc<[Arm]>),
-    /// A saga of its own, and the step of it whose output is its result.
-    Child(Arc<Definition<S>>, &'static str),
+    /// A saga of its own.
+    Child(Arc<Definition<S>>),
     /// The engine only waits.
     Idle(Idle),
 }
@@ -81,7 +83,7 @@ impl<S: Store> StepRun<S> {
             Self::External(_) => Effect::External,
             Self::Remote { service } => Effect::Remote { service },
             Self::Idle(Idle::Signal(_)) => Effect::Signal,
-            Self::Choice(_) | Self::Child(..) | Self::Idle(_) => Effect::Own,
+            Self::Choice(_) | Self::Child(_) | Self::Idle(_) => Effect::Own,
         }
     }
 }
@@ -90,7 +92,7 @@ impl<S: Store> StepDefinition<S> {
     /// The saga that it is, where it is one.
     pub(crate) fn saga(&self) -> Option<&Arc<Definition<S>>> {
         match &self.run {
-            StepRun::Child(child, _) => Some(child),
+            StepRun::Child(child) => Some(child),
             _ => None,
         }
     }
@@ -157,6 +159,7 @@ impl<S: Store> Definition<S> {
             told: None,
             deadline: None,
             max_concurrent: None,
+            result: None,
             fresh: OnceLock::new(),
         }
     }
@@ -172,6 +175,7 @@ impl<S: Store> Definition<S> {
             told: None,
             deadline: self.deadline,
             max_concurrent: self.max_concurrent,
+            result: self.result.clone(),
             fresh: OnceLock::new(),
         }
     }
@@ -192,6 +196,12 @@ impl<S: Store> Definition<S> {
             machine::Command::Do { step } => self.doing(state, step),
             machine::Command::Undo { step, round, .. } => self.doing(state, step).undone(round),
         }
+    }
+
+    /// Whether a step, its mapping or its compensation, or the result takes the output of the step of that name.
+    pub(crate) fn takes_output_of(&self, step: &str) -> bool {
+        let is_returned = self.result.as_ref().is_some_and(|result| result.reads.contains(&step));
+        is_returned || self.steps.iter().any(|taker| taker.takes_output_of(step))
     }
 
     /// Where the effect of what a command calls lies.
@@ -273,6 +283,7 @@ impl<S: Store> Definition<S> {
             told: None,
             deadline: None,
             max_concurrent: None,
+            result: None,
             fresh: OnceLock::new(),
         }
     }

@@ -32,7 +32,7 @@ impl StepHook for Idle {
     }
 }
 
-impl<S: Store, I> Saga<S, I> {
+impl<S: Store, I, R> Saga<S, I, R> {
     /// The names of all steps, in their order.
     #[doc(hidden)]
     pub fn names(&self) -> Vec<&'static str> {
@@ -58,7 +58,7 @@ impl<S: Store, I> Saga<S, I> {
             .definition()
             .steps
             .iter()
-            .filter(|step| !matches!(step.run, StepRun::Choice(_) | StepRun::Child(..) | StepRun::Idle(_)));
+            .filter(|step| !matches!(step.run, StepRun::Choice(_) | StepRun::Child(_) | StepRun::Idle(_)));
         steps.map(|step| step.name).collect()
     }
 
@@ -96,7 +96,7 @@ impl<S: Store, I> Saga<S, I> {
     /// The same definition, name and digest included, for a store with the same connection, with a hook around each
     /// function.
     #[doc(hidden)]
-    pub fn instrumented<T: Store<Conn = S::Conn>>(&self, hook: &Arc<dyn StepHook>) -> Saga<T, I> {
+    pub fn instrumented<T: Store<Conn = S::Conn>>(&self, hook: &Arc<dyn StepHook>) -> Saga<T, I, R> {
         let definition = looked_at(self.definition(), hook);
         Saga::of(Arc::new(definition))
     }
@@ -223,7 +223,7 @@ fn wrapped_run<S: Store, T: Store<Conn = S::Conn>>(
         // It is another service's function.
         StepRun::Remote { service } => StepRun::Remote { service },
         StepRun::Choice(arms) => StepRun::Choice(Arc::clone(arms)),
-        StepRun::Child(child, result) => StepRun::Child(Arc::new(looked_at(child, &hook)), result),
+        StepRun::Child(child) => StepRun::Child(Arc::new(looked_at(child, &hook))),
         // There is no function.
         StepRun::Idle(idle) => StepRun::Idle(idle.clone()),
     }

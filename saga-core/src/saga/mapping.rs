@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use serde::Serialize;
 
 use super::SagaFn;
-use crate::step::{Payload, Step, StepOutputs, codec, encode_list};
+use crate::step::{OutputError, Payload, Step, StepOutputs, codec, encode_list};
 use crate::store::Timestamp;
 use crate::unwind::caught;
 
@@ -62,12 +62,24 @@ impl Mapping {
         Self(Arc::new(move |_, _| Ok(bytes.clone())))
     }
 
+    /// The recorded output of the step of that name.
+    pub(super) fn of_output(step: &'static str) -> Self {
+        Self(Arc::new(move |_, outputs| match outputs.get(step) {
+            Some(output) => Ok(output.to_vec()),
+            None => Err(OutputError::Missing(step).to_string()),
+        }))
+    }
+
     /// The step's stored input.
     ///
     /// The closure is the user's code, and so is what reads and writes its values: a panic concerns its own saga only.
     pub(crate) fn apply(&self, input: &[u8], outputs: &StepOutputs) -> Result<Vec<u8>, String> {
-        let applied = caught(|| (self.0)(input, outputs));
-        applied.unwrap_or_else(|panic| Err(format!("the mapping of its input panicked: {panic}")))
+        self.make("the mapping of its input", input, outputs)
+    }
+
+    /// The same, for what has another name in the text of a panic.
+    pub(super) fn make(&self, name: &str, input: &[u8], outputs: &StepOutputs) -> Result<Vec<u8>, String> {
+        caught(|| (self.0)(input, outputs)).unwrap_or_else(|panic| Err(format!("{name} panicked: {panic}")))
     }
 }
 

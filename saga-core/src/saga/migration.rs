@@ -162,7 +162,7 @@ impl<Old: Step, New: Step<Output = Old::Output>> SameOutput<Old> for New {}
 
 impl<S: Store> Migration<S> {
     /// Sets the old version.
-    pub fn from<I>(saga: &Saga<S, I>) -> MigrationFrom<S> {
+    pub fn from<I, R>(saga: &Saga<S, I, R>) -> MigrationFrom<S> {
         MigrationFrom { from: Arc::clone(saga.definition()) }
     }
 
@@ -175,7 +175,7 @@ impl<S: Store> Migration<S> {
 impl<S: Store> MigrationFrom<S> {
     /// Sets the new version. The stored input of a saga is read as the input of this version.
     #[must_use]
-    pub fn to<I: Payload>(self, saga: &Saga<S, I>) -> MigrationBuilder<S> {
+    pub fn to<I: Payload, R>(self, saga: &Saga<S, I, R>) -> MigrationBuilder<S> {
         MigrationBuilder {
             from: self.from,
             to: Arc::clone(saga.definition()),

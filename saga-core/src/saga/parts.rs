@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::{Definition, Mapping, SagaProblem, StepDefinition, SubSaga};
 use crate::key::check_step_name;
 use crate::machine::{ArmOf, Effect, StepShape, UndoShape};
-use crate::step::{Handler, NeededOutput, Step};
+use crate::step::{Handler, NeededOutput};
 use crate::store::Store;
 
 /// The most items of a list that may be under way at once.
@@ -65,8 +65,10 @@ impl<S: Store> Parts<S> {
         earlier: &[NeededOutput],
     ) {
         let name = <T as SubSaga>::NAME;
-        self.problems
-            .extend(problem_with_child::<S, T>(child).map(|problem| SagaProblem::SubSaga { step: name, problem }));
+        if let Err(error) = check_step_name(name) {
+            let problem = error.to_string().replacen("the step name", "its name", 1);
+            self.problems.push(SagaProblem::SubSaga { step: name, problem });
+        }
         let step = StepDefinition::child::<T>(input, earlier.iter().map(|needed| needed.step).collect(), child);
         let undo = if step.undo.is_some() { UndoShape::TakesUnknown } else { UndoShape::Missing };
         let shape = StepShape { child: Some(child.id.name.to_string()), ..StepShape::new(name, Effect::Own, undo) };
@@ -131,7 +133,14 @@ impl<S: Store> Parts<S> {
         self.problems.push(SagaProblem::Pivot(problem));
     }
 
-    /// Whether a step certainly runs before the one of that index.
+    /// Checks what the result of the saga reads, when every step is added.
+    pub(super) fn check_result(&mut self, name: &'static str, reads: &[NeededOutput]) {
+        for &needed in reads {
+            self.check_needed(name, needed, self.steps.len());
+        }
+    }
+
+    /// Whether a step certainly runs before the one of that index, or before the end.
     pub(super) fn check_needed(&mut self, step: &'static str, needed: NeededOutput, index: usize) {
         self.problems.extend(self.problem_with(step, needed, index));
     }
@@ -159,7 +168,9 @@ impl<S: Store> Parts<S> {
     }
 
     fn arms_around(&self, step: usize) -> Vec<ArmOf> {
-        std::iter::successors(self.shapes[step].within, |arm| self.shapes[arm.choice].within).collect()
+        // The end stands in no arm.
+        let within = self.shapes.get(step).and_then(|step| step.within);
+        std::iter::successors(within, |arm| self.shapes[arm.choice].within).collect()
     }
 
     /// Whether never both of them run.
@@ -217,23 +228,11 @@ impl<S: Store> Parts<S> {
     }
 }
 
-fn problem_with_child<S: Store, T: SubSaga>(child: &Definition<S>) -> Option<String> {
-    if let Err(error) = check_step_name(<T as SubSaga>::NAME) {
-        return Some(error.to_string().replacen("the step name", "its name", 1));
-    }
-    let shape = &child.shape;
-    let result = <T::Result as Step>::NAME;
-    match shape.steps.iter().find(|step| step.name == result) {
-        None => Some(format!("its result is what `{result}` gives, which is no step of it")),
-        Some(step) if step.within.is_some() => {
-            Some(format!("its result is what `{result}` gives, which stands in an arm of a choice and may not run"))
-        }
-        Some(_) => None,
-    }
-}
-
-/// Whether a step only begins when the earlier one is done.
+/// Whether a step only begins when the earlier one is done. The end comes after all of them.
 fn is_behind(shapes: &[StepShape], later: usize, earlier: usize) -> bool {
+    if later >= shapes.len() {
+        return true;
+    }
     let mut open = vec![later];
     let mut seen = vec![false; shapes.len()];
     while let Some(step) = open.pop() {

@@ -21,19 +21,19 @@ pub trait Player: Send + Sync + 'static {
     fn undoes(&self, step: &str) -> BoxFuture<'static, Result<(), StepError>>;
 }
 
-impl<S: Store, I> Saga<S, I> {
+impl<S: Store, I, R> Saga<S, I, R> {
     /// The same definition, name and digest included, on another store, with a player that answers for its functions.
     /// Inputs and answers are decoded as the types of the functions. Steps of other services are played as external steps,
     /// and sub-sagas as sagas. No time passes: a sleep ends at once, a signal that is not there at once counts as not
     /// received, and there is no deadline.
     #[doc(hidden)]
-    pub fn played<T: Store>(&self, player: &Arc<dyn Player>) -> Saga<T, I> {
+    pub fn played<T: Store>(&self, player: &Arc<dyn Player>) -> Saga<T, I, R> {
         Saga::of(Arc::new(played(self.definition(), player, SubSagas::AsSagas)))
     }
 
     /// The same, with its sub-sagas played as external steps.
     #[doc(hidden)]
-    pub fn played_alone<T: Store>(&self, player: &Arc<dyn Player>) -> Saga<T, I> {
+    pub fn played_alone<T: Store>(&self, player: &Arc<dyn Player>) -> Saga<T, I, R> {
         Saga::of(Arc::new(played(self.definition(), player, SubSagas::AsSteps)))
     }
 
@@ -41,7 +41,7 @@ impl<S: Store, I> Saga<S, I> {
     #[doc(hidden)]
     pub fn sub_sagas(&self) -> Vec<(&'static str, Saga<S, ()>)> {
         let child = |step: &StepDefinition<S>| match &step.run {
-            StepRun::Child(child, _) => Some((step.name, Arc::clone(child))),
+            StepRun::Child(child) => Some((step.name, Arc::clone(child))),
             _ => None,
         };
         let children = self.definition().steps.iter().filter_map(child);
@@ -119,8 +119,8 @@ fn played_step<S: Store, T: Store>(
         (undo, *options)
     });
     let run = match &step.run {
-        StepRun::Child(child, result) if sub_sagas == SubSagas::AsSagas => {
-            StepRun::Child(Arc::new(played(child, player, sub_sagas)), result)
+        StepRun::Child(child) if sub_sagas == SubSagas::AsSagas => {
+            StepRun::Child(Arc::new(played(child, player, sub_sagas)))
         }
         _ => played_run(original, index, player, is_transactional),
     };

@@ -6,7 +6,9 @@ use super::Definition;
 use super::graph::mermaid;
 use crate::store::Store;
 
-/// A saga definition: its steps, with the input `I`, on a store `S`. Cheap to clone.
+/// A saga definition: its steps, with the input `I` and the result `R`, on a store `S`. Cheap to clone.
+///
+/// The result is `()` unless the definition says what the saga [returns](super::SagaBuilder::returns).
 ///
 /// ```
 /// # use saga_core::{Saga, StepError, memory::MemoryStore, saga_step};
@@ -18,14 +20,14 @@ use crate::store::Store;
 /// let saga: Saga<MemoryStore, String> = Saga::named("greeting").input::<String>().step::<greet>().build()?;
 /// # Ok::<(), saga_core::saga::SagaError>(())
 /// ```
-pub struct Saga<S: Store, I> {
+pub struct Saga<S: Store, I, R = ()> {
     definition: Arc<Definition<S>>,
-    input: PhantomData<fn(I)>,
+    types: PhantomData<fn(I) -> R>,
 }
 
-impl<S: Store, I> Saga<S, I> {
+impl<S: Store, I, R> Saga<S, I, R> {
     pub(super) fn of(definition: Arc<Definition<S>>) -> Self {
-        Self { definition, input: PhantomData }
+        Self { definition, types: PhantomData }
     }
 
     /// The saga's name.
@@ -43,18 +45,24 @@ impl<S: Store, I> Saga<S, I> {
         mermaid(&self.definition.id, &self.definition.shape)
     }
 
+    /// The same definition, for what takes sagas whatever they return. Its sagas have their results as before.
+    #[must_use]
+    pub fn without_result_type(&self) -> Saga<S, I> {
+        Saga::of(Arc::clone(&self.definition))
+    }
+
     pub(crate) fn definition(&self) -> &Arc<Definition<S>> {
         &self.definition
     }
 }
 
-impl<S: Store, I> Clone for Saga<S, I> {
+impl<S: Store, I, R> Clone for Saga<S, I, R> {
     fn clone(&self) -> Self {
         Self::of(Arc::clone(&self.definition))
     }
 }
 
-impl<S: Store, I> fmt::Debug for Saga<S, I> {
+impl<S: Store, I, R> fmt::Debug for Saga<S, I, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Saga").field(&self.definition).finish()
     }

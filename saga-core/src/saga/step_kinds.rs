@@ -71,8 +71,9 @@ impl<S: Store> StepDefinition<S> {
         mapped: Vec<&'static str>,
         child: &Arc<Definition<S>>,
     ) -> Self {
-        let run = StepRun::Child(Arc::clone(child), <T::Result as Step>::NAME);
-        let check_output: Check = |bytes| T::Result::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string());
+        let run = StepRun::Child(Arc::clone(child));
+        let check_output: Check =
+            |bytes| <T as Step>::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string());
         Self {
             // What only goes forward from somewhere on cannot be taken back whole.
             undo: child.shape.pivot.is_none().then_some((StepUndo::Child, StepOptions::DEFAULT)),

@@ -110,7 +110,7 @@ pub(crate) struct Counting;
 impl SubSaga for Counting {
     const NAME: &'static str = "counting";
     type Input = Order;
-    type Result = count;
+    type Output = u32;
 }
 
 /// Packs, and loads.
@@ -119,17 +119,18 @@ pub(crate) struct Loading;
 impl SubSaga for Loading {
     const NAME: &'static str = "loading";
     type Input = Order;
-    type Result = load;
+    type Output = u32;
 }
 
 /// A step of it needs a person while the shop is closed.
 pub(crate) fn counted() -> Saga<MemoryStore, Order> {
-    let child = Saga::named("count").input::<Order>().step::<pack>().step::<count>().build().unwrap();
+    let child =
+        Saga::named("count").input::<Order>().step::<pack>().step::<count>().returns::<count>().build().unwrap();
     new().sub_saga::<Counting>(&child).step::<accept>().build().unwrap()
 }
 
-pub(crate) fn to_load() -> Saga<MemoryStore, Order> {
-    Saga::named("load").input::<Order>().step::<pack>().step::<load>().build().unwrap()
+pub(crate) fn to_load() -> Saga<MemoryStore, Order, u32> {
+    Saga::named("load").input::<Order>().step::<pack>().step::<load>().returns::<load>().build().unwrap()
 }
 
 /// It waits while the shop is closed.

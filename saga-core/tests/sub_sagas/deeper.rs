@@ -21,7 +21,7 @@ struct Dispatch;
 impl SubSaga for Dispatch {
     const NAME: &'static str = "dispatch";
     type Input = Order;
-    type Result = Shipping;
+    type Output = String;
 }
 
 #[saga_step(compensate = unbill)]
@@ -35,8 +35,9 @@ async fn unbill(_tx: &mut MemoryConn, _order: Order, _billed: ()) -> Result<(), 
     Ok(())
 }
 
-fn dispatch() -> Saga<MemoryStore, Order> {
-    Saga::named("dispatch").input::<Order>().step::<take_out>().sub_saga::<Shipping>(&ship()).build().unwrap()
+fn dispatch() -> Saga<MemoryStore, Order, String> {
+    let dispatch = Saga::named("dispatch").input::<Order>().step::<take_out>().sub_saga::<Shipping>(&ship());
+    dispatch.returns::<Shipping>().build().unwrap()
 }
 
 fn order() -> Saga<MemoryStore, Order> {
@@ -118,7 +119,7 @@ struct Long;
 impl SubSaga for Long {
     const NAME: &'static str = "a-step-whose-name-is-40-bytes-long-it-is";
     type Input = Order;
-    type Result = Dispatch;
+    type Output = String;
 }
 
 /// The same, in front of that.
@@ -127,13 +128,14 @@ struct Longer;
 impl SubSaga for Longer {
     const NAME: &'static str = Long::NAME;
     type Input = Order;
-    type Result = Long;
+    type Output = String;
 }
 
 #[tokio::test]
 async fn a_key_that_leaves_no_room_for_those_of_the_steps_is_refused() {
-    let long = Saga::named("long").input::<Order>().sub_saga::<Dispatch>(&dispatch()).build().unwrap();
-    let longer = Saga::named("longer").input::<Order>().sub_saga::<Long>(&long).build().unwrap();
+    let long = Saga::named("long").input::<Order>().sub_saga::<Dispatch>(&dispatch()).returns::<Dispatch>();
+    let long = long.build().unwrap();
+    let longer = Saga::named("longer").input::<Order>().sub_saga::<Long>(&long).returns::<Long>().build().unwrap();
     let outer = new().sub_saga::<Longer>(&longer).build().unwrap();
     let runtime = Runtime::builder(MemoryStore::new()).saga(&outer).state(Trucks::default()).start().await.unwrap();
     let start = |bytes: usize| runtime.start(&outer, "k".repeat(bytes), Order { pieces: 2, refused: None });
@@ -177,7 +179,7 @@ struct Purchase;
 impl SubSaga for Purchase {
     const NAME: &'static str = "purchase";
     type Input = Order;
-    type Result = contracts::pay;
+    type Output = u32;
 }
 
 #[saga_step]
@@ -201,7 +203,7 @@ async fn a_sub_saga_has_steps_in_other_services() {
         let host = Runtime::builder(MemoryStore::new()).transport(transport.clone()).service(&service);
         let host = host.state(bank.clone()).start().await.unwrap();
         let purchase = Saga::named("purchase").input::<Order>().step::<take_out>().step::<contracts::pay>();
-        let purchase = purchase.build().unwrap();
+        let purchase = purchase.returns::<contracts::pay>().build().unwrap();
         let saga = new().sub_saga::<Purchase>(&purchase).step::<note>().build().unwrap();
         let orders = Runtime::builder(store.clone()).transport(transport).saga(&saga);
         let orders = orders.settings(|settings| settings.service = Some("orders".to_owned())).start().await.unwrap();
@@ -246,7 +248,7 @@ struct Labelling;
 impl SubSaga for Labelling {
     const NAME: &'static str = "labelling";
     type Input = Order;
-    type Result = label;
+    type Output = ();
 }
 
 /// Whoever listens knows of which saga an event is, also where that is a step of another one.

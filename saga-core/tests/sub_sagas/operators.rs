@@ -137,7 +137,10 @@ async fn a_sub_saga_that_is_forced_to_complete_without_a_result_needs_a_person_o
     runtime.admin().control("o-1>counting").at_revision(child.revision).force_completed(WHY).await.unwrap();
     let Outcome::Stuck { step, reason, .. } = running.outcome().await.unwrap() else { panic!("it has no result") };
     assert_eq!(step, "counting");
-    assert_eq!(reason, "the saga o-1>counting completed, and `count` has no recorded output");
+    assert_eq!(
+        reason,
+        "the result of the saga o-1>counting cannot be taken: an operator skipped its step `count` without an output"
+    );
 
     let operator = runtime.admin().control("o-1").at_revision(seen(&runtime, "o-1").await.revision);
     let said = refusal(operator.retry_with(&ORDER, WHY)).await;
@@ -257,7 +260,7 @@ struct LongNamed;
 impl SubSaga for LongNamed {
     const NAME: &'static str = "a-saga-that-has-nearly-the-longest-name";
     type Input = Order;
-    type Result = a_step_that_has_the_longest_legal_name;
+    type Output = ();
 }
 
 /// G8: one that `start` refuses would be stuck at its sub-saga.

@@ -20,7 +20,8 @@ pub trait Explore: Send + Sync + 'static {
     /// The surroundings of one run: the store, and the journals of external services.
     type World: Send + Sync + 'static;
 
-    /// The saga, as in production.
+    /// The saga, as in production. One that returns something is given by
+    /// [`without_result_type`](Saga::without_result_type).
     fn saga(&self) -> Saga<Self::Store, Self::Input>;
 
     /// An input with which the undisturbed saga completes.

@@ -25,10 +25,10 @@ pub struct Golden<S: Store, I> {
 
 impl<S: Store, I: Payload> Golden<S, I> {
     /// Takes the definition, and the input with which its sagas are started.
-    pub fn of(saga: &Saga<S, I>, input: &I) -> Self {
+    pub fn of<R>(saga: &Saga<S, I, R>, input: &I) -> Self {
         let (mut golden, input) = (
             Self {
-                saga: saga.clone(),
+                saga: saga.without_result_type(),
                 beside: Vec::new(),
                 input: String::new(),
                 returned: BTreeMap::new(),
@@ -71,7 +71,7 @@ impl<S: Store, I: Payload> Golden<S, I> {
     /// Adds another version of a sub-saga, which the program registers beside the current one. Sagas of the file that were
     /// begun with it continue with it.
     #[must_use]
-    pub fn beside<J>(mut self, sub_saga: &Saga<S, J>) -> Self {
+    pub fn beside<J, R>(mut self, sub_saga: &Saga<S, J, R>) -> Self {
         self.beside.push(sub_saga.without_input());
         self
     }

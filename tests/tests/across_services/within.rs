@@ -13,7 +13,7 @@ struct Delivery;
 impl SubSaga for Delivery {
     const NAME: &'static str = "delivery";
     type Input = Order;
-    type Result = contracts::ship_order;
+    type Output = i64;
 }
 
 /// Only an even sum is taken.
@@ -32,7 +32,8 @@ async fn book_order<S: Books>(
 
 pub(crate) fn subscription<S: Books>() -> Saga<S, Order> {
     let delivery = Saga::named("delivery").input::<Order>();
-    let delivery = delivery.step::<contracts::charge_card>().step::<contracts::ship_order>().build().unwrap();
+    let delivery = delivery.step::<contracts::charge_card>().step::<contracts::ship_order>();
+    let delivery = delivery.returns::<contracts::ship_order>().build().unwrap();
     Saga::named("subscription").input::<Order>().sub_saga::<Delivery>(&delivery).step::<book_order>().build().unwrap()
 }
 

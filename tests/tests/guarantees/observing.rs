@@ -90,7 +90,7 @@ struct Delivery;
 impl SubSaga for Delivery {
     const NAME: &'static str = "delivery";
     type Input = u32;
-    type Result = call;
+    type Output = ();
 }
 
 #[tokio::test(start_paused = true)]

@@ -68,7 +68,7 @@ impl<S: Store> SagaAdmin<S> {
 
     /// Adds a definition: its sagas can be acted on, and their steps have names.
     #[must_use]
-    pub fn saga<I>(mut self, saga: &Saga<S, I>) -> Self {
+    pub fn saga<I, R>(mut self, saga: &Saga<S, I, R>) -> Self {
         for definition in Definition::with_children(saga.definition()) {
             self.ctx.add_definition(definition);
         }

@@ -83,6 +83,16 @@ pub enum RuntimeError {
     /// There is no saga of that key.
     #[error("there is no saga with the key `{0}`")]
     NoSaga(String),
+    /// The key belongs to a saga of another definition.
+    #[error("the key `{key}` belongs to a saga `{saga}`, not to a saga `{expected}`; attach with its own definition")]
+    OtherSaga {
+        /// The key.
+        key: String,
+        /// The name of the saga's definition.
+        saga: String,
+        /// The name of the definition that was given.
+        expected: String,
+    },
     /// The saga's definition is not known to this process.
     #[error(
         "the saga `{key}` was started with `{definition}`, which is not registered here; register it with `.saga(&..)`"

@@ -229,6 +229,7 @@ impl<S: Store> Decider<S> {
         if saga.definition.told.is_some() {
             tell_of_move(&self.messages, saga, told, &mut prepared.changes);
         }
+        self.keep_result(saga);
         prepared.changes.saga = Some(Advance { id: saga.id, expected, status: saga.state.status(), state: Vec::new() });
         saga.version = expected + 1;
         prepared.outcome = Some((saga.id, outcome_of(&definition.shape, &saga.state)));

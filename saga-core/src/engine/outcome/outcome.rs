@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::result::SagaResult;
 use crate::key::StepId;
-use crate::machine::{Failure, FailureKind, Phase, SagaState, Shape};
+use crate::machine::{Failure, FailureKind, KeptResult, Phase, SagaState, Shape};
 use crate::step::Rejection;
 
 /// How a saga ended, or that it needs a person.
@@ -19,6 +20,11 @@ pub enum Outcome {
     Completed {
         /// The reason that an operator gave for ending it so.
         forced: Option<String>,
+        /// What it returned; `None` if its definition does not say what a saga
+        /// [returns](crate::saga::SagaBuilder::returns), if an operator ended it so, or if the result could not be made.
+        result: Option<SagaResult>,
+        /// Why the result could not be made.
+        no_result: Option<String>,
     },
     /// Every step that took effect is undone.
     #[non_exhaustive]
@@ -98,7 +104,14 @@ pub(crate) fn outcome_by<'a>(name_of: impl Fn(usize) -> &'a str, state: &SagaSta
     }
     match state.phase {
         Phase::Running | Phase::Compensating => None,
-        Phase::Completed => Some(Outcome::Completed { forced: state.forced.clone() }),
+        Phase::Completed => {
+            let (result, no_result) = match state.result.as_deref() {
+                None => (None, None),
+                Some(KeptResult::Value(value)) => (Some(SagaResult::new(value)), None),
+                Some(KeptResult::NotMade(reason)) => (None, Some(reason.clone())),
+            };
+            Some(Outcome::Completed { forced: state.forced.clone(), result, no_result })
+        }
         Phase::Compensated => {
             let forced = state.forced.clone();
             let (failed_step, reason, cause) = if let Some(failure) = &state.failure {

@@ -46,7 +46,7 @@ impl<S: Store> RuntimeBuilder<S> {
 
     /// Registers a definition. Several versions of one saga may be registered side by side.
     #[must_use]
-    pub fn saga<I>(mut self, saga: &Saga<S, I>) -> Self {
+    pub fn saga<I, R>(mut self, saga: &Saga<S, I, R>) -> Self {
         for definition in Definition::with_children(saga.definition()) {
             if let Some(other) = self.registered.definitions.insert(definition.id.clone(), Arc::clone(definition))
                 && other.digest != definition.digest

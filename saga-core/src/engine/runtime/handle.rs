@@ -1,25 +1,28 @@
 //! A handle on a saga that was started: its key, its id and its outcome.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::engine::Engine;
 use crate::engine::context::RuntimeError;
-use crate::engine::outcome::{Gone, Outcome, OutcomeSlot};
+use crate::engine::outcome::{Gone, Outcome, OutcomeSlot, SagaFailure};
 use crate::engine::start::StartedSaga;
 use crate::key::Key;
+use crate::step::Payload;
 use crate::store::{SagaId, Store};
 
-/// A saga that was started, now or before. Dropping the handle changes nothing for the saga.
-pub struct SagaHandle<S: Store> {
+/// A saga that was started, now or before, and returns `R`. Dropping the handle changes nothing for the saga.
+pub struct SagaHandle<S: Store, R = ()> {
     engine: Arc<Engine<S>>,
     slot: Arc<OutcomeSlot>,
     id: SagaId,
     key: Key,
     already_started: bool,
+    returned: PhantomData<fn() -> R>,
 }
 
-impl<S: Store> SagaHandle<S> {
+impl<S: Store, R> SagaHandle<S, R> {
     pub(crate) fn new(
         engine: &Arc<Engine<S>>,
         slot: Arc<OutcomeSlot>,
@@ -27,7 +30,7 @@ impl<S: Store> SagaHandle<S> {
         key: Key,
         already_started: bool,
     ) -> Self {
-        Self { engine: Arc::clone(engine), slot, id, key, already_started }
+        Self { engine: Arc::clone(engine), slot, id, key, already_started, returned: PhantomData }
     }
 
     pub(crate) fn of_start(engine: &Arc<Engine<S>>, started: StartedSaga) -> Self {
@@ -90,7 +93,25 @@ impl<S: Store> SagaHandle<S> {
     }
 }
 
-impl<S: Store> fmt::Debug for SagaHandle<S> {
+impl<S: Store, R: Payload> SagaHandle<S, R> {
+    /// Waits until the saga has ended or is stuck, and returns its result. A handle without a type of result, `R = ()`, has
+    /// one as soon as the saga has completed.
+    ///
+    /// # Errors
+    /// When the saga was compensated, is stuck, or has no result: see [`SagaFailure`]. While it is stuck, wait for
+    /// [`closed`](Self::closed) before you ask again. And when the runtime ends first, as for [`outcome`](Self::outcome).
+    ///
+    /// # Cancel safety
+    /// Nothing is lost when it is dropped.
+    ///
+    /// # Examples
+    /// That of [`SagaBuilder::returns`](crate::saga::SagaBuilder::returns).
+    pub async fn result(&self) -> Result<R, SagaFailure> {
+        self.outcome().await?.into_result()
+    }
+}
+
+impl<S: Store, R> fmt::Debug for SagaHandle<S, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SagaHandle")
             .field("key", &self.key)

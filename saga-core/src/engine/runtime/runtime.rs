@@ -9,7 +9,8 @@ use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::health::Health;
 use crate::engine::statistics::Statistics;
 use crate::key::{Key, Tenant};
-use crate::store::Store;
+use crate::saga::Saga;
+use crate::store::{SagaRow, Store};
 use crate::transport::Incoming;
 
 /// A runtime: it starts sagas and brings them to their end. Cheap to clone. It stops when the last clone is dropped; the
@@ -50,10 +51,65 @@ impl<S: Store> Runtime<S> {
     /// # Cancel safety
     /// It only reads.
     pub async fn attach(&self, key: impl AsRef<str>) -> Result<SagaHandle<S>, RuntimeError> {
+        self.attach_if(key, |_| Ok(())).await
+    }
+
+    /// A handle on the saga of this definition with this key, to wait for its [result](SagaHandle::result). The version of the
+    /// definition may be another one.
+    ///
+    /// # Errors
+    /// When there is no such saga, the key belongs to a saga of another definition, or the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    ///
+    /// # Examples
+    /// ```
+    /// use saga_core::memory::MemoryStore;
+    /// use saga_core::{Runtime, RuntimeError, Saga, StepError, saga_step};
+    ///
+    /// #[saga_step]
+    /// async fn greet(name: String) -> Result<String, StepError> {
+    ///     Ok(format!("hello {name}"))
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let greeting = Saga::named("greeting").input::<String>().step::<greet>().returns::<greet>().build()?;
+    /// let farewell = Saga::named("farewell").input::<String>().step::<greet>().build()?;
+    /// let runtime = Runtime::builder(MemoryStore::new()).saga(&greeting).start().await?;
+    /// runtime.start(&greeting, "guest-1", "Ada".to_owned()).await?;
+    ///
+    /// assert_eq!(runtime.attach_to(&greeting, "guest-1").await?.result().await?, "hello Ada");
+    /// let refused = runtime.attach_to(&farewell, "guest-1").await.unwrap_err();
+    /// assert!(matches!(refused, RuntimeError::OtherSaga { .. }));
+    /// # runtime.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn attach_to<I, R>(
+        &self,
+        saga: &Saga<S, I, R>,
+        key: impl AsRef<str>,
+    ) -> Result<SagaHandle<S, R>, RuntimeError> {
+        let check = |row: &SagaRow| {
+            let is_it = *row.definition.name == *saga.name();
+            let (key, saga, expected) = (row.key.to_string(), row.definition.name.to_string(), saga.name().to_owned());
+            if is_it { Ok(()) } else { Err(RuntimeError::OtherSaga { key, saga, expected }) }
+        };
+        self.attach_if(key, check).await
+    }
+
+    async fn attach_if<R>(
+        &self,
+        key: impl AsRef<str>,
+        check: impl FnOnce(&SagaRow) -> Result<(), RuntimeError>,
+    ) -> Result<SagaHandle<S, R>, RuntimeError> {
         outside_step()?;
         let key = Key::from_stored(key.as_ref())?;
         let row = self.engine.ctx.store.saga(&self.tenant, &key).await?;
         let row = row.ok_or_else(|| RuntimeError::NoSaga(key.to_string()))?;
+        check(&row)?;
         let slot = self.engine.committer.waiters.slot(row.id);
         self.engine.outcomes.tell_of(&row);
         Ok(SagaHandle::new(&self.engine, slot, row.id, key, true))

@@ -1,6 +1,7 @@
 //! A start that is being described: what it waits for before it is made.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,21 +66,22 @@ use crate::store::{StartIn, Started, Store};
 /// # }
 /// ```
 #[must_use = "the saga is started when this is awaited"]
-pub struct StartSaga<'a, S: Store> {
+pub struct StartSaga<'a, S: Store, R = ()> {
     runtime: &'a Runtime<S>,
     definition: &'a Arc<Definition<S>>,
     /// The key, and the encoded input.
     request: Result<(Key, Vec<u8>), StartError>,
     options: StartOptions,
+    returned: PhantomData<fn() -> R>,
 }
 
-impl<'a, S: Store> StartSaga<'a, S> {
+impl<'a, S: Store, R> StartSaga<'a, S, R> {
     pub(crate) fn new(
         runtime: &'a Runtime<S>,
         definition: &'a Arc<Definition<S>>,
         request: Result<(Key, Vec<u8>), StartError>,
     ) -> Self {
-        Self { runtime, definition, request, options: StartOptions::default() }
+        Self { runtime, definition, request, options: StartOptions::default(), returned: PhantomData }
     }
 
     /// The saga begins after this time at the earliest, by the store's clock. It is durable from the start on, and any
@@ -149,17 +151,18 @@ impl<'a, S: Store> StartSaga<'a, S> {
     where
         S: StartIn,
     {
-        StartSagaInTx { start: self, conn }
+        let Self { runtime, definition, request, timing, .. } = self;
+        StartSagaInTx { start: StartSaga { runtime, definition, request, timing, returned: PhantomData }, conn }
     }
 }
 
-impl<'a, S: Store> IntoFuture for StartSaga<'a, S> {
-    type Output = Result<SagaHandle<S>, StartError>;
+impl<'a, S: Store, R: 'a> IntoFuture for StartSaga<'a, S, R> {
+    type Output = Result<SagaHandle<S, R>, StartError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let Self { runtime, definition, request, options } = self;
+            let Self { runtime, definition, request, options, .. } = self;
             let (key, input) = request?;
             let engine = &runtime.engine;
             let started = engine.starter.start_saga(definition, &runtime.tenant, key, input, options).await?;
@@ -168,7 +171,7 @@ impl<'a, S: Store> IntoFuture for StartSaga<'a, S> {
     }
 }
 
-impl<S: Store> fmt::Debug for StartSaga<'_, S> {
+impl<S: Store, R> fmt::Debug for StartSaga<'_, S, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StartSaga")
             .field("saga", &self.definition.id)
@@ -213,7 +216,7 @@ impl<'a, S: StartIn> IntoFuture for StartSagaInTx<'a, S> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            let Self { start: StartSaga { runtime, definition, request, options }, conn } = self;
+            let Self { start: StartSaga { runtime, definition, request, options, .. }, conn } = self;
             let (key, input) = request?;
             let engine = &runtime.engine;
             let new = engine.starter.new_saga(definition, &runtime.tenant, key.clone(), input, options)?;

@@ -27,7 +27,12 @@ impl<S: Store> Runtime<S> {
     /// # Cancel safety
     /// When dropped, the saga was started or not; start it again with the same key to be sure.
     #[expect(clippy::needless_pass_by_value, reason = "an input is handed over, as a step takes it")]
-    pub fn start<'a, I: Payload>(&'a self, saga: &'a Saga<S, I>, key: impl AsRef<str>, input: I) -> StartSaga<'a, S> {
+    pub fn start<'a, I: Payload, R>(
+        &'a self,
+        saga: &'a Saga<S, I, R>,
+        key: impl AsRef<str>,
+        input: I,
+    ) -> StartSaga<'a, S, R> {
         StartSaga::new(self, saga.definition(), encode(key, &input))
     }
 
@@ -66,11 +71,11 @@ impl<S: Store> Runtime<S> {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn start_many<I: Payload, K: AsRef<str>>(
+    pub async fn start_many<I: Payload, R, K: AsRef<str>>(
         &self,
-        saga: &Saga<S, I>,
+        saga: &Saga<S, I, R>,
         sagas: impl IntoIterator<Item = (K, I)>,
-    ) -> Vec<Result<SagaHandle<S>, StartError>> {
+    ) -> Vec<Result<SagaHandle<S, R>, StartError>> {
         let asked = sagas.into_iter().map(|(key, input)| encode(key, &input)).collect();
         let started = self.engine.starter.start_sagas(saga.definition(), &self.tenant, asked).await;
         started.into_iter().map(|started| Ok(SagaHandle::of_start(&self.engine, started?))).collect()

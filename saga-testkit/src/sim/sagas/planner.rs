@@ -48,13 +48,13 @@ pub(crate) struct PlannedChoice {
     is_total: bool,
 }
 
-/// A saga as a step, whose result is what that step of it gave.
+/// A saga as a step, which returns what that step of it gave.
 pub(crate) struct Sub<T>(PhantomData<fn(T)>);
 
 impl<T: Planned> SubSaga for Sub<T> {
     const NAME: &'static str = SUB;
     type Input = SimInput;
-    type Result = T;
+    type Output = T::Output;
 }
 
 #[derive(Default)]
@@ -313,7 +313,7 @@ impl Planner<Root> {
         let child = format!("{definition}-sub");
         let made =
             build(Self { chain: Saga::named(&child).input(), definition: child, plan: Plan { is_sub: true, ..plan } });
-        let saga = made.chain.build()?;
+        let saga = made.chain.returns::<R>().build()?;
         Ok(Self { chain: chain.sub_saga::<Sub<R>>(&saga), definition, plan: Plan { is_sub: false, ..made.plan } })
     }
 

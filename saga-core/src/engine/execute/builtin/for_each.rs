@@ -9,10 +9,9 @@ use crate::store::{RecordedOutcome, StepRecord, Store};
 /// The joined output if it is too long to be stored and no step reads it.
 const NO_LIST: &[u8] = b"null";
 
-/// Whether a step, a mapping or a compensation of the saga reads the joined output. In a sub-saga it may be the result.
+/// Whether a step, a mapping, a compensation or the result of the saga reads the joined output.
 pub(crate) fn is_taken<S: Store>(command: &WorkItem<S>) -> bool {
-    let (saga, name) = (&command.saga, command.step().name);
-    saga.key.of_step().is_some() || saga.definition.steps.iter().any(|step| step.takes_output_of(name))
+    command.saga.definition.takes_output_of(command.step().name)
 }
 
 /// The outputs of the items, in the order of the list. An item that an operator skipped without an output is left out.

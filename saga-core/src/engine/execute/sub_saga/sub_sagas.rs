@@ -12,9 +12,9 @@ use crate::engine::commit::changes;
 use crate::engine::context::{EngineContext, StartError};
 use crate::engine::decide::{StartOptions, tombstone};
 use crate::engine::execute::record::AttemptRecorder;
-use crate::engine::instance::{AttemptDetails, AttemptResult, NextSlot, NextWork, SagaInstance, WorkItem};
+use crate::engine::instance::{AttemptDetails, AttemptResult, NextSlot, NextWork, WorkItem};
 use crate::engine::start::Starter;
-use crate::key::{Key, StepId};
+use crate::key::Key;
 use crate::log;
 use crate::machine::{Ending, Event, Failure, FailureKind, Next, Phase, SagaState};
 use crate::saga::{Definition, StepRun};
@@ -59,8 +59,8 @@ fn failure_of(step: usize, child: &SagaState) -> Failure {
 
 /// Starts, watches and undoes sub-sagas.
 pub(crate) struct SubSagas<S: Store> {
-    ctx: Arc<EngineContext<S>>,
-    records: Arc<AttemptRecorder<S>>,
+    pub(super) ctx: Arc<EngineContext<S>>,
+    pub(super) records: Arc<AttemptRecorder<S>>,
     starter: Arc<Starter<S>>,
 }
 
@@ -135,7 +135,7 @@ impl<S: Store> SubSagas<S> {
 
     async fn inspect_child(self: &Arc<Self>, command: &WorkItem<S>) -> Option<Result<ChildState, String>> {
         let saga = &command.saga;
-        let StepRun::Child(child, result) = &command.step().run else { return Some(Err("it is no saga".to_owned())) };
+        let StepRun::Child(child) = &command.step().run else { return Some(Err("it is no saga".to_owned())) };
         let key = saga.key.hosted(command.step().name);
         let row =
             self.records.committer.store_calls.retry_store("saga", || self.ctx.store.saga(&saga.tenant, &key)).await?;
@@ -146,7 +146,7 @@ impl<S: Store> SubSagas<S> {
             Some(row) if row.definition.name != child.id.name => {
                 Err(format!("the key `{key}` belongs to the saga {}", row.definition))
             }
-            Some(row) => self.state_of_child(command, &row, result).await?,
+            Some(row) => self.state_of_child(command, &row).await?,
         })
     }
 
@@ -194,7 +194,6 @@ impl<S: Store> SubSagas<S> {
         self: &Arc<Self>,
         command: &WorkItem<S>,
         row: &SagaRow,
-        result: &'static str,
     ) -> Option<Result<ChildState, String>> {
         let (saga, step, key) = (&command.saga, command.step_index(), &row.key);
         let Some(definition) = self.ctx.definitions.get(&row.definition) else {
@@ -219,15 +218,13 @@ impl<S: Store> SubSagas<S> {
                 ChildState::Waits
             }
             Status::Completed => {
-                let id = StepId::doing(result);
-                let record = self
-                    .records
-                    .committer
-                    .store_calls
-                    .retry_store("record_of", || self.ctx.store.record_of(&row.tenant, key, &id))
-                    .await?;
-                let Some(output) = record.and_then(|record| record.output) else {
-                    return Some(Err(format!("the saga {key} completed, and `{result}` has no recorded output")));
+                let returned = self.result_of_child(row, &state, definition).await?;
+                let returned = returned.and_then(|output| (command.step().check_output)(&output).map(|()| output));
+                let output = match returned {
+                    Ok(output) => output,
+                    Err(problem) => {
+                        return Some(Err(format!("the result of the saga {key} cannot be taken: {problem}")));
+                    }
                 };
                 ChildState::Settled(Event::Done { step }, Some(output))
             }
@@ -247,13 +244,7 @@ impl<S: Store> SubSagas<S> {
 
     /// Makes a completed sub-saga compensate.
     async fn undo_child(self: &Arc<Self>, row: &SagaRow, definition: &Arc<Definition<S>>) -> Option<()> {
-        let records = self
-            .records
-            .committer
-            .store_calls
-            .retry_store("records_of", || self.ctx.store.records_of(&row.tenant, &row.key))
-            .await?;
-        let Ok(mut child) = SagaInstance::of_row(row, records, definition) else { return Some(()) };
+        let Ok(mut child) = self.instance_of_child(row, definition).await? else { return Some(()) };
         let ids = self.records.committer.store_calls.take_ids(definition.width).await?;
         let next_work = NextWork { ids: ids.start, slot: NextSlot::Nowhere };
         let prepared =

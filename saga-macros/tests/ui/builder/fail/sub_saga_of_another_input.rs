@@ -11,10 +11,10 @@ struct Shipping;
 impl SubSaga for Shipping {
     const NAME: &'static str = "shipping";
     type Input = u64;
-    type Result = ship;
+    type Output = u64;
 }
 
-fn order(shipping: &Saga<MemoryStore, u64>) -> SagaBuilder<MemoryStore, String> {
+fn order(shipping: &Saga<MemoryStore, u64, u64>) -> SagaBuilder<MemoryStore, String> {
     Saga::named("order").input::<String>().sub_saga::<Shipping>(shipping)
 }
 
