@@ -225,6 +225,7 @@ impl<'a, S: StartIn> IntoFuture for StartSagaInTx<'a, S> {
             let already_started = match engine.ctx.store.start_in(conn, new).await? {
                 Started::New => false,
                 Started::AlreadyExists(row) => {
+                    engine.statistics.count_start(false);
                     check_same(definition, &key, &input, &hash, &row)?;
                     true
                 }
@@ -253,8 +254,13 @@ impl<S: Store> UncommittedStart<S> {
         self.already_started
     }
 
-    /// Says that the transaction was committed, so that the saga begins at once, or when its delay has passed.
+    /// Says that the transaction was committed, so that the saga begins at once, or when its delay has passed. A new saga
+    /// is counted in [`Statistics::started`](crate::engine::Statistics::started) here, since only the caller knows that it
+    /// exists.
     pub fn committed(self) {
+        if !self.already_started {
+            self.engine.statistics.count_start(true);
+        }
         self.engine.committer.scheduler.announce_unclaimed(self.begins_in);
     }
 }

@@ -10,9 +10,10 @@ use crate::store::Store;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Sagas that were started.
+    /// Sagas that were started. A start in the caller's transaction counts when
+    /// [`committed`](crate::engine::UncommittedStart::committed) is called.
     pub started: u64,
-    /// Starts whose key existed already.
+    /// Starts whose key existed already, also those that were refused because the payload was another one.
     pub already_started: u64,
     /// Steps that were done.
     pub steps: u64,
