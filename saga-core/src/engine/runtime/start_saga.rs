@@ -151,8 +151,8 @@ impl<'a, S: Store, R> StartSaga<'a, S, R> {
     where
         S: StartIn,
     {
-        let Self { runtime, definition, request, timing, .. } = self;
-        StartSagaInTx { start: StartSaga { runtime, definition, request, timing, returned: PhantomData }, conn }
+        let Self { runtime, definition, request, options, .. } = self;
+        StartSagaInTx { start: StartSaga { runtime, definition, request, options, returned: PhantomData }, conn }
     }
 }
 
