@@ -1,15 +1,6 @@
-//! The RabbitMQ transport of the saga runtime: confirmed publishing, quorum queues, supervised reconnects.
+#![doc = include_str!("../README.md")]
 //!
-//! ```no_run
-//! use saga_amqp::AmqpTransport;
-//!
-//! # async fn connect() -> Result<(), Box<dyn std::error::Error>> {
-//! let transport = AmqpTransport::connect("amqp://guest:guest@localhost:5672/%2f").await?;
-//! # drop(transport);
-//! # Ok(())
-//! # }
-//! ```
-//!
+//! # How it works
 //! - **No confirmed message is lost.** Messages are persistent and queues are quorum queues. A message counts as sent
 //!   when the broker has confirmed it. If no confirm arrives, the outcome is unknown, and the message is sent again
 //!   under the same id. There is one exception, in the first seconds of a queue: RabbitMQ 3.10 answers a declaration
@@ -37,9 +28,6 @@
 //! A node that the cluster gave up must restart when it continues. With `cluster_partition_handling = pause_minority`
 //! it usually does so by itself. With the default, `ignore`, or if the other nodes connect to it before it pauses,
 //! `rabbitmqctl cluster_status` keeps showing a network partition, and an operator must restart the node.
-//!
-//! # TLS
-//! `amqps://` needs one of the features `tls-ring`, `tls-aws-lc-rs` and `tls-native`.
 
 mod backoff;
 mod connection;

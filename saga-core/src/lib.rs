@@ -1,3 +1,4 @@
+#![doc = include_str!("../README.md")]
 #![doc = include_str!("../docs/tutorial.md")]
 
 // The attributes write `::saga_core`; this lets them be used inside the crate as well.

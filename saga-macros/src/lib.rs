@@ -1,5 +1,6 @@
-//! The attributes `#[saga_step]`, `#[saga_compensation]` and `#[saga_resolution]` of `saga-core`, which re-exports them.
+#![doc = include_str!("../README.md")]
 //!
+//! # How it works
 //! An attribute goes through four stages: read the options and the function (`args`, `function`), reduce them to a
 //! `model`, `validate` it, and `expand` it, or emit a `fallback`, so that the uses of a faulty step cause no further errors. The
 //! function itself is always emitted unchanged.

@@ -1,6 +1,6 @@
-//! The PostgreSQL store of the saga runtime: many processes on one database, one statement to claim a batch of steps
-//! and one statement to record it.
+#![doc = include_str!("../README.md")]
 //!
+//! # How it works
 //! - **Many processes work on one database at once**, each with a pool of its own. Work is leased by the database's
 //!   clock; another process continues the work of a dead one.
 //! - **A batch of steps costs five round trips** besides those of its steps: begin, claim, savepoint, record, commit.
@@ -84,6 +84,11 @@ mod store;
 mod timeline;
 mod transaction;
 mod work;
+
+/// The version of sqlx that this store uses. The connection in a step's signature must be of this version, and a program
+/// that takes it from here cannot have another one. To switch on further features of sqlx, such as `macros`, depend on
+/// the same version of it.
+pub use sqlx;
 
 pub use self::options::{PostgresOptions, Relay};
 pub use self::statistics::Statistics;

@@ -99,7 +99,7 @@ impl SqliteStore {
     ///     .write_async(async |conn| -> Result<_, Error> {
     ///         conn.execute_batch("CREATE TABLE orders (id INTEGER PRIMARY KEY) STRICT")?;
     ///         conn.execute("INSERT INTO orders (id) VALUES (10248)", ())?;
-    ///         // Here `runtime.start_in(conn, ..).await` starts a saga that exists if and only if the order does.
+    ///         // Here `runtime.start(..).in_tx(conn).await` starts a saga that exists if and only if the order does.
     ///         Ok(conn.query_row("SELECT count(*) FROM orders", (), |row| row.get(0))?)
     ///     })
     ///     .await?;

@@ -51,7 +51,7 @@ impl FileLock {
                 is_reported = true;
             }
             if clock.elapsed().saturating_sub(began) >= options.wait_for_lock || given_up() {
-                return Err(held_by_other(&options.path, owner(&mut file)));
+                return Err(held_by_other(options, owner(&mut file)));
             }
             std::thread::park_timeout(POLL_INTERVAL);
         }
@@ -110,16 +110,24 @@ fn try_lock(file: &File, path: &Path) -> Result<bool, StoreError> {
 
 fn report_wait(options: &SqliteOptions, owner: Option<u32>) {
     let path = options.path.display();
-    tracing::info!(%path, process = owner, "waiting for the file lock");
+    let limit = (options.wait_for_lock < Duration::MAX).then_some(tracing::field::debug(options.wait_for_lock));
+    tracing::warn!(%path, process = owner, limit, "waiting for the file lock");
     if let Some(on_wait) = &options.on_wait {
         on_wait(&options.path);
     }
 }
 
-fn held_by_other(path: &Path, owner: Option<u32>) -> StoreError {
-    let path = path.display();
+fn held_by_other(options: &SqliteOptions, owner: Option<u32>) -> StoreError {
+    let path = options.path.display();
     let holder = owner.map_or_else(|| "another process".to_owned(), |id| format!("process {id}"));
-    let detail = format!("{holder} works on {path}; wait for it to end, or open the file read only");
+    let waited = match options.wait_for_lock {
+        Duration::ZERO => String::new(),
+        wait => format!(" and did not end within {wait:?}"),
+    };
+    let detail = format!(
+        "{holder} works on {path}{waited}, and only one process at a time can; end that process, wait longer \
+         (`SqliteOptions::wait_for_lock`), open the file read only, or use PostgreSQL for several processes"
+    );
     StoreError::new(StoreErrorKind::Unavailable, "open", detail).with_class(RetryClass::Transient)
 }
 

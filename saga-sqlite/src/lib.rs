@@ -1,8 +1,10 @@
-//! The SQLite store of the saga runtime: one file, one writer thread, group commit.
+#![doc = include_str!("../README.md")]
 //!
-//! - **One process works on a file.** It holds a lock on `<file>.lock` as long as it lives. A second process waits for
-//!   the lock and logs that it waits, or opens the file [read only](SqliteStore::read_only). The leases of a dead
-//!   process are free at once.
+//! # How it works
+//! - **One process works on a file.** It holds a lock on `<file>.lock` as long as it lives. A second process logs a
+//!   warning and waits for the lock, for 30 seconds by default ([`wait_for_lock`](SqliteOptions::wait_for_lock)), and
+//!   then gets an error that names the first one. Or it opens the file [read only](SqliteStore::read_only). The leases of
+//!   a dead process are free at once.
 //! - **One thread writes.** It takes the waiting calls, runs them in one transaction, commits, and answers all of them.
 //!   With many sagas in flight, one flush of the disk carries many steps. Statements are cached, and no call moves
 //!   between threads.
@@ -68,6 +70,11 @@ mod transaction;
 mod work;
 mod work_rows;
 mod writer;
+
+/// The version of rusqlite that this store uses. The connection in a step's signature must be of this version, and a
+/// program that takes it from here cannot have another one. To switch on further features of rusqlite, depend on the
+/// same version of it.
+pub use rusqlite;
 
 pub use self::options::{SqliteOptions, Synchronous};
 pub use self::statistics::Statistics;

@@ -15,6 +15,9 @@ pub enum Synchronous {
     Normal,
 }
 
+/// How long to wait for another process that works on the file. The old process of a deployment has usually ended by then.
+const WAIT_FOR_LOCK: Duration = Duration::from_secs(30);
+
 /// How a SQLite file is opened.
 ///
 /// ```
@@ -24,7 +27,7 @@ pub enum Synchronous {
 ///
 /// let options = SqliteOptions::new("orders.db")
 ///     .synchronous(Synchronous::Full)
-///     .wait_for_lock(Duration::from_secs(30))
+///     .wait_for_lock(Duration::from_secs(5))
 ///     .on_wait(|path| eprintln!("waiting for the process that works on {}", path.display()));
 /// ```
 #[derive(Clone)]
@@ -54,7 +57,7 @@ impl SqliteOptions {
             group_time_max: Duration::from_millis(10),
             readers: 2,
             write_time_max: Duration::from_secs(30),
-            wait_for_lock: Duration::MAX,
+            wait_for_lock: WAIT_FOR_LOCK,
             on_wait: None,
             read_only: false,
         }
@@ -120,7 +123,9 @@ impl SqliteOptions {
         self
     }
 
-    /// How long to wait for another process that works on the file. The default is without a limit.
+    /// How long to wait for another process that works on the file, before
+    /// [`open_with`](crate::SqliteStore::open_with) returns an error that names this process. The wait ends at once when
+    /// the other process ends in any way. The default is 30 seconds; [`Duration::MAX`] waits without a limit.
     #[must_use]
     pub fn wait_for_lock(mut self, wait: Duration) -> Self {
         self.wait_for_lock = wait;
@@ -128,6 +133,7 @@ impl SqliteOptions {
     }
 
     /// Called once, with the file's path, when this process begins to wait for another process that works on the file.
+    /// The log has the event "waiting for the file lock" then, as a warning.
     #[must_use]
     pub fn on_wait(mut self, on_wait: impl Fn(&Path) + Send + Sync + 'static) -> Self {
         self.on_wait = Some(Arc::new(on_wait));
@@ -181,6 +187,13 @@ mod tests {
         check("sqlite:/var/orders.db", "/var/orders.db");
         check("sqlite:///var/orders.db", "/var/orders.db");
         check("sqlite:a:b", "a:b");
+    }
+
+    #[test]
+    fn another_process_is_waited_for_with_a_limit_unless_the_options_say_otherwise() {
+        let options = SqliteOptions::new("orders.db");
+        assert_eq!(options.wait_for_lock, Duration::from_secs(30));
+        assert_eq!(options.wait_for_lock(Duration::MAX).wait_for_lock, Duration::MAX);
     }
 
     #[test]

@@ -95,13 +95,14 @@ impl SqliteStore {
         Self::open_with(SqliteOptions::new(path.as_ref()).read_only()).await
     }
 
-    /// Opens a file. While another process works on it, this call waits, and reports that through
-    /// [`on_wait`](SqliteOptions::on_wait) and `tracing`.
+    /// Opens a file. While another process works on it, this call waits, for
+    /// [`wait_for_lock`](SqliteOptions::wait_for_lock) at most (30 seconds by default). It reports the wait through
+    /// [`on_wait`](SqliteOptions::on_wait) and as a warning of `tracing`.
     ///
     /// # Errors
     /// One sentence that names the file and says what to do: when a newer version wrote the file, when it is no
     /// database, when its folder cannot be written, when this process has it open already, or when another process
-    /// still works on it after [`wait_for_lock`](SqliteOptions::wait_for_lock).
+    /// still works on it after [`wait_for_lock`](SqliteOptions::wait_for_lock), which it names by its process id.
     ///
     /// # Cancel safety
     /// Dropping it ends the waiting; a file that was opened meanwhile is closed again.

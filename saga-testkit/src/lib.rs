@@ -1,39 +1,4 @@
-//! Conformance suites for stores and transports, and a simulation of the whole runtime.
-//!
-//! An author writes one file, with `harness = false` in `Cargo.toml`, and runs it with `cargo test`:
-//!
-//! ```no_run
-//! use saga_core::memory::{MemoryConn, MemoryStore};
-//! use saga_testkit::{Fault, StoreHarness, store_main};
-//!
-//! struct Memory;
-//!
-//! impl StoreHarness for Memory {
-//!     type Store = MemoryStore;
-//!
-//!     async fn fresh(&self) -> MemoryStore {
-//!         MemoryStore::new()
-//!     }
-//!
-//!     async fn reopen(&self, store: MemoryStore) -> MemoryStore {
-//!         store
-//!     }
-//!
-//!     async fn write_business(&self, conn: &mut MemoryConn, name: &str, value: i64) -> Result<(), Fault> {
-//!         Ok(conn.put(name, value.to_be_bytes())?)
-//!     }
-//!
-//!     async fn read_business(&self, store: &MemoryStore, name: &str) -> Option<i64> {
-//!         store.read(|table| table.get(name).map(|_| table.counter(name)))
-//!     }
-//! }
-//!
-//! store_main!(Memory);
-//! ```
-//!
-//! Every check cites a clause of the contract, and prints it when it fails. A check that the backend or its harness
-//! cannot run is reported as skipped. `--report` prints a table of the clauses. A random check prints its seed;
-//! `SAGA_TEST_SEED` runs that history again.
+#![doc = include_str!("../README.md")]
 
 mod check;
 pub mod checker;

@@ -103,9 +103,3 @@ macro_rules! on_every_pair {
         }
     };
 }
-
-/// The code in the readme, as a test of the documentation.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-#[derive(Debug)]
-pub struct Readme;

@@ -13,6 +13,9 @@ use crate::orders::{Line, Product};
 /// How long a statement of the shop waits for a transaction of the runtime.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long to wait for another process that works on the file: a person waits too.
+const WAIT_FOR_LOCK: Duration = Duration::from_secs(5);
+
 /// The file with the shop's tables and the saga store.
 pub(crate) struct Shop {
     file: PathBuf,
@@ -55,7 +58,8 @@ impl OpenStore for Shop {
 
     async fn open(&self) -> anyhow::Result<SqliteStore> {
         let waits = |file: &Path| eprintln!("waiting for another process that works on {}", file.display());
-        Ok(SqliteStore::open_with(SqliteOptions::new(&self.file).on_wait(waits)).await?)
+        let options = SqliteOptions::new(&self.file).wait_for_lock(WAIT_FOR_LOCK).on_wait(waits);
+        Ok(SqliteStore::open_with(options).await?)
     }
 
     async fn open_read_only(&self) -> anyhow::Result<SqliteStore> {

@@ -107,6 +107,21 @@ fn killed_and_run_again_every_order_ends_and_nothing_happens_twice() {
     assert!(shown.contains("create-order version 1): completed") && shown.contains("charge-card      done"), "{shown}");
 }
 
+/// The wait for the other process ends; the test does not let it have the file.
+#[test]
+fn a_second_program_on_the_file_ends_with_an_error_that_names_the_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    // A lock of this process stands for the other program.
+    let lock = std::fs::File::create(folder.join("order-saga.db.lock")).expect("a file");
+    lock.lock().expect("a lock");
+    std::fs::write(folder.join("order-saga.db.lock"), "4711").expect("a file");
+    let said = ran(folder, &[], 2);
+    assert!(said.contains("waiting for another process that works on "), "{said}");
+    assert!(said.contains("order-saga: ") && said.contains("process 4711 works on "), "{said}");
+    assert!(said.contains("did not end within 5s") && said.contains("end that process"), "{said}");
+}
+
 #[test]
 fn what_cannot_be_used_is_said_in_a_sentence() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -27,7 +27,9 @@ impl OpenStore for SqlitePlace {
 
     async fn open(&self) -> anyhow::Result<SqliteStore> {
         let waits = |path: &Path| say(format_args!("waiting for another process that works on {}", path.display()));
-        Ok(SqliteStore::open_with(SqliteOptions::new(&self.0).on_wait(waits)).await?)
+        // How long another run of the rig takes says nothing about this one.
+        let options = SqliteOptions::new(&self.0).wait_for_lock(Duration::MAX).on_wait(waits);
+        Ok(SqliteStore::open_with(options).await?)
     }
 
     async fn open_read_only(&self) -> anyhow::Result<SqliteStore> {

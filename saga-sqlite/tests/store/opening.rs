@@ -207,7 +207,20 @@ async fn a_lock_that_somebody_holds_is_waited_for_and_named() {
     std::fs::write(folder.path().join("orders.db.lock"), "4711").unwrap();
     let error = refused(SqliteStore::open_with(SqliteOptions::new(&path).wait_for_lock(Duration::ZERO)).await);
     assert_eq!((error.kind(), error.class()), (StoreErrorKind::Unavailable, RetryClass::Transient));
+    let text = error.to_string();
+    assert!(text.contains("process 4711 works on") && text.contains("end that process"), "{text}");
+    assert!(!text.contains("within"), "it did not wait: {text}");
+
+    // The process that has the file does not end, so the limit of the wait ends it.
+    let (waits, waiting) = std::sync::mpsc::channel();
+    let options = SqliteOptions::new(&path).on_wait(move |_| waits.send(()).unwrap());
+    let error = refused(SqliteStore::open_with(options.wait_for_lock(Duration::from_millis(50))).await);
+    assert_eq!(waiting.try_iter().count(), 1, "the wait is reported once");
     assert!(error.to_string().contains("process 4711 works on"), "{error}");
+    assert!(
+        error.to_string().contains("did not end within 50ms") && error.to_string().contains("wait_for_lock"),
+        "{error}"
+    );
 
     let (waits, waiting) = std::sync::mpsc::channel();
     let options = SqliteOptions::new(&path).on_wait(move |path| waits.send(path.to_owned()).unwrap());

@@ -6,6 +6,7 @@ mod definitions;
 mod handlers;
 mod inside;
 mod outputs;
+mod second_process;
 mod starts;
 mod stores;
 
