@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::attempt::{Attempt, Ending, Next};
 use super::event::Event;
+use super::exhausted::{exhausted, out_of_attempts};
 use super::failure::{Failure, FailureKind};
 use super::resolve::{after_late_rejection, after_not_done, after_refusal, ask_again};
-use crate::step::{OnExhausted, limited};
+use crate::step::limited;
 
 /// What comes after this attempt.
 pub fn after_attempt(attempt: &Attempt, ending: Ending) -> Next {
@@ -78,18 +79,6 @@ fn vanished(attempt: &Attempt) -> String {
     format!("its process ended during each of its {} attempts", attempt.attempts)
 }
 
-/// No attempt follows. The policy says whether the saga compensates; behind the pivot it cannot.
-pub(super) fn exhausted(attempt: &Attempt, in_doubt: bool, message: String) -> Event {
-    let step = attempt.step;
-    if attempt.policy.on_exhausted == OnExhausted::Stuck || attempt.is_only_forward(in_doubt) {
-        return Event::Blocked { step, reason: out_of_attempts(attempt, &message), in_doubt };
-    }
-    match in_doubt {
-        true => Event::Unknown { step, failure: Failure::new(step, FailureKind::Unknown, message) },
-        false => Event::Failed { step, failure: Failure::new(step, FailureKind::Failed, message) },
-    }
-}
-
 fn after_undo(attempt: &Attempt, ending: Ending) -> Next {
     let step = attempt.step;
     Next::Settled(match ending {
@@ -131,8 +120,4 @@ fn again_in_time(attempt: &Attempt, in_doubt: bool, delay: Duration, message: St
         }
         _ => Ok(Next::Again { delay, in_doubt, attempts: attempt.attempts, message: limited(message) }),
     }
-}
-
-fn out_of_attempts(attempt: &Attempt, message: &str) -> String {
-    format!("out of attempts ({}): {message}", attempt.attempts)
 }

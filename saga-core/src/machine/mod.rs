@@ -21,6 +21,7 @@ mod deadline;
 mod decision;
 mod definition_diff;
 mod event;
+mod exhausted;
 mod failure;
 mod for_each;
 mod forward;

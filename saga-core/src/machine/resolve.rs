@@ -7,9 +7,9 @@
 
 use std::time::Duration;
 
-use super::after_attempt::exhausted;
 use super::attempt::{Attempt, Next, Resolving, attempts_max};
 use super::event::Event;
+use super::exhausted::exhausted;
 use super::failure::Failure;
 use crate::step::Rejection;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use saga_core::engine::{Outcome, RuntimeBuilder, RuntimeError, SagaHandle};
 use saga_core::saga::StepHook;
 use saga_core::store::{Members, SagaFilter, Status, Store, StoreError};
-use saga_core::{Key, Runtime, Saga, Tenant};
+use saga_core::{Key, OnExhausted, RetryPolicy, Runtime, Saga, Tenant};
 
 use super::ended::Ended;
 use super::environment::Mortal;
@@ -86,6 +86,10 @@ impl Tries {
     }
 }
 
+/// A step that sets no limit of attempts has this one, so that what fails each time comes to an end.
+pub(super) const RETRY: RetryPolicy =
+    RetryPolicy { attempts: Some(5), on_exhausted: OnExhausted::Compensate, ..RetryPolicy::DEFAULT };
+
 /// Waits for the end of a run, as long as one may take.
 pub(super) async fn in_time<T>(run: impl Future<Output = Result<T, String>>) -> Result<T, String> {
     let ended = tokio::time::timeout(RUN_WITHIN, run).await;
@@ -131,6 +135,7 @@ impl<'a, E: Explore> Process<'a, E> {
             settings.lease_ttl = LEASE;
             settings.member_ttl = LEASE;
             settings.poll_interval = POLL;
+            settings.retry = RETRY;
             settings.reply_timeout = ANSWER_WITHIN;
             settings.shutdown_timeout = RUN_WITHIN;
             if self.life.director.commits == Commits::OfEachStep {

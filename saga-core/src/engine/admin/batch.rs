@@ -85,10 +85,8 @@ impl<S: Store> SagaAdmin<S> {
             tenant: self.ctx.tenant_store.tenant.clone(),
             status: filter.status,
             definition: filter.definition.clone(),
-            top_level: false,
-            failing: None,
-            after: None,
             limit: PAGE,
+            ..SagaFilter::default()
         };
         let mut sagas = Vec::new();
         loop {

@@ -169,15 +169,7 @@ async fn migrate_status<S: Store>(
     let id = &migration.plan.from.id;
     let TenantStore { store, tenant, .. } = &ctx.tenant_store;
     let (status, definition) = (Some(status), Some(id.name.to_string()));
-    let mut filter = SagaFilter {
-        tenant: tenant.clone(),
-        status,
-        definition,
-        top_level: false,
-        failing: None,
-        after: None,
-        limit: PAGE,
-    };
+    let mut filter = SagaFilter { tenant: tenant.clone(), status, definition, limit: PAGE, ..SagaFilter::default() };
     loop {
         let rows = store.list(&filter).await?;
         let Some(last) = rows.last().map(|row| row.id) else { return Ok(()) };

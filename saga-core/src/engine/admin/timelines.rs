@@ -69,15 +69,7 @@ impl<S: Store> SagaQuery<S> {
     pub async fn timelines(&self, after: Option<SagaId>, limit: usize) -> Result<Vec<TimelineStatus>, RuntimeError> {
         outside_step()?;
         let definition = Some(TIMELINES.name.to_string());
-        let filter = SagaFilter {
-            tenant: self.tenant.clone(),
-            status: None,
-            definition,
-            top_level: false,
-            failing: None,
-            after,
-            limit,
-        };
+        let filter = SagaFilter { tenant: self.tenant.clone(), definition, after, limit, ..SagaFilter::default() };
         self.store.list(&filter).await?.iter().map(TimelineStatus::of).collect()
     }
 }

@@ -111,6 +111,7 @@ impl<E: ExploreEvents> Process<E> {
             settings.lease_ttl = LEASE;
             settings.member_ttl = LEASE;
             settings.poll_interval = POLL;
+            settings.retry = RETRY;
             settings.shutdown_timeout = LEASE;
         })
     }
