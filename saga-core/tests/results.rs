@@ -103,7 +103,7 @@ async fn a_sub_saga_without_a_kept_result_returns_what_is_recorded() {
     let store = MemoryStore::new();
     let runtime = Runtime::builder(store.clone()).saga(&order).start().await.unwrap();
     let running = runtime.start(&order, "o-1", 2).await.unwrap();
-    while !runtime.status("o-1>shipping").await.unwrap().is_some_and(|is| is.summary.status == Status::Stuck) {
+    while runtime.status("o-1>shipping").await.unwrap().is_none_or(|is| is.summary.status != Status::Stuck) {
         tokio::task::yield_now().await;
     }
     runtime.admin().control("o-1>shipping").force_completed("it is on its way").await.unwrap();

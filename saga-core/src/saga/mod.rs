@@ -17,6 +17,7 @@ mod migration;
 mod migration_said;
 mod parts;
 mod played;
+mod result_of;
 mod returns;
 #[expect(clippy::module_inception, reason = "the type `Saga` is the main item of this folder")]
 mod saga;
@@ -44,7 +45,7 @@ pub(crate) use self::migration::Plan;
 pub use self::migration::{Migration, MigrationBuilder, MigrationError, MigrationFrom, SameOutput};
 #[doc(hidden)]
 pub use self::played::Player;
-pub(crate) use self::returns::ResultOf;
+pub(crate) use self::result_of::ResultOf;
 pub use self::returns::SagaWithResult;
 pub use self::saga::Saga;
 pub use self::saga_fn::SagaFn;

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use super::{Mapping, Saga, SagaBuilder, SagaError, SagaFn};
-use crate::step::{FromOutputs, NeededOutput, Output, Payload, Step, StepOutputs};
+use super::{Mapping, ResultOf, Saga, SagaBuilder, SagaError, SagaFn};
+use crate::step::{FromOutputs, NeededOutput, Output, Payload, Step};
 use crate::store::Store;
 
 /// A definition that says what its sagas return, and only needs to be built.
@@ -12,14 +12,6 @@ pub struct SagaWithResult<S: Store, I, R> {
     builder: SagaBuilder<S, I>,
     result: ResultOf,
     returned: PhantomData<fn() -> R>,
-}
-
-/// How the result of a saga is made.
-#[derive(Clone)]
-pub(crate) struct ResultOf {
-    mapping: Mapping,
-    /// The steps whose outputs it reads.
-    pub(crate) reads: Vec<&'static str>,
 }
 
 impl<S: Store, I: Payload> SagaBuilder<S, I> {
@@ -92,7 +84,7 @@ impl<S: Store, I: Payload> SagaBuilder<S, I> {
 impl<S: Store, I: Payload, R> SagaWithResult<S, I, R> {
     fn new(builder: SagaBuilder<S, I>, mapping: Mapping, reads: &[NeededOutput]) -> Self {
         let reads = reads.iter().map(|needed| needed.step).collect();
-        Self { builder, result: ResultOf { mapping, reads }, returned: PhantomData }
+        Self { builder, result: ResultOf::new(mapping, reads), returned: PhantomData }
     }
 
     /// Checks the definition.
@@ -101,13 +93,6 @@ impl<S: Store, I: Payload, R> SagaWithResult<S, I, R> {
     /// All problems of the definition, each with its remedy.
     pub fn build(self) -> Result<Saga<S, I, R>, SagaError> {
         Ok(Saga::of(self.builder.define(Some(self.result))?))
-    }
-}
-
-impl ResultOf {
-    /// The result as JSON.
-    pub(crate) fn make(&self, input: &[u8], outputs: &StepOutputs) -> Result<Vec<u8>, String> {
-        self.mapping.make("the closure of `.returns_from`", input, outputs)
     }
 }
 

@@ -4,6 +4,11 @@ use crate::step::{Codec, Payload, Step, codec};
 ///
 /// The type that implements it names the step, as the name of a function does for other steps: `Output<Shipping>` is what
 /// the sub-saga [returned](super::SagaBuilder::returns).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a saga step",
+    label = "neither a function with `#[saga_step]` nor a type that implements `SubSaga`",
+    note = "a step is the name of an `async fn` with `#[saga_core::saga_step]`: `.step::<charge_card>()`, `Output<charge_card>`"
+)]
 pub trait SubSaga: Send + Sync + 'static {
     /// The name of the step: `[a-z0-9-]`, up to 40 bytes, different from all other steps. The key of the sub-saga is
     /// `key>name`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::engine::Engine;
 use super::register::register;
-use super::runtime::Runtime;
+use super::runtime::{Runtime, run};
 use crate::authorization::{AccessPolicy, SigningKey};
 use crate::engine::context::{BuildError, EngineContext, MessageAuthorizer, Ports, Registered, Settings};
 use crate::env::{Environment, TokioEnvironment};
@@ -177,7 +177,7 @@ impl<S: Store> RuntimeBuilder<S> {
         for service in &engine.ctx.services {
             incoming.push(engine.inbox.subscribe_first(service).await);
         }
-        Ok(Runtime::run(engine, incoming))
+        Ok(run(engine, incoming))
     }
 
     /// Who has steps done by others is told what became of them under its name.

@@ -30,13 +30,14 @@ impl<S: Store> Drop for StopWhenDropped<S> {
     }
 }
 
-impl<S: Store> Runtime<S> {
-    pub(crate) fn run(engine: Arc<Engine<S>>, incoming: Vec<Option<Box<dyn Incoming>>>) -> Self {
-        engine.spawn_all(incoming);
-        let running = Arc::new(StopWhenDropped(Arc::clone(&engine)));
-        Self { engine, tenant: Tenant::default(), running }
-    }
+/// Runs the tasks of this engine.
+pub(super) fn run<S: Store>(engine: Arc<Engine<S>>, incoming: Vec<Option<Box<dyn Incoming>>>) -> Runtime<S> {
+    engine.spawn_all(incoming);
+    let running = Arc::new(StopWhenDropped(Arc::clone(&engine)));
+    Runtime { engine, tenant: Tenant::default(), running }
+}
 
+impl<S: Store> Runtime<S> {
     /// The same runtime, acting for another tenant.
     #[must_use]
     pub fn tenant(&self, tenant: Tenant) -> Self {
