@@ -1,4 +1,5 @@
 //! Starts in the application's own transaction are counted, each once, and only if the application committed.
+#![allow(clippy::expect_used, reason = "a test says what it expects by failing")]
 
 use saga_core::memory::{MemoryConn, MemoryStore, MemoryTransaction};
 use saga_core::{Runtime, Saga, StartError, StepError, saga_step};

@@ -20,7 +20,7 @@ async fn a_second_process_on_a_sqlite_file_warns_and_is_refused_in_the_end() {
     std::fs::write(folder.path().join("shop.db.lock"), "4711").unwrap();
 
     let options = SqliteOptions::new(&path).wait_for_lock(Duration::from_millis(30));
-    let error = within(SqliteStore::open_with(options)).await.err().expect("another process works on the file");
+    let error = within(SqliteStore::open_with(options)).await.expect_err("another process works on the file");
     assert_eq!(error.kind(), StoreErrorKind::Unavailable);
     assert!(error.to_string().contains("process 4711 works on"), "{error}");
 
