@@ -6,7 +6,9 @@ use saga_core::store::{DeadLetterFilter, DeadLetters, Members, Outbox, SagaFilte
 use saga_core::{Runtime, Service};
 
 use super::super::environment::Mortal;
+
 use super::super::life::{Director, Life, Look};
+use super::super::process::RETRY;
 use super::super::store::{Boundaries, Explored};
 use super::broker::{Broker, Line};
 use super::subject::ExploreEvents;
