@@ -1,4 +1,5 @@
 //! How statuses are written as JSON: times as RFC 3339 has them, durations in seconds, and states by their names.
+#![expect(clippy::trivially_copy_pass_by_ref, clippy::ref_option, reason = "serde passes references to fields")]
 
 use std::time::Duration;
 

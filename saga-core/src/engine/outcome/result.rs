@@ -34,7 +34,7 @@ impl SagaResult {
 /// As the JSON that it is.
 impl Serialize for SagaResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let json: &RawValue = serde_json::from_str(&self.0).map_err(|error| <S::Error as ser::Error>::custom(error))?;
+        let json: &RawValue = serde_json::from_str(&self.0).map_err(<S::Error as ser::Error>::custom)?;
         json.serialize(serializer)
     }
 }

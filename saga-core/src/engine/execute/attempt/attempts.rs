@@ -6,8 +6,6 @@ use std::iter::successors;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tracing::Instrument as _;
-
 use super::ending::{ending_of, erred, span_of, trace};
 use crate::engine::context::{EngineContext, inside_step};
 use crate::engine::decide::{Decider, tell_of_success};
@@ -16,6 +14,7 @@ use crate::engine::instance::{AttemptDetails, AttemptResult, SagaInstance, WorkI
 use crate::engine::queue::BatchLimits;
 use crate::engine::statistics::Counters;
 use crate::env::timeout;
+use crate::log::in_span;
 use crate::machine::Ending;
 use crate::saga::{StepRun, StepUndo, Unfinished};
 use crate::step::{
@@ -85,10 +84,13 @@ impl<S: Store> Attempts<S> {
             match (&step.run, &step.undo) {
                 (_, Some((StepUndo::Transaction(undo), _))) if command.is_undo() => {
                     let output = command.saga.own_output_of(index).map(|output| &**output);
-                    Guarded::new(undo(conn, args, input, output)).await.map(|()| None).map_err(Unfinished::Failed)
+                    Guarded::new(in_span(undo(conn, args, input, output), span_of(command)))
+                        .await
+                        .map(|()| None)
+                        .map_err(Unfinished::Failed)
                 }
                 (StepRun::Transaction(run), _) if !command.is_undo() => {
-                    Guarded::new(run(conn, args, input)).await.map(Some)
+                    Guarded::new(in_span(run(conn, args, input), span_of(command))).await.map(Some)
                 }
                 _ => Err(no_handler()),
             }
@@ -104,7 +106,6 @@ impl<S: Store> Attempts<S> {
         handler: impl Future<Output = Output>,
     ) -> (AttemptResult, HandlerVerdict) {
         let began = self.ctx.env.now();
-        let handler = handler.instrument(span_of(command, command.attempt_number()));
         let ended = timeout(&*self.ctx.env, limit, caught_while(handler)).await;
         let mut findings = AttemptDetails {
             attempts: command.attempt_number(),

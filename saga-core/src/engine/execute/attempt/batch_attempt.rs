@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tracing::Instrument as _;
-
 use super::attempts::{Attempts, optional_outputs};
 use super::ending::{ending_of, erred, trace};
 use crate::engine::context::inside_step;
@@ -11,7 +9,7 @@ use crate::engine::execute::progress::IN_TRANSACTION;
 use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
 use crate::env::timeout;
 use crate::key::{Key, StepId, Tenant};
-use crate::log;
+use crate::log::{self, in_span};
 use crate::machine::Ending;
 use crate::saga::{BatchInputs, BatchUnfinished, StepRun, Unfinished};
 use crate::step::{
@@ -86,17 +84,16 @@ impl<S: Store> Attempts<S> {
         let args = Args { ctx: contexts.of(0), states: &self.ctx.states, outputs: &first.saga.outputs };
         let limit = first.options().timeout;
         let began = self.ctx.env.now();
-        let handler = async {
-            let StepRun::Batch(run) = &first.step().run else { return Err(no_handler()) };
-            Guarded::new(run(conn, args, inputs)).await
-        };
         // One span for the call: it is of many sagas.
         let span = log::span(|| {
             let (definition, step, count) = (&first.saga.definition.id, first.step().name, commands.len());
             tracing::info_span!("batch step", %definition, step, count)
         });
-        let handler = inside_step(handler).instrument(span);
-        let ended = timeout(&*self.ctx.env, limit, caught_while(handler)).await;
+        let handler = async {
+            let StepRun::Batch(run) = &first.step().run else { return Err(no_handler()) };
+            Guarded::new(in_span(run(conn, args, inputs), span)).await
+        };
+        let ended = timeout(&*self.ctx.env, limit, caught_while(inside_step(handler))).await;
         let took = self.ctx.env.now().saturating_sub(began);
         let share = took / u32::try_from(commands.len()).unwrap_or(u32::MAX);
         let findings = |command: &WorkItem<S>| AttemptDetails {

@@ -57,10 +57,11 @@ fn is_reported_as_failing(attempt: u32, retrying_for: Duration) -> bool {
 }
 
 /// The span of one call: what the user's code logs inside carries the saga, the step, the attempt and the tenant.
-pub(crate) fn span_of<S: Store>(command: &WorkItem<S>, attempt: u32) -> Span {
+pub(crate) fn span_of<S: Store>(command: &WorkItem<S>) -> Span {
     log::span(|| {
         let (tenant, saga) = (command.saga.tenant.as_str(), &command.saga.key);
-        tracing::info_span!("step", tenant, %saga, step = %command.step_id(), attempt)
+        let (step, attempt) = (command.step_id(), command.attempt_number());
+        tracing::info_span!("step", tenant, %saga, %step, attempt)
     })
 }
 

@@ -6,4 +6,4 @@ mod ending;
 
 pub(crate) use self::attempts::{Attempts, no_handler};
 pub(crate) use self::batch_attempt::BatchAttempt;
-pub(crate) use self::ending::erred;
+pub(crate) use self::ending::{erred, span_of};

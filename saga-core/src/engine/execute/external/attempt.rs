@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::worker::ExternalCalls;
-use crate::engine::execute::attempt::no_handler;
+use crate::engine::execute::attempt::{no_handler, span_of};
 use crate::engine::instance::{AttemptResult, WorkItem};
+use crate::log::in_span;
 use crate::saga::{StepRun, StepUndo, Unfinished};
 use crate::step::Args;
 use crate::store::Store;
@@ -23,9 +24,14 @@ impl<S: Store> ExternalCalls<S> {
             match (&step.run, &step.undo) {
                 (_, Some((StepUndo::External(undo), _))) if command.is_undo() => {
                     let output = command.saga.own_output_of(command.step_index()).map(|output| &**output);
-                    Guarded::new(undo(args, input, output)).await.map(|()| None).map_err(Unfinished::Failed)
+                    Guarded::new(in_span(undo(args, input, output), span_of(command)))
+                        .await
+                        .map(|()| None)
+                        .map_err(Unfinished::Failed)
                 }
-                (StepRun::External(run), _) if !command.is_undo() => Guarded::new(run(args, input)).await.map(Some),
+                (StepRun::External(run), _) if !command.is_undo() => {
+                    Guarded::new(in_span(run(args, input), span_of(command))).await.map(Some)
+                }
                 _ => Err(no_handler()),
             }
         };

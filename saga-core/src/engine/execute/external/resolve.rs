@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::worker::ExternalCalls;
-use crate::engine::execute::attempt::erred;
+use crate::engine::execute::attempt::{erred, span_of};
 use crate::engine::execute::progress::IN_RESOLUTION;
 use crate::engine::instance::{AttemptResult, WorkItem};
 use crate::env::timeout;
+use crate::log::in_span;
 use crate::machine::Ending;
 use crate::saga::StepResolve;
 use crate::step::{Args, ReportLimit};
@@ -53,7 +54,7 @@ impl<S: Store> ExternalCalls<S> {
         let ctx = self.attempts.context(command, limit, &cancel, reporting);
         let args = Args { ctx: &ctx, states: &self.ctx.states, outputs: &command.saga.outputs };
         let input = command.saga.input_of(command.step_index());
-        let handler = async { Guarded::new((resolve.ask)(args, input)).await.map(Some) };
+        let handler = async { Guarded::new(in_span((resolve.ask)(args, input), span_of(command))).await.map(Some) };
         self.attempts.finish_attempt(command, &ctx, limit, self.leases.keep_lease(command, &cancel, handler)).await.0
     }
 }
