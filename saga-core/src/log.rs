@@ -2,8 +2,6 @@
 //!
 //! Some subscribers panic when their output is gone, such as a closed standard error. That must not end a task of the runtime.
 
-use crate::env::BoxFuture;
-
 /// Emits an event by one of the macros of `tracing`.
 macro_rules! emit {
     ($level:ident, $($event:tt)*) => {
@@ -34,40 +32,6 @@ pub(crate) fn shielded(call: impl FnOnce()) {
     if let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)) {
         // The payload may panic again when it is dropped.
         std::mem::forget(panic);
-    }
-}
-
-/// Makes a span. If the subscriber panics, there is none.
-pub(crate) fn span(make: impl FnOnce() -> tracing::Span) -> tracing::Span {
-    let mut span = tracing::Span::none();
-    shielded(|| span = make());
-    span
-}
-
-/// Polls a future in a span. Without a subscriber that wants the span, this is the future itself.
-pub(crate) fn in_span<'a, T: Send + 'a>(mut future: BoxFuture<'a, T>, span: tracing::Span) -> BoxFuture<'a, T> {
-    if span.is_disabled() {
-        return future;
-    }
-    Box::pin(std::future::poll_fn(move |cx| {
-        let _entered = Entered::new(&span);
-        future.as_mut().poll(cx)
-    }))
-}
-
-/// A span that was entered, until this is dropped.
-struct Entered<'a>(&'a tracing::Span);
-
-impl<'a> Entered<'a> {
-    fn new(span: &'a tracing::Span) -> Self {
-        shielded(|| _ = span.with_subscriber(|(id, subscriber)| subscriber.enter(id)));
-        Self(span)
-    }
-}
-
-impl Drop for Entered<'_> {
-    fn drop(&mut self) {
-        shielded(|| _ = self.0.with_subscriber(|(id, subscriber)| subscriber.exit(id)));
     }
 }
 

@@ -43,15 +43,15 @@ impl Messages {
                 (MessageKind::Undo, state.undo_sent?, payload, Some(answer))
             }
         };
-        let headers = Headers {
+        let mut headers = Headers {
             saga_key: Some(saga.key.to_string()),
             step: Some(saga.doing(step).to_string()),
             service: Some(service.to_owned()),
             reply_to: self.settings.service.clone(),
             answer,
-            traceparent: saga.state.traceparent().map(str::to_owned),
             ..Headers::default()
         };
+        headers.traceparent = saga.state.traceparent().map(str::to_owned);
         Some(NewMessage {
             event_type: saga.definition.step_id(&saga.state, order).to_string(),
             payload,

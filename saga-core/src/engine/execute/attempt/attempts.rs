@@ -6,7 +6,8 @@ use std::iter::successors;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ending::{ending_of, erred, span_of, trace};
+use super::ending::{ending_of, erred, trace};
+use super::span::{in_span, span_of};
 use crate::engine::context::{EngineContext, inside_step};
 use crate::engine::decide::{Decider, tell_of_success};
 use crate::engine::execute::progress::IN_TRANSACTION;
@@ -14,7 +15,6 @@ use crate::engine::instance::{AttemptDetails, AttemptResult, SagaInstance, WorkI
 use crate::engine::queue::BatchLimits;
 use crate::engine::statistics::Counters;
 use crate::env::timeout;
-use crate::log::in_span;
 use crate::machine::Ending;
 use crate::saga::{StepRun, StepUndo, Unfinished};
 use crate::step::{

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::attempts::{Attempts, optional_outputs};
 use super::ending::{ending_of, erred, trace};
+use super::span::{in_span, span_of_batch};
 use crate::engine::context::inside_step;
 use crate::engine::execute::progress::IN_TRANSACTION;
 use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
 use crate::env::timeout;
 use crate::key::{Key, StepId, Tenant};
-use crate::log::{self, in_span};
+use crate::log;
 use crate::machine::Ending;
 use crate::saga::{BatchInputs, BatchUnfinished, StepRun, Unfinished};
 use crate::step::{
@@ -84,11 +85,7 @@ impl<S: Store> Attempts<S> {
         let args = Args { ctx: contexts.of(0), states: &self.ctx.states, outputs: &first.saga.outputs };
         let limit = first.options().timeout;
         let began = self.ctx.env.now();
-        // One span for the call: it is of many sagas.
-        let span = log::span(|| {
-            let (definition, step, count) = (&first.saga.definition.id, first.step().name, commands.len());
-            tracing::info_span!("batch step", %definition, step, count)
-        });
+        let span = span_of_batch(first, commands.len());
         let handler = async {
             let StepRun::Batch(run) = &first.step().run else { return Err(no_handler()) };
             Guarded::new(in_span(run(conn, args, inputs), span)).await

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use tracing::Span;
-
 use crate::engine::instance::WorkItem;
 use crate::log;
 use crate::machine::Ending;
@@ -54,15 +52,6 @@ fn is_reported_as_failing(attempt: u32, retrying_for: Duration) -> bool {
         _ if attempt < attempts => retrying_for >= limit,
         _ => attempt == attempts || attempt.is_multiple_of(60),
     }
-}
-
-/// The span of one call: what the user's code logs inside carries the saga, the step, the attempt and the tenant.
-pub(crate) fn span_of<S: Store>(command: &WorkItem<S>) -> Span {
-    log::span(|| {
-        let (tenant, saga) = (command.saga.tenant.as_str(), &command.saga.key);
-        let (step, attempt) = (command.step_id(), command.attempt_number());
-        tracing::info_span!("step", tenant, %saga, %step, attempt)
-    })
 }
 
 pub(crate) fn trace<S: Store>(command: &WorkItem<S>, ending: &Ending, attempt: u32) {

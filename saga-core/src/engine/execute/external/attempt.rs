@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::worker::ExternalCalls;
-use crate::engine::execute::attempt::{no_handler, span_of};
+use crate::engine::execute::attempt::{in_span, no_handler, span_of};
 use crate::engine::instance::{AttemptResult, WorkItem};
-use crate::log::in_span;
 use crate::saga::{StepRun, StepUndo, Unfinished};
 use crate::step::Args;
 use crate::store::Store;

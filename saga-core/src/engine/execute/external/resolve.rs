@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use super::worker::ExternalCalls;
-use crate::engine::execute::attempt::{erred, span_of};
+use crate::engine::execute::attempt::{erred, in_span, span_of};
 use crate::engine::execute::progress::IN_RESOLUTION;
 use crate::engine::instance::{AttemptResult, WorkItem};
 use crate::env::timeout;
-use crate::log::in_span;
 use crate::machine::Ending;
 use crate::saga::StepResolve;
 use crate::step::{Args, ReportLimit};
