@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::attempt::{Attempt, Ending, Next};
 use super::event::Event;
-use super::exhausted::{exhausted, out_of_attempts};
+use super::exhausted::{exhausted, given_up, out_of_attempts};
 use super::failure::{Failure, FailureKind};
 use super::resolve::{after_late_rejection, after_not_done, after_refusal, ask_again};
 use crate::step::limited;
@@ -72,7 +72,7 @@ fn after_vanished(attempt: &Attempt, in_doubt: bool) -> Next {
             return again;
         }
     }
-    Next::Settled(exhausted(attempt, in_doubt, vanished(attempt)))
+    Next::Settled(given_up(attempt, in_doubt, vanished(attempt)))
 }
 
 fn vanished(attempt: &Attempt) -> String {

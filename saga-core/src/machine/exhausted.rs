@@ -5,13 +5,23 @@ use super::event::Event;
 use super::failure::{Failure, FailureKind};
 use crate::step::OnExhausted;
 
-/// No attempt follows. The policy says whether the saga compensates; behind the pivot it cannot.
+/// No attempt follows, since they are used up or their time is over. The policy says whether the saga compensates; behind the
+/// pivot it cannot.
 pub(super) fn exhausted(attempt: &Attempt, in_doubt: bool, message: String) -> Event {
+    match given_up(attempt, in_doubt, message) {
+        Event::Blocked { step, reason, in_doubt } => {
+            Event::Blocked { step, reason: out_of_attempts(attempt, &reason), in_doubt }
+        }
+        failure => failure,
+    }
+}
+
+/// No attempt follows, for the reason that the message gives.
+pub(super) fn given_up(attempt: &Attempt, in_doubt: bool, message: String) -> Event {
     let step = attempt.step;
     if attempt.policy.on_exhausted == OnExhausted::Stuck || attempt.is_only_forward(in_doubt) {
-        return Event::Blocked { step, reason: out_of_attempts(attempt, &message), in_doubt };
-    }
-    if in_doubt {
+        Event::Blocked { step, reason: message, in_doubt }
+    } else if in_doubt {
         Event::Unknown { step, failure: Failure::new(step, FailureKind::Unknown, message) }
     } else {
         Event::Failed { step, failure: Failure::new(step, FailureKind::Failed, message) }

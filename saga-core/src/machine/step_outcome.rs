@@ -7,7 +7,7 @@ use super::decision::{Command, Decision};
 use super::failure::{Failure, FailureKind};
 use super::forward::begin_next_steps;
 use super::settle::{block, settle};
-use super::shape::{Shape, Side, UndoShape};
+use super::shape::{Effect, Shape, Side, UndoShape};
 use super::state::{Phase, SagaState};
 use super::step_state::StepPhase;
 use crate::store::RecordedOutcome;
@@ -88,7 +88,7 @@ pub(super) fn unknown(shape: &Shape, state: &mut SagaState, step: usize, failure
 }
 
 /// A step cannot go on by itself, so an operator must decide. While the saga compensates, it only matters whether the step took
-/// effect; a sub-saga still has to be asked.
+/// effect; what a sub-saga or another service does of it is not known here.
 pub(super) fn blocked(
     shape: &Shape,
     state: &mut SagaState,
@@ -97,7 +97,8 @@ pub(super) fn blocked(
     in_doubt: bool,
     decision: &mut Decision,
 ) {
-    let is_given_up = state.phase == Phase::Compensating && !shape.is_child(state.base(step));
+    let is_elsewhere = shape.is_child(state.base(step)) || matches!(shape.effect(state, step), Effect::Remote { .. });
+    let is_given_up = state.phase == Phase::Compensating && !is_elsewhere;
     match (is_given_up, in_doubt || state.steps[step].in_doubt) {
         (true, true) => {
             unknown(shape, state, step, Failure::new(step, FailureKind::Unknown, reason), decision);

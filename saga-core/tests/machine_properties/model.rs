@@ -275,11 +275,12 @@ impl Model {
         self.open.iter().any(|open| open.command == Command::Do { step })
     }
 
-    /// Whether the saga goes back and does not wait for an operator about the step. A sub-saga still has to be asked.
+    /// Whether the saga goes back and does not wait for an operator about the step. What is done elsewhere is not known here.
     fn is_given_up(&self, step: usize) -> bool {
         let is_in_flight = |open: &Open| open.command == Command::Do { step } && open.stuck.is_none();
-        let is_child = self.shape.steps.get(step).is_some_and(|step| step.child.is_some());
-        self.goes_back && self.ended.is_none() && !is_child && self.open.iter().any(is_in_flight)
+        let of_base = &self.shape.steps[self.base(step)];
+        let is_elsewhere = of_base.child.is_some() || matches!(of_base.effect, Effect::Remote { .. });
+        self.goes_back && self.ended.is_none() && !is_elsewhere && self.open.iter().any(is_in_flight)
     }
 
     fn is_undone_now(&self, step: usize) -> bool {
