@@ -279,7 +279,10 @@ impl Model {
     fn is_given_up(&self, step: usize) -> bool {
         let is_in_flight = |open: &Open| open.command == Command::Do { step } && open.stuck.is_none();
         let of_base = &self.shape.steps[self.base(step)];
-        let is_elsewhere = of_base.child.is_some() || matches!(of_base.effect, Effect::Remote { .. });
+        // The list itself is made here.
+        let is_list = self.shape.steps.get(step).is_some_and(|step| step.each.is_some());
+        let is_remote = matches!(of_base.effect, Effect::Remote { .. }) && !is_list;
+        let is_elsewhere = of_base.child.is_some() || is_remote;
         self.goes_back && self.ended.is_none() && !is_elsewhere && self.open.iter().any(is_in_flight)
     }
 

@@ -72,7 +72,7 @@ async fn a_step_that_calls_the_runtime<S: Shop>() {
     assert!(is_completed(&outcome), "{outcome}");
     let answers = line.answers.lock().unwrap().clone();
     assert_eq!(answers.len(), 8, "the step ran once and was refused each time: {answers:?}");
-    assert!(answers[0].contains("`start_in`") && answers[0].contains("`ctx.emit`"), "{}", answers[0]);
+    assert!(answers[0].contains("`.in_tx(conn)`") && answers[0].contains("`ctx.emit`"), "{}", answers[0]);
     assert!(answers[1].contains("must not ask the runtime"), "{}", answers[1]);
     assert!(runtime.status("by-start").await.unwrap().is_none());
     let started = runtime.attach("by-start-in").await.unwrap();
