@@ -2,9 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use saga_core::memory::MemoryStore;
-use saga_core::{Outcome, Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step};
+use saga_core::{Outcome, RetryPolicy, Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step};
 
 /// What the outside does to each call in turn, and the fences that it was shown.
 #[derive(Clone, Default)]
@@ -84,4 +85,68 @@ async fn a_step_that_may_have_happened_stays_so_when_it_is_tried_again() {
     assert_eq!(retries, 2, "it was decided without an answer: {outcome:?}");
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome:?}");
     assert_eq!(*outside.undone.lock().unwrap(), 0);
+}
+
+#[saga_step(compensate = put_back)]
+async fn take(_order: u32) -> Result<(), StepError> {
+    Ok(())
+}
+
+#[saga_compensation]
+async fn put_back(_ctx: &StepContext, _order: u32, State(outside): State<Outside>) -> Result<(), StepError> {
+    *outside.undone.lock().unwrap() += 1;
+    Ok(())
+}
+
+/// It has no options, so its policy is that of the runtime.
+#[saga_step(no_compensation)]
+async fn call(_order: u32, State(outside): State<Outside>) -> Result<(), StepError> {
+    outside.answers.lock().unwrap().remove(0)
+}
+
+fn taken_and_called() -> Saga<MemoryStore, u32> {
+    Saga::named("calling").input::<u32>().step::<take>().step::<call>().build().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_is_stuck_undoes_nothing_and_goes_on_when_an_operator_retries_it() {
+    let outside = Outside::answering([Err(StepError::stuck("the password is wrong")), Ok(())]);
+    let saga = taken_and_called();
+    let builder = Runtime::builder(MemoryStore::new()).saga(&saga).state(outside.clone());
+    let runtime = builder.start().await.unwrap();
+    let running = runtime.start(&saga, "order", 1).await.unwrap();
+    let outcome = running.outcome().await.unwrap();
+    let Outcome::Stuck { step, reason, .. } = &outcome else { panic!("{outcome}") };
+    assert_eq!((&**step, &**reason), ("call", "the password is wrong"));
+    assert_eq!(*outside.undone.lock().unwrap(), 0);
+    runtime.admin().control("order").retry("the password is right").await.unwrap();
+    assert!(matches!(running.closed().await.unwrap(), Outcome::Completed { .. }));
+    runtime.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_waits_as_long_as_the_other_side_asks_for() {
+    let hour = Duration::from_hours(1);
+    let outside = Outside::answering([Err(StepError::retry_after(hour, "slow down")), Ok(())]);
+    let saga = taken_and_called();
+    let builder = Runtime::builder(MemoryStore::new()).saga(&saga).state(outside);
+    let runtime = builder.start().await.unwrap();
+    let began = tokio::time::Instant::now();
+    let outcome = runtime.start(&saga, "order", 1).await.unwrap().outcome().await.unwrap();
+    assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
+    assert!(began.elapsed() >= hour, "the longest pause of the policy is a minute");
+    runtime.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_without_options_has_the_policy_of_the_runtime() {
+    let outside = Outside::answering([(); 2].map(|()| Err(StepError::not_sent("refused"))));
+    let saga = taken_and_called();
+    let retry = RetryPolicy { attempts: Some(2), ..RetryPolicy::DEFAULT };
+    let builder = Runtime::builder(MemoryStore::new()).saga(&saga).state(outside.clone());
+    let runtime = builder.settings(|settings| settings.retry = retry).start().await.unwrap();
+    let outcome = runtime.start(&saga, "order", 1).await.unwrap().outcome().await.unwrap();
+    assert_eq!(outcome.to_string(), "stuck at `call`: out of attempts (2): refused");
+    assert_eq!(*outside.undone.lock().unwrap(), 0);
+    runtime.shutdown().await;
 }

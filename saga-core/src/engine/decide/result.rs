@@ -13,7 +13,7 @@ impl<S: Store> Decider<S> {
     /// be made changes nothing of that: the state keeps the reason.
     pub(super) fn keep_result(&self, saga: &mut SagaInstance<S>) {
         if saga.state.phase != Phase::Completed {
-            // Another saga takes it back, of which it is a step.
+            // The saga that it is a step of takes it back.
             saga.state.result = None;
             return;
         }
