@@ -26,6 +26,8 @@ enum StoreIs<'m> {
     WithConnection(&'m Type),
     /// `&mut S::Conn`: the parameter itself.
     Parameter(&'m Ident),
+    /// `&mut impl Trait`: those whose connection implements the trait.
+    WithConnectionOf(&'m Punctuated<TypeParamBound, Token![+]>),
 }
 
 impl<'m> Generics<'m> {
@@ -34,13 +36,14 @@ impl<'m> Generics<'m> {
         let is_parameter = |ident: &Ident| parameters.iter().any(|parameter| parameter.ident == *ident);
         let store = match model.connection() {
             None => StoreIs::Any,
-            Some(ty) => match store_parameter(ty).filter(|ident| is_parameter(ident)) {
-                Some(parameter) => StoreIs::Parameter(parameter),
-                None => StoreIs::WithConnection(ty),
+            Some(ty) => match (bare(ty), store_parameter(ty).filter(|ident| is_parameter(ident))) {
+                (Type::ImplTrait(opaque), _) => StoreIs::WithConnectionOf(&opaque.bounds),
+                (_, Some(parameter)) => StoreIs::Parameter(parameter),
+                (_, None) => StoreIs::WithConnection(ty),
             },
         };
         let of_the_store = match &store {
-            StoreIs::Any => None,
+            StoreIs::Any | StoreIs::WithConnectionOf(_) => None,
             StoreIs::Parameter(parameter) => Some(*parameter),
             StoreIs::WithConnection(ty) => only_ident(ty).filter(|ident| is_parameter(ident)),
         };
@@ -103,6 +106,11 @@ impl<'m> Generics<'m> {
             StoreIs::Parameter(parameter) => {
                 bounds.push(quote!(#parameter: #store));
                 (*parameter).clone()
+            }
+            StoreIs::WithConnectionOf(implemented) => {
+                parameters.push(quote!(#fresh: #store));
+                bounds.push(quote!(<#fresh as #store>::Conn: #implemented));
+                fresh
             }
         };
         (name.into_token_stream(), quote!(<#(#parameters),*>), quote!(where #(#bounds,)*))

@@ -30,6 +30,7 @@ cases! {
     #[path = "ui/compensation/pass/visibility.rs"] mod compensation_visibility;
     #[path = "ui/contract/pass/both_sides.rs"] mod contract_both_sides;
     #[path = "ui/generics/pass/connection_trait.rs"] mod generics_connection_trait;
+    #[path = "ui/generics/pass/impl_trait_connection.rs"] mod generics_impl_trait_connection;
     #[path = "ui/generics/pass/store_trait.rs"] mod generics_store_trait;
     #[path = "ui/generics/pass/type_parameters.rs"] mod generics_type_parameters;
     #[path = "ui/options/pass/all.rs"] mod options_all;

@@ -77,9 +77,8 @@ fn is_a_connection(model: &Model, parameter: &Parameter, errors: &mut Errors) {
     if matches!(parameter.ty, Type::TraitObject(_)) {
         let message = format!(
             "the connection of a {} has one type\n\
-             help: for a {0} that runs on several stores, write `async fn {}<C: ..>(conn: &mut C, ..)` with the trait as the bound",
+             help: for a {0} that runs on several stores, write `&mut impl Trait`",
             model.kind,
-            model.ident(),
         );
         errors.at(Rule::DynConnection, &parameter.written, message);
     } else if name_of(&parameter.ty).is_some_and(|name| name == "Transaction") {
@@ -93,13 +92,13 @@ fn is_a_connection(model: &Model, parameter: &Parameter, errors: &mut Errors) {
 }
 
 fn has_no_impl_trait(model: &Model, parameter: &Parameter, errors: &mut Errors) {
-    if parameter.role == Role::Receiver || !mentions_word(&parameter.ty, "impl") {
+    let is_connection = parameter.role == Role::Connection && matches!(parameter.ty, Type::ImplTrait(_));
+    if parameter.role == Role::Receiver || is_connection || !mentions_word(&parameter.ty, "impl") {
         return;
     }
     let message = format!(
-        "a {} names the types that it takes\nhelp: write a type parameter, as in `async fn {}<C: ..>(conn: &mut C, ..)`",
+        "a {} names the types that it takes\nhelp: name the type; `&mut impl Trait` is only for the connection",
         model.kind,
-        model.ident(),
     );
     errors.at(Rule::ImplTrait, &parameter.written, message);
 }
