@@ -1,7 +1,7 @@
 //! The order saga as a test rig, which the kill tests, the outage tests, `saga-chaos` and `cargo xtask demo services` run.
 //!
 //! To copy an example, take `examples/order-saga`. The rig has the same five steps, written once for every database
-//! ([`shop::ShopConn`]) and hosted by services. Around them it has what tests need: orders from files, external services that
+//! ([`saga_sql::SqlConn`]) and hosted by services. Around them it has what tests need: orders from files, external services that
 //! decline, are slow and fail ([`outside`]), an audit ([`verify`]), and a command line.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]

@@ -1,12 +1,12 @@
 //! The definitions: which steps an order takes, in which order.
 
 use saga_core::{Saga, Service, saga::SagaError, service::ServiceError, store::Store};
+use saga_sql::SqlConn;
 
 use crate::{
     contracts,
     orders::Order,
     outside::{Charge, ShipmentRequest},
-    shop::ShopConn,
     steps::{book_shipment, charge_card, confirm_order, place_order, reserve_stock},
 };
 
@@ -15,7 +15,7 @@ pub const CREATE_ORDER: &str = "create-order";
 
 /// An order is placed, its stock reserved, the card charged, the shipment booked, the order confirmed. When one of these
 /// is rejected, those before it are undone, the last one first.
-pub fn create_order<S: Store<Conn: ShopConn>>() -> Result<Saga<S, Order>, SagaError> {
+pub fn create_order<S: Store<Conn: SqlConn>>() -> Result<Saga<S, Order>, SagaError> {
     Saga::named(CREATE_ORDER)
         .input::<Order>()
         .step::<place_order>()
@@ -29,7 +29,7 @@ pub fn create_order<S: Store<Conn: ShopConn>>() -> Result<Saga<S, Order>, SagaEr
 /// The same across services: the card is charged by the service `payments`, the shipment booked by `shipping`.
 ///
 /// It is another version, since its steps are of another kind: a saga stays with the version that it was started with.
-pub fn create_order_across_services<S: Store<Conn: ShopConn>>() -> Result<Saga<S, Order>, SagaError> {
+pub fn create_order_across_services<S: Store<Conn: SqlConn>>() -> Result<Saga<S, Order>, SagaError> {
     Saga::named(CREATE_ORDER)
         .input::<Order>()
         .version(2)

@@ -1,16 +1,16 @@
 //! The five steps of an order and what undoes them.
 //!
 //! They are ordinary functions: a test calls `reserve_stock(&mut conn, order)` and needs no runtime. They are written for
-//! every database that the shop can be in; a program with one database writes `&mut PgConnection` instead of `&mut C`.
+//! every database that the shop can be in; a program with one database writes `&mut PgConnection` instead of `&mut impl SqlConn`.
 
 use saga_core::{Output, State, StepContext, StepError, saga_compensation, saga_step};
+use saga_sql::SqlConn;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     contracts,
     orders::Order,
     outside::{CancelOutcome, Carrier, Charge, Gateway, Payment, Refund, Shipment, ShipmentRequest},
-    shop::{ShopConn, values},
 };
 
 /// The shop pays for freight up to this much of what it quoted, in percent.
@@ -18,10 +18,10 @@ const FREIGHT_PERCENT_MAX: i128 = 150;
 
 /// Writes the order down.
 #[saga_step(compensate = cancel_order)]
-pub async fn place_order<C: ShopConn>(tx: &mut C, order: Order) -> Result<(), StepError> {
+pub async fn place_order(tx: &mut impl SqlConn, order: Order) -> Result<(), StepError> {
     tx.execute(
         "INSERT INTO orders (order_id, customer, total_cents, freight_cents, status) VALUES ($1, $2, $3, $4, 'placed')",
-        values![order.order_id, order.customer, order.total_cents, order.freight_cents],
+        &[&order.order_id, &order.customer, &order.total_cents, &order.freight_cents],
     )
     .await?;
     Ok(())
@@ -29,11 +29,11 @@ pub async fn place_order<C: ShopConn>(tx: &mut C, order: Order) -> Result<(), St
 
 /// Undoes `place_order`: the order stays in the books, with the reason why nothing came of it.
 #[saga_compensation]
-pub async fn cancel_order<C: ShopConn>(tx: &mut C, ctx: &StepContext, order: Order) -> Result<(), StepError> {
+pub async fn cancel_order(tx: &mut impl SqlConn, ctx: &StepContext, order: Order) -> Result<(), StepError> {
     let reason = ctx.failure().map_or("cancelled", |failure| failure.message());
     tx.execute(
         "UPDATE orders SET status = 'cancelled', reason = $2 WHERE order_id = $1",
-        values![order.order_id, reason],
+        &[&order.order_id, &reason],
     )
     .await?;
     Ok(())
@@ -48,7 +48,7 @@ pub struct Reservation {
 
 /// Takes what was ordered off the shelves, all of it or nothing.
 #[saga_step(compensate = release_stock)]
-pub async fn reserve_stock<C: ShopConn>(tx: &mut C, order: Order) -> Result<Reservation, StepError> {
+pub async fn reserve_stock(tx: &mut impl SqlConn, order: Order) -> Result<Reservation, StepError> {
     let mut taken = Vec::new();
     let mut items: Vec<_> = order.items.into_iter().zip(0_i64..).collect();
     // All orders take their products in the same sequence, so that no two of them wait for each other.
@@ -57,7 +57,7 @@ pub async fn reserve_stock<C: ShopConn>(tx: &mut C, order: Order) -> Result<Rese
         let found = tx
             .execute(
                 "UPDATE products SET in_stock = in_stock - $2 WHERE sku = $1 AND in_stock >= $2",
-                values![item.sku, item.quantity],
+                &[&item.sku, &item.quantity],
             )
             .await?;
         if found == 0 {
@@ -66,7 +66,7 @@ pub async fn reserve_stock<C: ShopConn>(tx: &mut C, order: Order) -> Result<Rese
         }
         tx.execute(
             "INSERT INTO reservations (order_id, item, sku, quantity, status) VALUES ($1, $2, $3, $4, 'open')",
-            values![order.order_id, number, item.sku, item.quantity],
+            &[&order.order_id, &number, &item.sku, &item.quantity],
         )
         .await?;
         taken.push((item.sku, item.quantity));
@@ -76,11 +76,11 @@ pub async fn reserve_stock<C: ShopConn>(tx: &mut C, order: Order) -> Result<Rese
 
 /// Undoes `reserve_stock`: puts back what it took.
 #[saga_compensation]
-pub async fn release_stock<C: ShopConn>(tx: &mut C, order: Order, reservation: Reservation) -> Result<(), StepError> {
+pub async fn release_stock(tx: &mut impl SqlConn, order: Order, reservation: Reservation) -> Result<(), StepError> {
     for (sku, quantity) in reservation.taken {
-        tx.execute("UPDATE products SET in_stock = in_stock + $2 WHERE sku = $1", values![sku, quantity]).await?;
+        tx.execute("UPDATE products SET in_stock = in_stock + $2 WHERE sku = $1", &[&sku, &quantity]).await?;
     }
-    tx.execute("UPDATE reservations SET status = 'released' WHERE order_id = $1", values![order.order_id]).await?;
+    tx.execute("UPDATE reservations SET status = 'released' WHERE order_id = $1", &[&order.order_id]).await?;
     Ok(())
 }
 
@@ -149,8 +149,8 @@ pub async fn cancel_shipment(
 
 /// Sells what was reserved, unless the carrier asks for far more than the customer was told.
 #[saga_step]
-pub async fn confirm_order<C: ShopConn>(
-    tx: &mut C,
+pub async fn confirm_order(
+    tx: &mut impl SqlConn,
     order: Order,
     Output(shipment): Output<book_shipment>,
 ) -> Result<(), StepError> {
@@ -160,8 +160,8 @@ pub async fn confirm_order<C: ShopConn>(
             shipment.price_cents, order.freight_cents
         )));
     }
-    tx.execute("UPDATE reservations SET status = 'sold' WHERE order_id = $1", values![order.order_id]).await?;
-    tx.execute("UPDATE orders SET status = 'confirmed' WHERE order_id = $1", values![order.order_id]).await?;
+    tx.execute("UPDATE reservations SET status = 'sold' WHERE order_id = $1", &[&order.order_id]).await?;
+    tx.execute("UPDATE orders SET status = 'confirmed' WHERE order_id = $1", &[&order.order_id]).await?;
     Ok(())
 }
 

@@ -279,7 +279,7 @@ macro_rules! on_both {
         }
 
         mod postgres {
-            use super::{Connection as _, PgConnection};
+            use saga_postgres::sqlx::{Connection as _, PgConnection};
 
             $(
                 #[tokio::test]

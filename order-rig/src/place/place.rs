@@ -4,12 +4,11 @@ use anyhow::{Context, bail};
 use rusqlite::{Connection, OpenFlags};
 use saga_cli::OpenStore;
 use saga_core::store::Store;
-
-use crate::shop::ShopConn;
+use saga_sql::SqlConn;
 
 /// A database that the shop's tables and the runtime's store are in together.
 #[expect(async_fn_in_trait, reason = "this program asks for them one after the other, on its main thread")]
-pub trait Place: OpenStore<Store: Store<Conn: ShopConn>> + Clone {
+pub trait Place: OpenStore<Store: Store<Conn: SqlConn>> + Clone {
     /// The file with the book of the services outside.
     fn outside(&self) -> PathBuf;
 

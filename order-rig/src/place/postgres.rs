@@ -7,7 +7,6 @@ use saga_postgres::{PostgresOptions, PostgresStore};
 use sqlx::{Connection as _, PgConnection, postgres::PgConnectOptions};
 
 use super::{Place, pooler_in, without_password};
-use crate::shop::is_behind_pooler;
 
 /// How long a server may take to let this program in.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
@@ -31,7 +30,6 @@ impl PostgresPlace {
         })?;
         if pgbouncer {
             options = options.statement_cache_capacity(0).extra_float_digits(None);
-            is_behind_pooler();
         }
         Ok(Self { url: url.to_owned(), options: Box::new(options), pgbouncer })
     }

@@ -37,7 +37,7 @@ pub(crate) struct Counter<S> {
     unfinished: Vec<String>,
 }
 
-impl<S: Store<Conn: shop::ShopConn> + Clone> Counter<S> {
+impl<S: Store<Conn: saga_sql::SqlConn> + Clone> Counter<S> {
     /// Opens the shop, puts the products on the shelves and looks at the orders. A database that is away is waited for,
     /// here and while the orders run, for `patience`.
     pub(crate) async fn open(place: &impl Place<Store = S>, input: Input, patience: Duration) -> anyhow::Result<Self> {

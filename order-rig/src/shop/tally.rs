@@ -1,9 +1,8 @@
-use anyhow::Context;
-
-use super::ShopConn;
+use saga_sql::SqlConn;
+use serde::Deserialize;
 
 /// What the shop's own steps and their compensations did so far, counted in its tables.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct Tally {
     /// Orders that were placed.
     pub placed: i64,
@@ -19,23 +18,12 @@ pub struct Tally {
 
 impl Tally {
     /// Counts.
-    pub async fn of(shop: &mut impl ShopConn) -> anyhow::Result<Self> {
-        let counted = shop
-            .rows(
-                "SELECT (SELECT count(*) FROM orders),
-                        (SELECT count(DISTINCT order_id) FROM reservations),
-                        (SELECT count(*) FROM orders WHERE status = 'confirmed'),
-                        (SELECT count(DISTINCT order_id) FROM reservations WHERE status = 'released'),
-                        (SELECT count(*) FROM orders WHERE status = 'cancelled')",
-            )
-            .await?;
-        let row = counted.first().context("the tables of the shop count nothing")?;
-        Ok(Self {
-            placed: row.number(0)?,
-            reserved: row.number(1)?,
-            confirmed: row.number(2)?,
-            released: row.number(3)?,
-            cancelled: row.number(4)?,
-        })
+    pub async fn of(shop: &mut impl SqlConn) -> anyhow::Result<Self> {
+        let counts = "SELECT (SELECT count(*) FROM orders) AS placed,
+                             (SELECT count(DISTINCT order_id) FROM reservations) AS reserved,
+                             (SELECT count(*) FROM orders WHERE status = 'confirmed') AS confirmed,
+                             (SELECT count(DISTINCT order_id) FROM reservations WHERE status = 'released') AS released,
+                             (SELECT count(*) FROM orders WHERE status = 'cancelled') AS cancelled";
+        Ok(shop.query_one(counts, &[]).await?)
     }
 }

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::shop::{Row, ShopConn};
+use saga_sql::SqlConn;
+use serde::Deserialize;
 
 /// What stands in the shop's tables and in the books outside, read as it is and not judged.
 #[derive(Debug, Default)]
@@ -45,7 +46,7 @@ const UNANSWERED: &str = "
         (SELECT count(*) FROM answers WHERE status = 200 AND request LIKE '/cancellations {%'
                                         AND json_extract(substr(request, 16), '$.order_id') = cancellations.order_id)";
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub(super) struct Product {
     pub(super) sku: String,
     pub(super) in_stock_at_first: i64,
@@ -53,7 +54,7 @@ pub(super) struct Product {
     pub(super) sold: i64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
 pub(super) struct Order {
     pub(super) status: String,
     pub(super) total_cents: i64,
@@ -63,32 +64,23 @@ pub(super) struct Order {
     pub(super) reason: String,
 }
 
+#[derive(Deserialize)]
+struct ById {
+    order_id: String,
+    #[serde(flatten)]
+    order: Order,
+}
+
 impl Books {
     /// Reads everything.
-    pub async fn read(shop: &mut impl ShopConn, outside: &mut impl ShopConn) -> anyhow::Result<Self> {
-        let products = "SELECT sku, in_stock_at_first, in_stock,
+    pub async fn read(shop: &mut impl SqlConn, outside: &mut impl SqlConn) -> anyhow::Result<Self> {
+        let products = "SELECT sku, in_stock_at_first, in_stock AS \"left\",
                                (SELECT CAST(coalesce(sum(quantity), 0) AS bigint) FROM reservations
-                                WHERE reservations.sku = products.sku AND status = 'sold')
+                                WHERE reservations.sku = products.sku AND status = 'sold') AS sold
                         FROM products ORDER BY sku";
-        let product = |row: &Row| {
-            Ok(Product {
-                sku: row.text(0)?,
-                in_stock_at_first: row.number(1)?,
-                left: row.number(2)?,
-                sold: row.number(3)?,
-            })
-        };
-        let orders = "SELECT order_id, status, total_cents, customer, freight_cents, coalesce(reason, '') FROM orders";
-        let order = |row: &Row| {
-            let order = Order {
-                status: row.text(1)?,
-                total_cents: row.number(2)?,
-                customer: row.text(3)?,
-                freight_cents: row.number(4)?,
-                reason: row.text(5)?,
-            };
-            Ok((row.text(0)?, order))
-        };
+        let orders = "SELECT order_id, status, total_cents, customer, freight_cents, coalesce(reason, '') AS reason
+                      FROM orders";
+        let orders: Vec<ById> = shop.query(orders, &[]).await?;
         let items = "SELECT order_id, item, sku, quantity FROM reservations ORDER BY order_id, item";
         let reserved = "SELECT order_id, status, count(*) FROM reservations GROUP BY order_id, status";
         let net_charges = "SELECT order_id, sum(cents) FROM (SELECT order_id, amount_cents AS cents FROM charges
@@ -99,22 +91,21 @@ impl Books {
                                                              UNION ALL SELECT order_id, -shipments FROM cancellations)
                          GROUP BY order_id";
         let mut books = Self {
-            products: all(shop, products, product).await?,
-            orders: all(shop, orders, order).await?,
-            net_charges_cents: all(outside, net_charges, pair).await?,
-            charged_twice: all(outside, charged_twice, triple).await?,
-            shipments: all(outside, shipments, pair).await?,
-            charges_answered: all(outside, CHARGES_ANSWERED, |row| row.text(0)).await?,
-            shipments_answered: all(outside, SHIPMENTS_ANSWERED, |row| row.text(0)).await?,
-            unanswered: all(outside, UNANSWERED, |row| Ok((row.text(0)?, row.text(1)?))).await?,
+            products: shop.query(products, &[]).await?,
+            orders: orders.into_iter().map(|ById { order_id, order }| (order_id, order)).collect(),
+            net_charges_cents: all(outside, net_charges).await?,
+            charged_twice: outside.query(charged_twice, &[]).await?,
+            shipments: all(outside, shipments).await?,
+            charges_answered: all(outside, CHARGES_ANSWERED).await?,
+            shipments_answered: all(outside, SHIPMENTS_ANSWERED).await?,
+            unanswered: outside.query(UNANSWERED, &[]).await?,
             ..Self::default()
         };
-        let item = |row: &Row| Ok((row.text(0)?, (row.number(1)?, row.text(2)?, row.number(3)?)));
-        let items: Vec<(String, (i64, String, i64))> = all(shop, items, item).await?;
-        for (order_id, item) in items {
-            books.items.entry(order_id).or_default().push(item);
+        let items: Vec<(String, i64, String, i64)> = shop.query(items, &[]).await?;
+        for (order_id, item, sku, pieces) in items {
+            books.items.entry(order_id).or_default().push((item, sku, pieces));
         }
-        let reserved: Vec<(String, String, i64)> = all(shop, reserved, triple).await?;
+        let reserved: Vec<(String, String, i64)> = shop.query(reserved, &[]).await?;
         for (order_id, status, items) in reserved {
             books.reservations.entry(order_id).or_default().insert(status, items);
         }
@@ -129,18 +120,9 @@ impl Books {
     }
 }
 
-async fn all<T, A: FromIterator<T>>(
-    conn: &mut impl ShopConn,
+async fn all<T: serde::de::DeserializeOwned + Send, A: FromIterator<T>>(
+    conn: &mut impl SqlConn,
     sql: &'static str,
-    read: impl Fn(&Row) -> anyhow::Result<T>,
 ) -> anyhow::Result<A> {
-    conn.rows(sql).await?.iter().map(read).collect()
-}
-
-fn pair(row: &Row) -> anyhow::Result<(String, i64)> {
-    Ok((row.text(0)?, row.number(1)?))
-}
-
-fn triple(row: &Row) -> anyhow::Result<(String, String, i64)> {
-    Ok((row.text(0)?, row.text(1)?, row.number(2)?))
+    Ok(conn.query(sql, &[]).await?.into_iter().collect())
 }

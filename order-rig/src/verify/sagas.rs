@@ -11,7 +11,6 @@ use tokio::task::JoinSet;
 use crate::{
     orders::Order,
     saga::{CREATE_ORDER, create_order, create_order_across_services},
-    shop::ShopConn,
 };
 
 /// How many sagas are read at a time.
@@ -40,7 +39,7 @@ pub(super) struct SagaStep {
 
 impl OrderSaga {
     /// All sagas of orders.
-    pub async fn all<S: Store<Conn: ShopConn> + Clone>(store: &S) -> anyhow::Result<Vec<Self>> {
+    pub async fn all<S: Store<Conn: saga_sql::SqlConn> + Clone>(store: &S) -> anyhow::Result<Vec<Self>> {
         let inspector =
             SagaAdmin::new(store.clone()).saga(&create_order()?).saga(&create_order_across_services()?).query();
         let inspector = Arc::new(inspector);

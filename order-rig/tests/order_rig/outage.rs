@@ -36,9 +36,7 @@ fn ended(shop: &Shop, url: &str) -> usize {
 fn waiting(shop: &Shop, all: usize) -> Option<usize> {
     let counts = "SELECT (SELECT count(*) FROM saga.work WHERE step = 'charge-card'), \
          (SELECT count(*) FROM saga.progress WHERE ended_at IS NOT NULL)";
-    let rows = shop.rows(counts)?;
-    let count = |column| rows[0].number(column).ok().and_then(|count| usize::try_from(count).ok());
-    let (charged, ended) = (count(0)?, count(1)?);
+    let (charged, ended) = shop.rows::<(usize, usize)>(counts)?[0];
     (charged > 0 && charged + ended == all).then_some(charged)
 }
 

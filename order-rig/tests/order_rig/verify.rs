@@ -157,8 +157,8 @@ impl Finished {
         let ran = shop.run(&["run", "--json", "--orders", ORDERS, "--products", PRODUCTS, "--concurrency", "1"]);
         assert_eq!(ran.code, 0, "{ran}");
         let one = |sql: &'static str| {
-            let rows = shop.rows(sql).expect("the table is there");
-            rows.first().expect("an order that ended so").text(0).expect("its id")
+            let rows = shop.rows::<String>(sql).expect("the table is there");
+            rows.into_iter().next().expect("an order that ended so")
         };
         // One that was sold before it was charged, and given back after: its parcel was not taken, or was too dear.
         let confirmed = one("SELECT order_id FROM orders WHERE status = 'confirmed' ORDER BY order_id");

@@ -5,9 +5,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use order_rig::shop::{Row, ShopConn as _};
 use rusqlite::{Connection, OpenFlags};
 use saga_servers::shared::Database;
+use saga_sql::SqlConn;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sqlx::{Connection as _, PgConnection};
 use tempfile::TempDir;
@@ -108,21 +109,21 @@ impl Shop {
     /// How many orders have ended by the shop's tables; none while there are no tables.
     pub(crate) fn ended(&self) -> u64 {
         let count = "SELECT count(*) FROM orders WHERE status <> 'placed'";
-        self.rows(count).and_then(|rows| rows[0].number(0).ok()).and_then(|count| count.try_into().ok()).unwrap_or(0)
+        self.rows(count).map_or(0, |rows| rows[0])
     }
 
     /// What a query on the shop's tables gives, if there are such tables.
-    pub(crate) fn rows(&self, sql: &'static str) -> Option<Vec<Row>> {
+    pub(crate) fn rows<T: DeserializeOwned + Send>(&self, sql: &'static str) -> Option<Vec<T>> {
         match self.url() {
-            None => blocking(async { self.shop()?.rows(sql).await.ok() }),
-            Some(url) => blocking(async { PgConnection::connect(url).await.ok()?.rows(sql).await.ok() }),
+            None => blocking(async { self.shop()?.query(sql, &[]).await.ok() }),
+            Some(url) => blocking(async { PgConnection::connect(url).await.ok()?.query(sql, &[]).await.ok() }),
         }
     }
 
     /// Changes the database behind the program's back.
     pub(crate) fn execute(&self, sql: &'static str) {
         let url = self.url().expect("a database");
-        let executed = blocking(async { PgConnection::connect(url).await?.script(sql).await });
+        let executed = blocking(async { PgConnection::connect(url).await.expect("a connection").execute_batch(sql).await });
         executed.expect("the statements");
     }
 
@@ -134,9 +135,9 @@ impl Shop {
             "SELECT order_id, customer, total_cents, freight_cents, status, coalesce(reason, '-') FROM orders ORDER BY order_id",
             "SELECT order_id, item, sku, quantity, status FROM reservations ORDER BY order_id, item",
         ] {
-            for row in self.rows(table).expect("the table is there") {
+            for row in self.rows::<Value>(table).expect("the table is there") {
                 let name = table.split_whitespace().skip_while(|word| *word != "FROM").nth(1).unwrap_or_default();
-                writeln!(text, "{name} {row:?}").expect("text takes everything");
+                writeln!(text, "{name} {row}").expect("text takes everything");
             }
         }
         let book = Connection::open_with_flags(self.book(), OpenFlags::SQLITE_OPEN_READ_ONLY).expect("the book");
