@@ -35,11 +35,7 @@ pub enum SqlErrorKind {
 }
 
 impl SqlError {
-    pub(crate) fn new(
-        kind: SqlErrorKind,
-        sql: &'static str,
-        source: impl Into<Box<dyn Error + Send + Sync>>,
-    ) -> Self {
+    pub(crate) fn new(kind: SqlErrorKind, sql: &'static str, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { kind, sql, source: source.into() }
     }
 

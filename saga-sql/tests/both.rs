@@ -63,7 +63,8 @@ fn dialect_of<C: SqlConn>(_: &C) -> Dialect {
     C::DIALECT
 }
 
-const INSERT: &str = "INSERT INTO everything (id, small, price, name, paid, photo, placed_at, items, status, note, rank)
+const INSERT: &str =
+    "INSERT INTO everything (id, small, price, name, paid, photo, placed_at, items, status, note, rank)
                       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'placed', $9, $10)";
 
 fn placed_at() -> SystemTime {
@@ -176,9 +177,8 @@ fn said(error: &saga_sql::SqlError) -> (SqlErrorKind, String) {
 
 #[saga_step(compensate = release)]
 async fn reserve(tx: &mut impl SqlConn, pieces: i64) -> Result<i64, StepError> {
-    let left = tx
-        .query_opt("UPDATE stock SET pieces = pieces - $1 WHERE pieces >= $1 RETURNING pieces", &[&pieces])
-        .await?;
+    let left =
+        tx.query_opt("UPDATE stock SET pieces = pieces - $1 WHERE pieces >= $1 RETURNING pieces", &[&pieces]).await?;
     left.ok_or_else(|| StepError::reject("out of stock"))
 }
 

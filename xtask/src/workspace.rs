@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// The feature of the example that brings PostgreSQL: off for users, on for tests and checks.
+pub(crate) const WITH_POSTGRES: &str = "order-saga/postgres";
+
 /// The root of the workspace: the folder above this crate's.
 pub(crate) fn root() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,29 +1,30 @@
 //! Runs orders through a saga: place, reserve, charge, ship, confirm. If a step fails, the finished steps are undone.
 //!
 //! Read `steps.rs` first, then `saga.rs`, then `run` below. The rest is the shop around them: `orders.rs` reads the orders,
-//! `shop.rs` has the tables, and `outside.rs` simulates the services of other companies.
+//! `shop.rs` has the tables, `store.rs` opens the store, and `outside.rs` simulates the services of other companies.
 
 mod orders;
 mod outside;
 mod saga;
 mod shop;
 mod steps;
+mod store;
 mod summary;
 
 use std::io::stdout;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Parser, Subcommand};
-use saga_cli::{Admin, OpenStore as _};
+use saga_cli::{Admin, OpenStore};
 use saga_core::{Runtime, Saga, StartError};
-use saga_sqlite::SqliteStore;
+use saga_sql::SqlStore;
 use tokio::time::Instant;
 
 use crate::orders::{Line, Order};
-use crate::outside::{Book, Carrier, Gateway};
-use crate::shop::Shop;
+use crate::outside::{Book, Carrier, Gateway, Shipment};
+use crate::store::SqliteFile;
 use crate::summary::Summary;
 
 /// Something needs an operator: a stuck saga, or an invalid line.
@@ -39,9 +40,9 @@ const FAILED: u8 = 2;
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
-    /// The file of the store and the shop; a second file beside it is the journal of the external services
+    /// The file of the store and the shop, or the postgres:// URL of a database if the program has the feature `postgres`
     #[arg(long, value_name = "FILE", default_value = "order-saga.db", global = true)]
-    store: PathBuf,
+    store: String,
 }
 
 #[derive(Subcommand)]
@@ -65,10 +66,13 @@ struct RunArgs {
 #[tokio::main]
 async fn main() -> ExitCode {
     let cli = Cli::parse();
-    let shop = Shop::at(cli.store);
-    let done = match cli.command.unwrap_or_else(|| Command::Run(RunArgs::default())) {
-        Command::Run(args) => run(&shop, &args).await,
-        Command::Admin(command) => admin(shop, &command).await,
+    let command = cli.command.unwrap_or_else(|| Command::Run(RunArgs::default()));
+    let outside = shop::outside(&cli.store);
+    // The one line that names the database.
+    let done = match cli.store {
+        #[cfg(feature = "postgres")]
+        url if url.starts_with("postgres") => carry_out(store::PostgresDatabase(url), &outside, &command).await,
+        file => carry_out(SqliteFile(file.into()), &outside, &command).await,
     };
     done.unwrap_or_else(|error| {
         eprintln!("order-saga: {}", saga_cli::error_line(&error));
@@ -76,16 +80,29 @@ async fn main() -> ExitCode {
     })
 }
 
+async fn carry_out<S: SqlStore>(
+    database: impl OpenStore<Store = S>,
+    outside: &Path,
+    command: &Command,
+) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Run(args) => run(database.open().await?, outside, args).await,
+        // The next `order-saga run` carries out what the operator decided.
+        Command::Admin(command) => {
+            Admin::new("order-saga", database).saga(&saga::create_order()?).run(command, &mut stdout()).await
+        }
+    }
+}
+
 /// Runs the orders to their ends, and prints the summary.
-async fn run(shop: &Shop, args: &RunArgs) -> anyhow::Result<ExitCode> {
+async fn run(store: impl SqlStore, outside: &Path, args: &RunArgs) -> anyhow::Result<ExitCode> {
     let products = orders::read_products(args.products.as_ref())?;
     let orders = orders::read_orders(args.orders.as_ref(), &products.read)?;
     let mut summary = Summary::default();
     products.refused.iter().chain(&orders.refused).for_each(|refusal| summary.refuse(refusal));
 
-    let store = shop.open().await?;
-    shop.set_up(&products.read).context("cannot set up the shop")?;
-    let book = Book::open(&shop.outside()).context("cannot open the book of the services outside")?;
+    shop::set_up(&store, products.read).await.context("cannot set up the shop")?;
+    let book = Book::open(outside).context("cannot open the book of the services outside")?;
     let create_order = saga::create_order()?;
     let runtime = Runtime::builder(store)
         .saga(&create_order)
@@ -109,9 +126,9 @@ async fn run(shop: &Shop, args: &RunArgs) -> anyhow::Result<ExitCode> {
 
 /// Starts a saga for each order, all in one commit, and waits until each has ended or is stuck. Starting an order again gives
 /// the same saga, whether it has ended or still runs.
-async fn run_orders(
-    runtime: &Runtime<SqliteStore>,
-    create_order: &Saga<SqliteStore, Order>,
+async fn run_orders<S: SqlStore>(
+    runtime: &Runtime<S>,
+    create_order: &Saga<S, Order, Shipment>,
     orders: Vec<Line<Order>>,
     summary: &mut Summary,
 ) -> anyhow::Result<()> {
@@ -130,9 +147,4 @@ async fn run_orders(
         summary.add(saga.key(), saga.already_started(), &outcome);
     }
     Ok(())
-}
-
-/// Runs one of the operator's commands, such as `list` or `cancel`. The next `order-saga run` carries the decision out.
-async fn admin(shop: Shop, command: &saga_cli::Command) -> anyhow::Result<ExitCode> {
-    Admin::new("order-saga", shop).saga(&saga::create_order()?).run(command, &mut stdout()).await
 }

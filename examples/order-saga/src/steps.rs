@@ -1,10 +1,13 @@
 //! The five steps of an order, and their compensations.
 //!
-//! They are ordinary functions. A step that takes `&mut Connection` is transactional: its writes commit together with the
+//! They are ordinary functions. A step that takes `&mut impl SqlConn` is transactional: its writes commit together with the
 //! record that it ran. A step that calls another service reads its key from the context and passes it on.
+//!
+//! The shop runs on SQLite and on PostgreSQL. In a program with one database, take its own connection instead, such as
+//! `&mut rusqlite::Connection`.
 
-use rusqlite::{Connection, params};
 use saga_core::{Output, State, StepContext, StepError, saga_compensation, saga_step};
+use saga_sql::SqlConn;
 use serde::{Deserialize, Serialize};
 
 use crate::orders::Order;
@@ -15,19 +18,21 @@ const FREIGHT_PERCENT_MAX: i64 = 150;
 
 /// Stores the order.
 #[saga_step(compensate = cancel_order)]
-pub(crate) async fn place_order(tx: &mut Connection, order: Order) -> Result<(), StepError> {
+pub(crate) async fn place_order(tx: &mut impl SqlConn, order: Order) -> Result<(), StepError> {
     tx.execute(
-        "INSERT INTO orders (order_id, customer, total_cents, status) VALUES (?1, ?2, ?3, 'placed')",
-        params![order.id, order.customer, order.total_cents],
-    )?;
+        "INSERT INTO orders (order_id, customer, total_cents, status) VALUES ($1, $2, $3, 'placed')",
+        &[&order.id, &order.customer, &order.total_cents],
+    )
+    .await?;
     Ok(())
 }
 
 /// Undoes `place_order`: the order stays stored, with the reason of its failure.
 #[saga_compensation]
-pub(crate) async fn cancel_order(tx: &mut Connection, ctx: &StepContext, order: Order) -> Result<(), StepError> {
+pub(crate) async fn cancel_order(tx: &mut impl SqlConn, ctx: &StepContext, order: Order) -> Result<(), StepError> {
     let reason = ctx.failure().map_or("cancelled", |failure| failure.message());
-    tx.execute("UPDATE orders SET status = 'cancelled', reason = ?2 WHERE order_id = ?1", params![order.id, reason])?;
+    let sql = "UPDATE orders SET status = 'cancelled', reason = $2 WHERE order_id = $1";
+    tx.execute(sql, &[&order.id, &reason]).await?;
     Ok(())
 }
 
@@ -40,13 +45,14 @@ pub(crate) struct Reservation {
 
 /// Reserves the stock of all items, or nothing.
 #[saga_step(compensate = release_stock)]
-pub(crate) async fn reserve_stock(tx: &mut Connection, order: Order) -> Result<Reservation, StepError> {
+pub(crate) async fn reserve_stock(tx: &mut impl SqlConn, order: Order) -> Result<Reservation, StepError> {
     let mut taken = Vec::new();
-    for item in order.items {
-        let changed = tx.execute(
-            "UPDATE products SET in_stock = in_stock - ?2 WHERE sku = ?1 AND in_stock >= ?2",
-            params![item.sku, item.quantity],
-        )?;
+    let mut items = order.items;
+    // Every order takes its products in the same sequence, so that no two transactions wait for each other.
+    items.sort_by(|a, b| a.sku.cmp(&b.sku));
+    for item in items {
+        let sql = "UPDATE products SET in_stock = in_stock - $2 WHERE sku = $1 AND in_stock >= $2";
+        let changed = tx.execute(sql, &[&item.sku, &item.quantity]).await?;
         if changed == 0 {
             // The rejection rolls back the reservations of the items before this one.
             return Err(StepError::reject(format!("out of stock: {}", item.sku)));
@@ -59,12 +65,12 @@ pub(crate) async fn reserve_stock(tx: &mut Connection, order: Order) -> Result<R
 /// Undoes `reserve_stock`. A compensation gets the input and the output of its step.
 #[saga_compensation]
 pub(crate) async fn release_stock(
-    tx: &mut Connection,
+    tx: &mut impl SqlConn,
     _order: Order,
     reservation: Reservation,
 ) -> Result<(), StepError> {
     for (sku, quantity) in reservation.taken {
-        tx.execute("UPDATE products SET in_stock = in_stock + ?2 WHERE sku = ?1", params![sku, quantity])?;
+        tx.execute("UPDATE products SET in_stock = in_stock + $2 WHERE sku = $1", &[&sku, &quantity]).await?;
     }
     Ok(())
 }
@@ -115,7 +121,7 @@ pub(crate) async fn cancel_shipment(
 /// Confirms the order, unless the carrier's price is far above the quoted one.
 #[saga_step]
 pub(crate) async fn confirm_order(
-    tx: &mut Connection,
+    tx: &mut impl SqlConn,
     order: Order,
     Output(shipment): Output<book_shipment>,
 ) -> Result<(), StepError> {
@@ -123,12 +129,13 @@ pub(crate) async fn confirm_order(
     if price > quoted.saturating_mul(FREIGHT_PERCENT_MAX) / 100 {
         return Err(StepError::reject(format!("freight too dear: {price} cents instead of {quoted}")));
     }
-    tx.execute("UPDATE orders SET status = 'confirmed' WHERE order_id = ?1", [order.id])?;
+    tx.execute("UPDATE orders SET status = 'confirmed' WHERE order_id = $1", &[&order.id]).await?;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use rusqlite::Connection;
     use saga_core::Rejection;
 
     use super::*;
@@ -138,7 +145,7 @@ mod tests {
     #[tokio::test]
     async fn stock_is_taken_and_put_back() {
         let mut conn = Connection::open_in_memory().expect("in memory");
-        crate::shop::create_tables(&conn).expect("tables");
+        crate::shop::create_tables(&mut conn).await.expect("tables");
         conn.execute("INSERT INTO products (sku, name, in_stock, in_stock_at_first) VALUES ('TEA', 'Tea', 5, 5)", [])
             .expect("a product");
         let order = |quantity| Order {

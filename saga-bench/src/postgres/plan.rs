@@ -3,8 +3,17 @@
 use super::options::Options;
 use super::work::{Spec, Subject, Work};
 
-const ALL: [Work; 8] =
-    [Work::Orders, Work::Undo, Work::Hot, Work::Batch, Work::Retrying, Work::Alone, Work::Finished, Work::Waiting];
+const ALL: [Work; 9] = [
+    Work::Orders,
+    Work::Undo,
+    Work::Hot,
+    Work::Batch,
+    Work::Retrying,
+    Work::Portable,
+    Work::Alone,
+    Work::Finished,
+    Work::Waiting,
+];
 
 /// The works that were asked for.
 pub(super) fn works(options: &Options) -> Vec<Work> {
@@ -35,7 +44,7 @@ pub(super) fn specs(options: &Options, peers: &[String]) -> Vec<Spec> {
                     add(work, in_flight, Subject::Saga);
                 }
             }
-            Work::Undo | Work::Retrying => {
+            Work::Undo | Work::Retrying | Work::Portable => {
                 add(Work::Orders, 64, Subject::Saga);
                 add(work, 64, Subject::Saga);
                 if work == Work::Undo {

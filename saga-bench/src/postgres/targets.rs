@@ -109,6 +109,7 @@ pub(super) fn targets() -> Vec<Target> {
         Target { of: saga(Work::Alone, 1), to: to(Work::Alone, 1, Subject::F1), measure: Measure::P50, wanted: 1.5 },
         steps(full, to(Work::Finished, 64, Subject::Saga), 0.85),
         steps(saga(Work::Retrying, 64), to(w, 64, Subject::Saga), 0.9),
+        steps(saga(Work::Portable, 64), to(w, 64, Subject::Saga), 0.95),
         nothing(saga(Work::Waiting, 1_024), Measure::PeakMb, 200.0),
     ]
 }

@@ -22,6 +22,9 @@ pub(crate) enum Work {
     /// Orders, one in twenty of which is retried for ever.
     #[value(name = "W-retrying")]
     Retrying,
+    /// Orders whose steps are written with `SqlConn`.
+    #[value(name = "W-sql")]
+    Portable,
     /// One order after the other, on a system that does nothing else.
     #[value(name = "W-alone")]
     Alone,
@@ -41,6 +44,7 @@ impl fmt::Display for Work {
             Self::Hot => "W-hot",
             Self::Batch => "W-batch",
             Self::Retrying => "W-retrying",
+            Self::Portable => "W-sql",
             Self::Alone => "W-alone",
             Self::Finished => "W-finished",
             Self::Waiting => "W-waiting",

@@ -4,6 +4,7 @@
 
 mod file;
 mod floor;
+mod portable;
 mod run;
 mod saga;
 mod workload;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::file::create;
-use super::{floor, saga};
+use super::{floor, portable, saga};
 use crate::disk;
 use crate::figures::{Figures, Target, print_table};
 use crate::line::Line;
@@ -20,12 +20,18 @@ const TIMES_ONE_BY_ONE: f64 = 8.0;
 /// Of bare rusqlite with fifty steps a commit.
 const TIMES_GROUPED: f64 = 1.0 / 3.0;
 
+/// Of the same steps on the connection itself.
+const TIMES_NATIVE: f64 = 0.95;
+
 const GROUP: u32 = 50;
 
 const BENCH: &str = "sqlite";
 /// The floors' names in JSON.
 const ONE_BY_ONE: &str = "rusqlite";
 const GROUPED: &str = "rusqlite, 50 a commit";
+/// The contender's name in JSON, and that of its steps by `SqlConn`.
+const SAGA: &str = "saga";
+const PORTABLE: &str = "saga by SqlConn";
 
 /// How the benchmark is run.
 #[derive(Debug, Args)]
@@ -60,24 +66,30 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let mut one_by_one = Figures::of_steps("bare rusqlite, one step a commit");
     let mut grouped = Figures::of_steps("bare rusqlite, 50 steps a commit");
     let mut sagas = Figures::of_steps(format!("sagas, {} in flight", options.in_flight));
+    let mut portables = Figures::of_steps(format!("sagas by SqlConn, {} in flight", options.in_flight));
+    let (native, portable) = (saga::create_order()?, portable::create_order()?);
     for round in 0..options.rounds {
         let file = |name: &str| folder.path().join(format!("{name}-{round}.db"));
-        for name in ["one", "grouped", "sagas"] {
+        for name in ["one", "grouped", "sagas", "portables"] {
             runtime.block_on(create(&file(name)))?;
         }
         let few = (options.sagas / SLOW_SHARE).max(1);
         one_by_one.values.push(floor::run(&file("one"), few, 1)?);
         grouped.values.push(floor::run(&file("grouped"), options.sagas, GROUP)?);
-        sagas.values.push(runtime.block_on(saga::run(&file("sagas"), options.sagas, options.in_flight))?);
+        let run = |name, saga| runtime.block_on(saga::run(&file(name), saga, options.sagas, options.in_flight));
+        sagas.values.push(run("sagas", &native)?);
+        portables.values.push(run("portables", &portable)?);
     }
     let targets = [
         Target::at_least("sagas / one step a commit", TIMES_ONE_BY_ONE, sagas.ratio_to(&one_by_one)),
         Target::at_least("sagas / 50 steps a commit", TIMES_GROUPED, sagas.ratio_to(&grouped)),
+        Target::at_least("sagas by SqlConn / sagas", TIMES_NATIVE, portables.ratio_to(&sagas)),
     ];
     if options.json {
         print_lines(options.in_flight, &sagas, [(ONE_BY_ONE, &one_by_one), (GROUPED, &grouped)]);
+        print_line(options.in_flight, PORTABLE, &portables, [(SAGA.to_owned(), portables.ratio_to(&sagas))]);
     } else {
-        print_table(&[&one_by_one, &grouped, &sagas]);
+        print_table(&[&one_by_one, &grouped, &sagas, &portables]);
     }
     for target in &targets {
         target.print(BENCH, options.json);
@@ -102,5 +114,10 @@ fn print_lines(in_flight: u32, sagas: &Figures, floors: [(&str, &Figures); 2]) {
         println!("{}", Line::of(BENCH, "W", 1, subject).number("steps_per_s", floor.median(), 0).ratios([]));
     }
     let ratios = floors.map(|(subject, floor)| (subject.to_owned(), sagas.ratio_to(floor)));
-    println!("{}", Line::of(BENCH, "W", in_flight, "saga").number("steps_per_s", sagas.median(), 0).ratios(ratios));
+    print_line(in_flight, SAGA, sagas, ratios);
+}
+
+fn print_line<const N: usize>(in_flight: u32, subject: &str, figures: &Figures, ratios: [(String, f64); N]) {
+    let line = Line::of(BENCH, "W", in_flight, subject).number("steps_per_s", figures.median(), 0);
+    println!("{}", line.ratios(ratios));
 }

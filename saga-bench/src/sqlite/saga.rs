@@ -14,8 +14,8 @@ use crate::drive::drive;
 
 /// What is ordered.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Order {
-    number: u32,
+pub(crate) struct Order {
+    pub(crate) number: u32,
     amount: u32,
 }
 
@@ -38,19 +38,23 @@ async fn confirm_order(tx: &mut Connection, order: Order) -> Result<Order, StepE
 }
 
 /// Runs `sagas` sagas on a new file, `in_flight` at a time, and returns the steps a second, from the first start to the last outcome.
-pub(crate) async fn run(file: &Path, sagas: u32, in_flight: u32) -> Result<f64> {
-    let create_order = create_order()?;
+pub(crate) async fn run(
+    file: &Path,
+    create_order: &Saga<SqliteStore, Order>,
+    sagas: u32,
+    in_flight: u32,
+) -> Result<f64> {
     let store = SqliteStore::open(file).await?;
-    let runtime = Runtime::builder(store).saga(&create_order).start().await?;
+    let runtime = Runtime::builder(store).saga(create_order).start().await?;
     let order = |number| Order { number, amount: amount(number) };
-    let took = drive(&runtime, &create_order, sagas, in_flight, order).await?;
+    let took = drive(&runtime, create_order, sagas, in_flight, order).await?;
     runtime.shutdown().await;
     drop(runtime);
     assert_rows(file, sagas)?;
     Ok(f64::from(sagas * STEPS_PER_SAGA) / took.as_secs_f64())
 }
 
-fn create_order() -> Result<Saga<SqliteStore, Order>> {
+pub(crate) fn create_order() -> Result<Saga<SqliteStore, Order>> {
     let saga = Saga::named("create-order").input::<Order>();
     Ok(saga.step::<reserve_stock>().step::<charge_card>().step::<confirm_order>().build()?)
 }

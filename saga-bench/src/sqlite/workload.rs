@@ -2,6 +2,7 @@
 
 use anyhow::{Result, ensure};
 use rusqlite::Connection;
+use saga_sql::{SqlConn, SqlError};
 
 /// One step of the saga.
 #[derive(Debug)]
@@ -11,6 +12,8 @@ pub(crate) struct Step {
     pub(crate) name: &'static str,
     table: &'static str,
     insert: &'static str,
+    /// The same with the parameters of `SqlConn`.
+    portable: &'static str,
 }
 
 /// The steps of the saga, in order: each writes one row to a table of its own.
@@ -20,18 +23,21 @@ pub(crate) const STEPS: [Step; 3] = [
         name: "reserve-stock",
         table: "reservations",
         insert: "INSERT INTO reservations (id, order_id, amount) VALUES (?1, ?2, ?3)",
+        portable: "INSERT INTO reservations (id, order_id, amount) VALUES ($1, $2, $3)",
     },
     Step {
         position: 1,
         name: "charge-card",
         table: "payments",
         insert: "INSERT INTO payments (id, order_id, amount) VALUES (?1, ?2, ?3)",
+        portable: "INSERT INTO payments (id, order_id, amount) VALUES ($1, $2, $3)",
     },
     Step {
         position: 2,
         name: "confirm-order",
         table: "confirmations",
         insert: "INSERT INTO confirmations (id, order_id, amount) VALUES (?1, ?2, ?3)",
+        portable: "INSERT INTO confirmations (id, order_id, amount) VALUES ($1, $2, $3)",
     },
 ];
 
@@ -50,6 +56,12 @@ impl Step {
     pub(crate) fn write_business_row(&self, conn: &Connection, order: u32) -> rusqlite::Result<()> {
         let row = (self.row_id(order), order, amount(order));
         conn.prepare_cached(self.insert)?.execute(row)?;
+        Ok(())
+    }
+
+    /// The same on whatever database the connection is.
+    pub(crate) async fn write_business_row_by_sql(&self, conn: &mut impl SqlConn, order: u32) -> Result<(), SqlError> {
+        conn.execute(self.portable, &[&&self.row_id(order)[..], &order, &amount(order)]).await?;
         Ok(())
     }
 

@@ -35,7 +35,9 @@ impl Row for PgRow {
             "TEXT" | "VARCHAR" | "CHAR" | "NAME" => get(self, column).map(|text| Cell::Text(Cow::Borrowed(text))),
             "BYTEA" => get(self, column).map(|bytes| Cell::Blob(Cow::Borrowed(bytes))),
             "TIMESTAMPTZ" => get(self, column).map(|Time(time)| Cell::Text(Cow::Owned(time.to_string()))),
-            "JSON" | "JSONB" => get::<Json<&RawValue>>(self, column).map(|json| Cell::Text(Cow::Borrowed(json.0.get()))),
+            "JSON" | "JSONB" => {
+                get::<Json<&RawValue>>(self, column).map(|json| Cell::Text(Cow::Borrowed(json.0.get())))
+            }
             foreign => Ok(Cell::Foreign(foreign.to_owned())),
         }
     }

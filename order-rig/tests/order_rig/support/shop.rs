@@ -123,7 +123,8 @@ impl Shop {
     /// Changes the database behind the program's back.
     pub(crate) fn execute(&self, sql: &'static str) {
         let url = self.url().expect("a database");
-        let executed = blocking(async { PgConnection::connect(url).await.expect("a connection").execute_batch(sql).await });
+        let executed =
+            blocking(async { PgConnection::connect(url).await.expect("a connection").execute_batch(sql).await });
         executed.expect("the statements");
     }
 

@@ -4,6 +4,7 @@
 mod batched;
 mod hot;
 mod orders;
+mod portable;
 mod refusing;
 mod retrying;
 mod run;

@@ -7,7 +7,7 @@ use saga_core::{Runtime, Saga};
 use saga_postgres::PostgresStore;
 
 use super::orders::{self, Order, order};
-use super::{batched, hot, refusing, retrying};
+use super::{batched, hot, portable, refusing, retrying};
 use crate::drive::{Expected, drive_to};
 use crate::figures::percentile;
 use crate::postgres::measure::Done;
@@ -26,6 +26,7 @@ pub(crate) async fn run(url: &str, work: Work, numbers: Range<u32>, in_flight: u
         Work::Hot => hot::saga()?,
         Work::Batch => batched::saga()?,
         Work::Retrying => retrying::saga()?,
+        Work::Portable => portable::saga()?,
         _ => orders::saga()?,
     };
     let expected = match work {
