@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The feature of the example that brings PostgreSQL: off for users, on for tests and checks.
-pub(crate) const WITH_POSTGRES: &str = "order-saga/postgres";
+/// The features of the examples that bring servers: off for users, on for tests and checks.
+pub(crate) const WITH_SERVERS: &str = "order-saga/postgres,travel/postgres,travel/rabbitmq";
 
 /// The root of the workspace: the folder above this crate's.
 pub(crate) fn root() -> PathBuf {

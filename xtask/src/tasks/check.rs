@@ -7,7 +7,7 @@ use super::book::book;
 use super::prerequisites::components;
 use super::tidy::{Tidy, tidy};
 use crate::phases::Phases;
-use crate::workspace::{WITH_POSTGRES, cargo};
+use crate::workspace::{WITH_SERVERS, cargo};
 
 /// Formatting, clippy, rustdoc, the public API, the guide and tidy, warnings denied. `tasks` are those that documents may name.
 pub(crate) fn check(tasks: &[String]) -> Result<()> {
@@ -17,7 +17,7 @@ pub(crate) fn check(tasks: &[String]) -> Result<()> {
     // A workspace of its own; to build it only for its lints would take minutes of everybody's time.
     let peers = ["fmt", "--all", "--check", "--manifest-path", "bench/peers/Cargo.toml"];
     phases.command("fmt of the peers", cargo().args(peers))?;
-    let everything = ["--workspace", "--all-targets", "--features", WITH_POSTGRES];
+    let everything = ["--workspace", "--all-targets", "--features", WITH_SERVERS];
     phases.command("clippy", cargo().arg("clippy").args(everything).args(["--", "-D", "warnings"]))?;
     phases.command("doc", cargo().args(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
     phases.run("api", || api(&Api::checked()))?;

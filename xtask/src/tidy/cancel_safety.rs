@@ -7,8 +7,14 @@ use super::source::Source;
 use super::tokens::{Token, closing, opening, starts_with};
 use super::tree::Tree;
 
-const CRATES: [&str; 5] =
-    ["saga-amqp/src/", "saga-core/src/", "saga-postgres/src/", "saga-sqlite/src/", "saga-testkit/src/"];
+const CRATES: [&str; 6] = [
+    "saga-amqp/src/",
+    "saga-core/src/",
+    "saga-postgres/src/",
+    "saga-sql/src/",
+    "saga-sqlite/src/",
+    "saga-testkit/src/",
+];
 
 const SECTION: &str = "# Cancel safety";
 

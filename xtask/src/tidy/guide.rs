@@ -10,13 +10,14 @@ const SUMMARY: &str = "docs/guide/src/SUMMARY.md";
 const DOCTESTS: &str = "tests/src/guide.rs";
 
 /// Pages whose Rust code readers copy.
-const TESTED: [&str; 11] = [
+const TESTED: [&str; 12] = [
     "README.md",
     "docs/cdc.md",
     "docs/security.md",
     "saga-core/docs/tutorial.md",
     "saga-core/README.md",
     "saga-sqlite/README.md",
+    "saga-sql/README.md",
     "saga-postgres/README.md",
     "saga-amqp/README.md",
     "saga-macros/README.md",

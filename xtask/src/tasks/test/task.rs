@@ -19,7 +19,7 @@ use crate::phases::{Phases, now, shown};
 use crate::tasks::packages::server_packages;
 use crate::tasks::prerequisites::c_compiler;
 use crate::tasks::sim::sim_command;
-use crate::workspace::{WITH_POSTGRES, cargo};
+use crate::workspace::{WITH_SERVERS, cargo};
 
 /// How many schedules a test run simulates. They are the same in every run, so a failure is never bad luck.
 const SIMULATED_SEEDS: &str = "20000";
@@ -150,7 +150,7 @@ async fn run_jobs(mut jobs: Vec<Job>, addresses: &Addresses) -> Result<String> {
 fn test_command(options: &[&str], filter: &[String]) -> Command {
     let mut command = cargo();
     command
-        .args(["test", "--workspace", "--no-fail-fast", "--features", WITH_POSTGRES])
+        .args(["test", "--workspace", "--no-fail-fast", "--features", WITH_SERVERS])
         .args(options)
         .args(filter)
         .stdin(Stdio::null());

@@ -1,0 +1,54 @@
+//! The rental of a car: a saga of its own, which is a step of a trip.
+
+use saga_core::{Output, State, StepContext, StepError, SubSaga, saga_compensation, saga_step};
+use saga_sql::SqlConn;
+
+use crate::providers::Insurer;
+
+/// The step that rents a car: it takes the city and returns the number plate.
+pub struct CarRental;
+
+impl SubSaga for CarRental {
+    const NAME: &'static str = "rent-car";
+    type Input = String;
+    type Output = String;
+}
+
+/// Takes a free car of our own.
+#[saga_step(compensate = return_car)]
+pub async fn pick_car(tx: &mut impl SqlConn, ctx: &StepContext, city: String) -> Result<String, StepError> {
+    let sql = "UPDATE cars SET trip = $1 WHERE plate =
+                   (SELECT plate FROM cars WHERE city = $2 AND trip IS NULL ORDER BY plate LIMIT 1)
+               RETURNING plate";
+    let plate: Option<String> = tx.query_opt(sql, &[&ctx.saga_key(), &city]).await?;
+    plate.ok_or_else(|| StepError::reject(format!("no car is free in {city}")))
+}
+
+/// Undoes `pick_car`.
+#[saga_compensation]
+pub async fn return_car(tx: &mut impl SqlConn, ctx: &StepContext, _city: String) -> Result<(), StepError> {
+    tx.execute("UPDATE cars SET trip = NULL WHERE trip = $1", &[&ctx.saga_key()]).await?;
+    Ok(())
+}
+
+/// Insures the car.
+#[saga_step(compensate = end_insurance)]
+pub async fn insure_car(
+    ctx: &StepContext,
+    _city: String,
+    Output(plate): Output<pick_car>,
+    State(insurer): State<Insurer>,
+) -> Result<String, StepError> {
+    insurer.insure(ctx.key(), &plate).await
+}
+
+/// Undoes `insure_car`, by the key of its call.
+#[saga_compensation]
+pub async fn end_insurance(
+    ctx: &StepContext,
+    _city: String,
+    _policy: Option<String>,
+    State(insurer): State<Insurer>,
+) -> Result<(), StepError> {
+    insurer.end(ctx.original_key()).await
+}

@@ -1,0 +1,71 @@
+//! The hotels: a service with a database of its own, which hosts one step of a trip.
+
+use saga_core::service::ServiceError;
+use saga_core::{Service, StepContext, StepError, saga_compensation, saga_step};
+use saga_sql::{SqlConn, SqlError, SqlStore};
+use serde::{Deserialize, Serialize};
+
+use crate::trip::Stay;
+
+/// The name of the service.
+pub const HOTELS: &str = "hotels";
+const NIGHT_CENTS: i64 = 9_000;
+
+/// What the services know of each other. In a company it is a crate that both use.
+pub mod contract {
+    use saga_core::{StepError, saga_step};
+
+    use super::Room;
+    use crate::trip::Stay;
+
+    /// Books a room.
+    #[saga_step(service = "hotels", compensated)]
+    pub async fn book_room(stay: Stay) -> Result<Room, StepError>;
+}
+
+/// A booked room.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Room {
+    pub number: String,
+    pub cents: i64,
+}
+
+/// Books a room, if the city has one.
+#[saga_step(implements = contract::book_room, compensate = cancel_room)]
+pub async fn book_room(tx: &mut impl SqlConn, ctx: &StepContext, stay: Stay) -> Result<Room, StepError> {
+    let free = "UPDATE hotels SET free = free - 1 WHERE city = $1 AND free > 0 RETURNING free";
+    let left: Option<i64> = tx.query_opt(free, &[&stay.city]).await?;
+    let left = left.ok_or_else(|| StepError::reject(format!("no room is free in {}", stay.city)))?;
+    tx.execute("INSERT INTO rooms (booking, city) VALUES ($1, $2)", &[&ctx.key(), &stay.city]).await?;
+    Ok(Room { number: format!("{} {}", stay.city, left + 1), cents: NIGHT_CENTS * i64::from(stay.nights) })
+}
+
+/// Undoes `book_room`.
+#[saga_compensation]
+pub async fn cancel_room(tx: &mut impl SqlConn, ctx: &StepContext, stay: Stay) -> Result<(), StepError> {
+    tx.execute("DELETE FROM rooms WHERE booking = $1", &[&ctx.original_key()]).await?;
+    tx.execute("UPDATE hotels SET free = free + 1 WHERE city = $1", &[&stay.city]).await?;
+    Ok(())
+}
+
+/// The service.
+///
+/// # Errors
+/// If it is invalid.
+pub fn hotels<S: SqlStore>() -> Result<Service<S>, ServiceError> {
+    Service::named(HOTELS).host::<book_room>().build()
+}
+
+/// The tables of the service, and the hotels of two cities.
+pub async fn create_tables(conn: &mut impl SqlConn) -> Result<(), SqlError> {
+    conn.execute_batch(
+        "CREATE TABLE IF NOT EXISTS hotels (city TEXT PRIMARY KEY, free BIGINT NOT NULL CHECK (free >= 0));
+         CREATE TABLE IF NOT EXISTS rooms (booking TEXT PRIMARY KEY, city TEXT NOT NULL);",
+    )
+    .await?;
+    for (city, free) in [("Oslo", 100), ("Rome", 1)] {
+        let sql = "INSERT INTO hotels (city, free) VALUES ($1, $2) ON CONFLICT (city) DO NOTHING";
+        conn.execute(sql, &[&city, &free]).await?;
+    }
+    Ok(())
+}

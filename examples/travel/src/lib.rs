@@ -1,0 +1,15 @@
+//! A trip is booked as a whole or not at all: credit, flights, a hotel, a car, and for expensive trips an approval.
+//!
+//! Read `saga.rs` first: it is the process. Then `steps.rs`, `hotels.rs` and `cars.rs`, the functions that it is made of, and
+//! `http.rs`, the interface. `app.rs` starts the runtimes, `providers.rs` stands for the companies outside.
+
+#![allow(missing_docs, reason = "an application, whose types are what their names say")]
+
+pub mod app;
+pub mod cars;
+pub mod hotels;
+pub mod http;
+pub mod providers;
+pub mod saga;
+pub mod steps;
+pub mod trip;

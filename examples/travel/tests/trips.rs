@@ -1,0 +1,184 @@
+//! Trips over HTTP, on SQLite, PostgreSQL and RabbitMQ: booked as a whole, or not at all.
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, StatusCode};
+use saga_core::Runtime;
+use saga_core::memory::MemoryTransport;
+use saga_core::transport::Transport;
+use saga_sql::{SqlConn as _, SqlStore};
+use saga_sqlite::SqliteStore;
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+use travel::app::{Providers, Trips, start_hotels, start_trips};
+use travel::http::routes;
+use travel::providers::{NO_ANSWER, NO_FLIGHTS};
+use travel::trip::Itinerary;
+
+/// Both services, each with its own store.
+struct Agency<S: SqlStore> {
+    app: Router,
+    trips: std::sync::Arc<Trips<S>>,
+    hotels: Runtime<S>,
+    providers: Providers,
+}
+
+impl<S: SqlStore> Agency<S> {
+    async fn open(trips: S, hotels: S, transport: impl Transport + Clone) -> Self {
+        let providers = Providers::default();
+        let hotels = start_hotels(hotels, transport.clone()).await.unwrap();
+        let trips = start_trips(trips, transport, providers.clone()).await.unwrap();
+        Self { app: routes(trips.clone()), trips, hotels, providers }
+    }
+
+    async fn send(&self, method: &str, path: &str, key: Option<&str>, body: Option<&Value>) -> (StatusCode, String) {
+        let mut request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
+        let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
+        let answer = self.app.clone().oneshot(request.body(body).unwrap()).await.unwrap();
+        let status = answer.status();
+        (status, String::from_utf8(to_bytes(answer.into_body(), usize::MAX).await.unwrap().to_vec()).unwrap())
+    }
+
+    async fn book(&self, key: &str, trip: &Value) -> StatusCode {
+        self.send("POST", "/trips", Some(key), Some(trip)).await.0
+    }
+
+    /// The itinerary, or why there is none; it waits for the end.
+    async fn itinerary(&self, key: &str) -> Result<Itinerary, String> {
+        let (status, text) = self.send("GET", &format!("/trips/{key}/itinerary"), None, None).await;
+        if status == StatusCode::OK { Ok(serde_json::from_str(&text).unwrap()) } else { Err(text) }
+    }
+
+    async fn number(&self, sql: &'static str) -> i64 {
+        let read = async move |conn: &mut S::Conn| Ok::<i64, anyhow::Error>(conn.query_one(sql, &[]).await?);
+        self.trips.runtime.store().transaction(read).await.unwrap()
+    }
+
+    async fn free_rooms(&self) -> i64 {
+        let sql = "SELECT CAST(sum(free) AS BIGINT) FROM hotels";
+        let read = async move |conn: &mut S::Conn| Ok::<i64, anyhow::Error>(conn.query_one(sql, &[]).await?);
+        self.hotels.store().transaction(read).await.unwrap()
+    }
+
+    async fn close(self) {
+        self.trips.runtime.shutdown().await;
+        self.hotels.shutdown().await;
+    }
+}
+
+fn trip(to: &str, budget_cents: i64) -> Value {
+    let leg = |from: &str, to: &str, day: &str| json!({ "from": from, "to": to, "day": day });
+    json!({
+        "traveller": "Ada",
+        "legs": [leg("Bergen", to, "2027-03-01"), leg(to, "Bergen", "2027-03-04")],
+        "hotel": { "city": "Oslo", "nights": 3 },
+        "car": "Oslo",
+        "budget_cents": budget_cents,
+    })
+}
+
+const CREDIT: &str = "SELECT credit_cents FROM travellers WHERE name = 'Ada'";
+const CARS: &str = "SELECT count(*) FROM cars WHERE trip IS NOT NULL";
+
+/// All that a trip may come to. Two flights and three nights cost 51,000 cents; Ada has a credit of 1,000,000.
+async fn trips_are_booked_as_a_whole_or_not_at_all<S: SqlStore>(agency: Agency<S>) {
+    // Booked. The airline does not answer the first call for a flight to Limbo, and is asked what became of it.
+    let cheap = trip(NO_ANSWER, 60_000);
+    assert_eq!(agency.book("trip-1", &cheap).await, StatusCode::ACCEPTED);
+    let booked = agency.itinerary("trip-1").await.unwrap();
+    assert_eq!((booked.tickets.len(), booked.cost_cents), (2, 51_000));
+    assert_eq!((booked.room.as_str(), booked.car.as_deref()), ("Oslo 100", Some("OS 4711")));
+    assert_eq!(agency.providers.airline.calls("trip-1:book-flight#1"), 1);
+    assert_eq!(agency.providers.mail.sent().len(), 1);
+    assert_eq!(agency.number(CREDIT).await, 949_000);
+
+    // Sent again, it is the same trip; another request with the same key is a conflict.
+    assert_eq!(agency.book("trip-1", &cheap).await, StatusCode::ACCEPTED);
+    let (status, text) = agency.send("POST", "/trips", Some("trip-1"), Some(&trip("Rome", 60_000))).await;
+    assert_eq!(status, StatusCode::CONFLICT, "{text}");
+    assert_eq!(agency.book("two words", &cheap).await, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(agency.send("POST", "/trips", None, Some(&cheap)).await.0, StatusCode::BAD_REQUEST);
+    assert_eq!(agency.send("GET", "/trips/trip-9", None, None).await.0, StatusCode::NOT_FOUND);
+
+    // There is no flight to Atlantis, and the only car is taken: what was booked before is undone.
+    assert_eq!(agency.book("trip-2", &trip(NO_FLIGHTS, 60_000)).await, StatusCode::ACCEPTED);
+    assert_eq!(agency.book("trip-3", &trip("Rome", 60_000)).await, StatusCode::ACCEPTED);
+    let (atlantis, car) = (agency.itinerary("trip-2").await.unwrap_err(), agency.itinerary("trip-3").await.unwrap_err());
+    assert!(atlantis.contains("no flight goes to Atlantis"), "{atlantis}");
+    assert!(car.contains("no car is free in Oslo"), "{car}");
+    // A budget that is too small, and one that is larger than the credit.
+    let mut walk = trip("Rome", 40_000);
+    walk["car"] = Value::Null;
+    assert_eq!(agency.book("trip-4", &walk).await, StatusCode::ACCEPTED);
+    let small = agency.itinerary("trip-4").await.unwrap_err();
+    assert!(small.contains("the trip costs 51000 cents, and the budget is 40000"), "{small}");
+    assert_eq!(agency.book("trip-5", &trip("Rome", 2_000_000)).await, StatusCode::ACCEPTED);
+    assert!(agency.itinerary("trip-5").await.unwrap_err().contains("Ada has not enough credit"));
+
+    // An expensive trip waits for a manager. One is approved, one is not, one is given up by the traveller.
+    walk["budget_cents"] = 300_000.into();
+    for (key, approved) in [("trip-6", Some(true)), ("trip-7", Some(false)), ("trip-8", None)] {
+        assert_eq!(agency.book(key, &walk).await, StatusCode::ACCEPTED);
+        let ended = if let Some(approved) = approved {
+            let answer = json!({ "id": "form-1", "approval": { "approved": approved, "by": "Grace" } });
+            agency.send("POST", &format!("/trips/{key}/approval"), None, Some(&answer)).await
+        } else {
+            agency.send("DELETE", &format!("/trips/{key}"), None, None).await
+        };
+        assert_eq!(ended.0, StatusCode::OK, "{}", ended.1);
+    }
+    assert_eq!(agency.itinerary("trip-6").await.unwrap().car, None);
+    assert!(agency.itinerary("trip-7").await.unwrap_err().contains("not approved by Grace"));
+    assert!(agency.itinerary("trip-8").await.unwrap_err().contains("the traveller gave it up"));
+    let (_, shown) = agency.send("GET", "/trips/trip-7", None, None).await;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["status"], "compensated", "{shown}");
+
+    // Two trips are booked, and nothing is left of the others.
+    assert_eq!(agency.number("SELECT count(*) FROM bookings WHERE status = 'confirmed'").await, 2);
+    assert_eq!(agency.number("SELECT count(*) FROM bookings WHERE status = 'given up'").await, 6);
+    assert_eq!(agency.number(CREDIT).await, 1_000_000 - 2 * 51_000);
+    assert_eq!(agency.number(CARS).await, 1);
+    assert_eq!(agency.providers.airline.booked().len(), 4);
+    assert_eq!(agency.providers.insurer.booked(), ["trip-1>rent-car:insure-car"]);
+    assert_eq!(agency.free_rooms().await, 101 - 2);
+    agency.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_sqlite() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = async |name: &str| SqliteStore::open(folder.path().join(name)).await.unwrap();
+    let agency = Agency::open(open("trips.db").await, open("hotels.db").await, MemoryTransport::new()).await;
+    trips_are_booked_as_a_whole_or_not_at_all(agency).await;
+}
+
+#[cfg(all(feature = "postgres", feature = "rabbitmq"))]
+#[tokio::test(flavor = "multi_thread")]
+async fn on_postgres_and_rabbitmq() {
+    use saga_postgres::PostgresStore;
+
+    let trips = saga_servers::shared::database("travel_trips").await.unwrap();
+    let hotels = saga_servers::shared::database("travel_hotels").await.unwrap();
+    let vhost = saga_servers::shared::vhost("travel").await.unwrap();
+    let connect = async |url: &str| PostgresStore::connect(url).await.unwrap();
+    let transport = saga_amqp::AmqpTransport::connect(vhost.url()).await.unwrap();
+    let agency = Agency::open(connect(trips.url()).await, connect(hotels.url()).await, transport).await;
+    trips_are_booked_as_a_whole_or_not_at_all(agency).await;
+}
+
+#[cfg(feature = "postgres")]
+#[tokio::test(flavor = "multi_thread")]
+async fn on_postgres() {
+    use saga_postgres::PostgresStore;
+
+    let trips = saga_servers::shared::database("travel_trips").await.unwrap();
+    let hotels = saga_servers::shared::database("travel_hotels").await.unwrap();
+    let connect = async |url: &str| PostgresStore::connect(url).await.unwrap();
+    let agency = Agency::open(connect(trips.url()).await, connect(hotels.url()).await, MemoryTransport::new()).await;
+    trips_are_booked_as_a_whole_or_not_at_all(agency).await;
+}
