@@ -5,19 +5,11 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use saga_core::transport::Transport;
 use saga_core::{Runtime, Saga};
-use saga_sql::{SqlConn as _, SqlStore};
+use saga_sql::SqlStore;
 
-use crate::providers::{Airline, Insurer, Mail};
+use crate::providers::Providers;
 use crate::trip::{Itinerary, Trip};
 use crate::{hotels, saga, steps};
-
-/// The companies outside.
-#[derive(Debug, Clone, Default)]
-pub struct Providers {
-    pub airline: Airline,
-    pub insurer: Insurer,
-    pub mail: Mail,
-}
 
 /// The service for trips.
 pub struct Trips<S: SqlStore> {
@@ -26,30 +18,18 @@ pub struct Trips<S: SqlStore> {
 }
 
 /// Starts the runtime for trips.
-///
-/// # Errors
-/// When the database refuses the tables, or the runtime does not start.
 pub async fn start_trips<S: SqlStore>(
     store: S,
     transport: impl Transport,
     providers: Providers,
 ) -> anyhow::Result<Arc<Trips<S>>> {
-    let set_up = store.transaction(async |conn| -> anyhow::Result<()> {
-        steps::create_tables(conn).await?;
-        let credit = "INSERT INTO travellers (name, credit_cents) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
-        conn.execute(credit, &[&"Ada", &1_000_000]).await?;
-        let car = "INSERT INTO cars (plate, city) VALUES ($1, $2) ON CONFLICT (plate) DO NOTHING";
-        conn.execute(car, &[&"OS 4711", &"Oslo"]).await?;
-        Ok(())
-    });
+    let set_up = store.transaction(async |conn| Ok::<_, anyhow::Error>(steps::create_tables(conn).await?));
     set_up.await.context("cannot set up the tables of the trips")?;
     let book_trip = saga::book_trip()?;
     let runtime = Runtime::builder(store)
         .transport(transport)
         .saga(&book_trip)
-        .state(providers.airline)
-        .state(providers.insurer)
-        .state(providers.mail)
+        .state(providers)
         .settings(|settings| settings.service = Some("trips".to_owned()))
         .start()
         .await?;
@@ -57,9 +37,6 @@ pub async fn start_trips<S: SqlStore>(
 }
 
 /// Starts the runtime that books rooms for the sagas of others.
-///
-/// # Errors
-/// When the database refuses the tables, or the runtime does not start.
 pub async fn start_hotels<S: SqlStore>(store: S, transport: impl Transport) -> anyhow::Result<Runtime<S>> {
     let set_up = store.transaction(async |conn| Ok::<_, anyhow::Error>(hotels::create_tables(conn).await?));
     set_up.await.context("cannot set up the tables of the hotels")?;

@@ -3,7 +3,7 @@
 use saga_core::{Output, State, StepContext, StepError, SubSaga, saga_compensation, saga_step};
 use saga_sql::SqlConn;
 
-use crate::providers::Insurer;
+use crate::providers::Providers;
 
 /// The step that rents a car: it takes the city and returns the number plate.
 pub struct CarRental;
@@ -37,9 +37,10 @@ pub async fn insure_car(
     ctx: &StepContext,
     _city: String,
     Output(plate): Output<pick_car>,
-    State(insurer): State<Insurer>,
+    State(outside): State<Providers>,
 ) -> Result<String, StepError> {
-    insurer.insure(ctx.key(), &plate).await
+    outside.insurer.book(ctx.key())?;
+    Ok(format!("policy of {plate}"))
 }
 
 /// Undoes `insure_car`, by the key of its call.
@@ -48,7 +49,8 @@ pub async fn end_insurance(
     ctx: &StepContext,
     _city: String,
     _policy: Option<String>,
-    State(insurer): State<Insurer>,
+    State(outside): State<Providers>,
 ) -> Result<(), StepError> {
-    insurer.end(ctx.original_key()).await
+    outside.insurer.cancel(ctx.original_key());
+    Ok(())
 }

@@ -7,8 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::trip::Stay;
 
-/// The name of the service.
-pub const HOTELS: &str = "hotels";
 const NIGHT_CENTS: i64 = 9_000;
 
 /// What the services know of each other. In a company it is a crate that both use.
@@ -49,23 +47,16 @@ pub async fn cancel_room(tx: &mut impl SqlConn, ctx: &StepContext, stay: Stay) -
 }
 
 /// The service.
-///
-/// # Errors
-/// If it is invalid.
 pub fn hotels<S: SqlStore>() -> Result<Service<S>, ServiceError> {
-    Service::named(HOTELS).host::<book_room>().build()
+    Service::named("hotels").host::<book_room>().build()
 }
 
 /// The tables of the service, and the hotels of two cities.
 pub async fn create_tables(conn: &mut impl SqlConn) -> Result<(), SqlError> {
     conn.execute_batch(
         "CREATE TABLE IF NOT EXISTS hotels (city TEXT PRIMARY KEY, free BIGINT NOT NULL CHECK (free >= 0));
-         CREATE TABLE IF NOT EXISTS rooms (booking TEXT PRIMARY KEY, city TEXT NOT NULL);",
+         CREATE TABLE IF NOT EXISTS rooms (booking TEXT PRIMARY KEY, city TEXT NOT NULL);
+         INSERT INTO hotels VALUES ('Oslo', 100), ('Rome', 1) ON CONFLICT (city) DO NOTHING;",
     )
-    .await?;
-    for (city, free) in [("Oslo", 100), ("Rome", 1)] {
-        let sql = "INSERT INTO hotels (city, free) VALUES ($1, $2) ON CONFLICT (city) DO NOTHING";
-        conn.execute(sql, &[&city, &free]).await?;
-    }
-    Ok(())
+    .await
 }

@@ -1,12 +1,4 @@
-//! The interface over HTTP.
-//!
-//! | request | answer |
-//! |---|---|
-//! | `POST /trips` with an `Idempotency-Key` | 202 and the trip's address; 409 if the key was used with another request |
-//! | `GET /trips/{key}` | the status of the saga |
-//! | `GET /trips/{key}/itinerary` | the itinerary when the trip has ended; 409 and why if it was given up |
-//! | `POST /trips/{key}/approval` | a manager's answer |
-//! | `DELETE /trips/{key}` | gives the trip up |
+//! The interface over HTTP, as the README shows it.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -18,10 +10,9 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use saga_core::{RuntimeError, SagaFailure, StartError};
 use saga_sql::SqlStore;
-use serde::{Deserialize, Serialize};
 
 use crate::app::Trips;
-use crate::trip::{Approval, Trip, TripRequest};
+use crate::trip::{Answer, Trip, TripRequest};
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
@@ -35,12 +26,7 @@ pub fn routes<S: SqlStore>(trips: Arc<Trips<S>>) -> Router {
         .with_state(trips)
 }
 
-/// A manager's answer, with an id: the same answer sent again counts once.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct ApprovalRequest {
-    pub id: String,
-    pub approval: Approval,
-}
+type Shared<S> = State<Arc<Trips<S>>>;
 
 /// What went wrong, with a status and a sentence.
 struct Problem(StatusCode, String);
@@ -55,8 +41,8 @@ impl From<StartError> for Problem {
     fn from(error: StartError) -> Self {
         let status = match error {
             StartError::PayloadMismatch { .. } | StartError::OtherSaga { .. } => StatusCode::CONFLICT,
-            StartError::Key(_) | StartError::Input(_) | StartError::TooLarge { .. } => StatusCode::UNPROCESSABLE_ENTITY,
-            _ => StatusCode::SERVICE_UNAVAILABLE,
+            StartError::Store(_) | StartError::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::UNPROCESSABLE_ENTITY,
         };
         Self(status, error.to_string())
     }
@@ -74,7 +60,7 @@ impl From<RuntimeError> for Problem {
 }
 
 async fn book<S: SqlStore>(
-    State(trips): State<Arc<Trips<S>>>,
+    State(trips): Shared<S>,
     headers: HeaderMap,
     Json(request): Json<TripRequest>,
 ) -> Result<Response, Problem> {
@@ -88,15 +74,12 @@ async fn book<S: SqlStore>(
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, address)]).into_response())
 }
 
-async fn status<S: SqlStore>(State(trips): State<Arc<Trips<S>>>, Path(key): Path<String>) -> Result<Response, Problem> {
+async fn status<S: SqlStore>(State(trips): Shared<S>, Path(key): Path<String>) -> Result<Response, Problem> {
     let unknown = || Problem(StatusCode::NOT_FOUND, format!("there is no trip {key}"));
     Ok(Json(trips.runtime.status(&key).await?.ok_or_else(unknown)?).into_response())
 }
 
-async fn itinerary<S: SqlStore>(
-    State(trips): State<Arc<Trips<S>>>,
-    Path(key): Path<String>,
-) -> Result<Response, Problem> {
+async fn itinerary<S: SqlStore>(State(trips): Shared<S>, Path(key): Path<String>) -> Result<Response, Problem> {
     let running = trips.runtime.attach_to(&trips.book_trip, key).await?;
     match running.result().await {
         Ok(itinerary) => Ok(Json(itinerary).into_response()),
@@ -106,13 +89,13 @@ async fn itinerary<S: SqlStore>(
 }
 
 async fn approve<S: SqlStore>(
-    State(trips): State<Arc<Trips<S>>>,
+    State(trips): Shared<S>,
     Path(key): Path<String>,
-    Json(ApprovalRequest { id, approval }): Json<ApprovalRequest>,
+    Json(Answer { id, approval }): Json<Answer>,
 ) -> Result<String, Problem> {
     Ok(format!("{:?}\n", trips.runtime.signal(key, id, &approval).await?))
 }
 
-async fn give_up<S: SqlStore>(State(trips): State<Arc<Trips<S>>>, Path(key): Path<String>) -> Result<String, Problem> {
+async fn give_up<S: SqlStore>(State(trips): Shared<S>, Path(key): Path<String>) -> Result<String, Problem> {
     Ok(format!("{:?}\n", trips.runtime.cancel(key, "the traveller gave it up").await?))
 }

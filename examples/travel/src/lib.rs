@@ -3,7 +3,7 @@
 //! Read `saga.rs` first: it is the process. Then `steps.rs`, `hotels.rs` and `cars.rs`, the functions that it is made of, and
 //! `http.rs`, the interface. `app.rs` starts the runtimes, `providers.rs` stands for the companies outside.
 
-#![allow(missing_docs, reason = "an application, whose types are what their names say")]
+#![allow(missing_docs, missing_debug_implementations, reason = "an application, whose types are what their names say")]
 
 pub mod app;
 pub mod cars;

@@ -21,9 +21,6 @@ const BOOKED_WITHIN: Duration = Duration::from_hours(24);
 const FLIGHTS_AT_ONCE: usize = 4;
 
 /// Books a trip.
-///
-/// # Errors
-/// If the definition is invalid. This does not depend on the trips.
 pub fn book_trip<S: SqlStore>() -> Result<Saga<S, Trip, Itinerary>, SagaError> {
     let rent_car = Saga::named("rent-car").input::<String>().step::<pick_car>().step::<insure_car>();
     let rent_car = rent_car.returns::<pick_car>().build()?;

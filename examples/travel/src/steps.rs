@@ -8,10 +8,10 @@ use saga_sql::{SqlConn, SqlError};
 
 use crate::cars::CarRental;
 use crate::hotels;
-use crate::providers::{Airline, Mail, Ticket};
+use crate::providers::{Providers, Ticket};
 use crate::trip::{Approval, Itinerary, Leg, Trip};
 
-/// The tables of the bookings, for both databases.
+/// The tables of the bookings, with a traveller and a car.
 pub async fn create_tables(conn: &mut impl SqlConn) -> Result<(), SqlError> {
     conn.execute_batch(
         "CREATE TABLE IF NOT EXISTS travellers (
@@ -24,7 +24,9 @@ pub async fn create_tables(conn: &mut impl SqlConn) -> Result<(), SqlError> {
              status    TEXT NOT NULL CHECK (status IN ('open', 'confirmed', 'given up')),
              reason    TEXT
          );
-         CREATE TABLE IF NOT EXISTS cars (plate TEXT PRIMARY KEY, city TEXT NOT NULL, trip TEXT);",
+         CREATE TABLE IF NOT EXISTS cars (plate TEXT PRIMARY KEY, city TEXT NOT NULL, trip TEXT);
+         INSERT INTO travellers VALUES ('Ada', 1000000) ON CONFLICT (name) DO NOTHING;
+         INSERT INTO cars VALUES ('OS 4711', 'Oslo', NULL) ON CONFLICT (plate) DO NOTHING;",
     )
     .await
 }
@@ -64,10 +66,9 @@ pub async fn release_credit(tx: &mut impl SqlConn, trip: Trip) -> Result<(), Ste
     Ok(())
 }
 
-async fn give_credit(tx: &mut impl SqlConn, traveller: &str, cents: i64) -> Result<(), SqlError> {
+async fn give_credit(tx: &mut impl SqlConn, traveller: &str, cents: i64) -> Result<u64, SqlError> {
     let sql = "UPDATE travellers SET credit_cents = credit_cents + $2 WHERE name = $1";
-    tx.execute(sql, &[&traveller, &cents]).await?;
-    Ok(())
+    tx.execute(sql, &[&traveller, &cents]).await
 }
 
 /// Goes on if the manager has approved the trip.
@@ -78,8 +79,8 @@ pub async fn check_approval(_trip: Trip, Signaled(approval): Signaled<Approval>)
 
 /// Books a flight at the airline. After a time-out the airline is asked whether it has booked it.
 #[saga_step(compensate = cancel_flight, resolve = find_flight, timeout = "2s", retry(base = "100ms"))]
-pub async fn book_flight(ctx: &StepContext, leg: Leg, State(airline): State<Airline>) -> Result<Ticket, StepError> {
-    airline.book(ctx.key(), &leg).await
+pub async fn book_flight(ctx: &StepContext, leg: Leg, State(outside): State<Providers>) -> Result<Ticket, StepError> {
+    outside.book_flight(ctx.key(), &leg).await
 }
 
 /// Asks the airline what became of a booking that was not answered.
@@ -87,9 +88,9 @@ pub async fn book_flight(ctx: &StepContext, leg: Leg, State(airline): State<Airl
 pub async fn find_flight(
     ctx: &StepContext,
     _leg: Leg,
-    State(airline): State<Airline>,
+    State(outside): State<Providers>,
 ) -> Result<Resolved<Ticket>, StepError> {
-    Ok(airline.find(ctx.key()).await?.map_or(Resolved::NotDone, Resolved::Done))
+    Ok(outside.find_flight(ctx.key()).map_or(Resolved::NotDone, Resolved::Done))
 }
 
 /// Undoes `book_flight`. Without a ticket it is unknown whether there is one, so the airline gets the key of the booking.
@@ -98,9 +99,10 @@ pub async fn cancel_flight(
     ctx: &StepContext,
     _leg: Leg,
     _ticket: Option<Ticket>,
-    State(airline): State<Airline>,
+    State(outside): State<Providers>,
 ) -> Result<(), StepError> {
-    airline.cancel(ctx.original_key()).await
+    outside.airline.cancel(ctx.original_key());
+    Ok(())
 }
 
 /// Confirms the trip if it costs no more than its budget. From here on it only goes forward.
@@ -126,13 +128,8 @@ pub async fn confirm_booking(
 }
 
 /// Sends the itinerary. The mail has the key as its `Message-ID`, so that a repeated one is not shown twice.
-#[saga_step(no_compensation, timeout = "5s")]
-pub async fn send_itinerary(
-    ctx: &StepContext,
-    trip: Trip,
-    Output(itinerary): Output<confirm_booking>,
-    State(mail): State<Mail>,
-) -> Result<(), StepError> {
-    let text = format!("Flights {}, hotel {}", itinerary.tickets.join(", "), itinerary.room);
-    mail.send(ctx.key(), &trip.request.traveller, &text).await
+#[saga_step(no_compensation)]
+pub async fn send_itinerary(ctx: &StepContext, _trip: Trip, State(outside): State<Providers>) -> Result<(), StepError> {
+    outside.mail.book(ctx.key())?;
+    Ok(())
 }

@@ -45,6 +45,13 @@ pub struct Approval {
     pub by: String,
 }
 
+/// The same with an id: sent again, it counts once.
+#[derive(Deserialize)]
+pub struct Answer {
+    pub id: String,
+    pub approval: Approval,
+}
+
 impl Signal for Approval {
     const NAME: &'static str = "approval";
 }
