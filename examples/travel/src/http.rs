@@ -59,6 +59,7 @@ impl From<RuntimeError> for Problem {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "it is the server's own time, and decides nothing")]
 async fn book<S: SqlStore>(
     State(trips): Shared<S>,
     headers: HeaderMap,

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use saga_core::engine::{ChildStatus, HistoryEvent, ItemCounts, SagaStatus, SagaSummary, StepProgress, StepStatus};
+use saga_core::engine::{ChildStatus, HistoryEvent, ItemCounts, SagaStatus, SagaSummary, StepProgress, StepStatus, WaitKind};
 use saga_core::{Outcome, StepPhase};
 
 use super::time::{after, utc};
@@ -37,11 +37,11 @@ impl fmt::Display for Shown<'_> {
         }
         writeln!(f, "\n{:<16} {:<10} {:>8} {:>10} {:>10} {:>10}", "step", "is", "attempts", "took", "at", "undone")?;
         for step in steps {
-            let StepStatus { step: name, phase, attempts, took, recorded_at, undone_at, .. } = step;
+            let StepStatus { step: name, attempts, took, recorded_at, undone_at, .. } = step;
             let took = took.map(|took| format!("{:.1} ms", took.as_secs_f64() * 1_000.0)).unwrap_or_default();
             let at = recorded_at.map(|at| after(start, at)).unwrap_or_default();
             let undone = undone_at.map(|at| after(start, at)).unwrap_or_default();
-            let line = format!("{name:<16} {:<10} {attempts:>8} {took:>10} {at:>10} {undone:>10}", phase.as_str());
+            let line = format!("{name:<16} {:<10} {attempts:>8} {took:>10} {at:>10} {undone:>10}", step.phase_name());
             writeln!(f, "{}", format!("{line}  {}", said(step)).trim_end())?;
         }
         if !is_sequence(steps) {
@@ -114,7 +114,11 @@ fn said(step: &StepStatus) -> String {
     }
     let error = step.stuck.clone().or_else(|| step.error.clone()).unwrap_or_default();
     let waits = match step.due_at {
+        Some(at) if step.wait == Some(WaitKind::Signal) => {
+            format!("{error} (waits for the signal, until {} UTC)", utc(at))
+        }
         Some(at) if step.wait.is_some() => format!("{error} (waits until {} UTC)", utc(at)),
+        None if step.waits_for() == Some(WaitKind::Signal) => format!("{error} (waits for the signal)"),
         Some(at) if step.attempts == 0 => format!("{error} (begins at {} UTC)", utc(at)),
         Some(at) if step.failing => format!("{error} (failing, tried again at {} UTC)", utc(at)),
         Some(at) => format!("{error} (tried again at {} UTC)", utc(at)),
@@ -285,7 +289,36 @@ mod tests {
         let said = Shown(&status).to_string();
         assert!(said.contains("\ncompensates at ") && said.contains(" UTC unless it has passed its pivot\n"), "{said}");
         let line = said.lines().find(|line| line.starts_with("cool-off")).unwrap_or_default();
-        assert!(line.contains("started") && line.contains("(waits until "), "{said}");
+        assert!(line.contains("waiting") && line.contains("(waits until "), "{said}");
+    }
+
+    #[derive(serde::Serialize, serde::Deserialize)]
+    struct Approval;
+
+    impl saga_core::Signal for Approval {
+        const NAME: &'static str = "approval";
+    }
+
+    #[tokio::test]
+    async fn what_waits_for_a_signal_says_so() {
+        let hour = std::time::Duration::from_hours(1);
+        for (wait, expected) in [
+            (saga_core::Wait::within(hour).or_reject(), "(waits for the signal, until "),
+            (saga_core::Wait::without_limit(), "(waits for the signal)"),
+        ] {
+            let saga = Saga::named("create-order").input::<u32>().wait_for::<Approval>(wait).step::<confirm_order>();
+            let saga: Saga<MemoryStore, u32> = saga.build().expect("it is valid");
+            let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
+            runtime.start(&saga, "TH-1", 1).await.expect("it is new");
+            let status = runtime.status("TH-1").await.expect("it is read").expect("there is one");
+            runtime.shutdown().await;
+            let said = Shown(&status).to_string();
+            let line = said.lines().find(|line| line.starts_with("approval")).unwrap_or_default();
+            assert!(line.contains("waiting") && line.contains(expected), "{said}");
+            let json = serde_json::to_value(&status).expect("it is JSON");
+            assert_eq!((&json["steps"][0]["phase"], &json["steps"][0]["wait"]), (&"waiting".into(), &"signal".into()));
+            assert_eq!(json["steps"][1]["phase"], "ready");
+        }
     }
 
     #[tokio::test]

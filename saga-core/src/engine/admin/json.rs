@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use crate::machine::StepPhase;
 use crate::store::{HistoryKind, Timestamp};
 
 pub(super) fn time<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
@@ -18,10 +17,6 @@ pub(super) fn optional_time<S: Serializer>(at: &Option<Timestamp>, serializer: S
 
 pub(super) fn optional_seconds<S: Serializer>(took: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
     took.map(|took| took.as_secs_f64()).serialize(serializer)
-}
-
-pub(super) fn phase<S: Serializer>(phase: &StepPhase, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(phase.as_str())
 }
 
 pub(super) fn history_kind<S: Serializer>(kind: &HistoryKind, serializer: S) -> Result<S::Ok, S::Error> {

@@ -23,9 +23,11 @@ pub struct StepStatus {
     pub step: String,
     /// The steps that it follows: the step before it, or the last steps of the branches of the group before it.
     pub after: Vec<String>,
-    /// Its phase.
-    #[serde(serialize_with = "json::phase")]
+    /// Its phase. In JSON it is its name, or `waiting` for a step that [waits](Self::waits_for).
+    #[serde(skip)]
     pub phase: StepPhase,
+    #[serde(rename = "phase")]
+    phase_name: &'static str,
     /// The sub-saga of the step, once it was begun.
     pub child: Option<ChildStatus>,
     /// The names of its arms, if it is a choice.
@@ -34,7 +36,7 @@ pub struct StepStatus {
     pub taken: Option<String>,
     /// The id of the signal that it waited for, once that has arrived.
     pub signal: Option<String>,
-    /// What the step waits for, if it only waits; it is due when it has waited long enough.
+    /// What the step waits for, or waited for, if it only waits; it is due when it has waited long enough.
     pub wait: Option<WaitKind>,
     /// How far its items are, if it runs for each item of a list, once there is a list.
     pub items: Option<ItemCounts>,
@@ -121,6 +123,8 @@ impl StepStatus {
     /// The status of the step with this index.
     pub(super) fn of_step(outline: &Outline, index: usize, state: &SagaState, stored: &SagaWithSteps) -> Self {
         let step = &outline.steps[index];
+        let phase = shown_phase(state, index);
+        let is_waiting = step.wait.is_some() && phase == StepPhase::Started;
         let before = step.after.iter().filter_map(|before| Some(outline.steps.get(*before)?.name.clone()));
         Self {
             after: before.collect(),
@@ -130,7 +134,8 @@ impl StepStatus {
             wait: step.wait,
             signal: (step.wait == Some(WaitKind::Signal)).then(|| signal_of(&step.name, stored)).flatten(),
             items: state.items_of(index).map(|items| ItemCounts::of(&state.steps[items])),
-            ..Self::of_name(&step.name, index, shown_phase(state, index), state, stored)
+            phase_name: if is_waiting { "waiting" } else { phase.as_str() },
+            ..Self::of_name(&step.name, index, phase, state, stored)
         }
     }
 
@@ -152,6 +157,7 @@ impl StepStatus {
             step: name.to_owned(),
             after: Vec::new(),
             phase,
+            phase_name: phase.as_str(),
             child: None,
             arms: Vec::new(),
             taken: None,
@@ -173,6 +179,16 @@ impl StepStatus {
             error: work.and_then(|work: &WorkStatus| work.error.clone()).or_else(|| done.and_then(reason)),
             progress: progress(name, index, state, stored),
         }
+    }
+
+    /// What the step waits for now, if it only waits and has begun to.
+    pub fn waits_for(&self) -> Option<WaitKind> {
+        self.wait.filter(|_| self.phase == StepPhase::Started)
+    }
+
+    /// The name of its phase, or `waiting` for a step that [waits](Self::waits_for).
+    pub fn phase_name(&self) -> &'static str {
+        self.phase_name
     }
 
     /// Whether it is the status of one item of a list, whose name is `step#n`.
