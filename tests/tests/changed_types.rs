@@ -13,49 +13,49 @@ mod before {
     use serde::{Deserialize, Serialize};
 
     #[derive(Debug, Clone, Serialize, Deserialize)]
-    pub struct Order {
-        pub pieces: u32,
+    pub(crate) struct Order {
+        pub(crate) pieces: u32,
     }
 
     #[derive(Serialize, Deserialize)]
-    pub struct Approval(pub String);
+    pub(crate) struct Approval(pub(crate) String);
 
     impl Signal for Approval {
         const NAME: &'static str = "approval";
     }
 
     #[saga_step(compensate = refund_card)]
-    pub async fn charge_card(order: Order) -> Result<u32, StepError> {
+    pub(crate) async fn charge_card(order: Order) -> Result<u32, StepError> {
         Ok(order.pieces * 100)
     }
 
     #[saga_compensation]
-    pub async fn refund_card(_order: Order, _cents: u32) -> Result<(), StepError> {
+    pub(crate) async fn refund_card(_order: Order, _cents: u32) -> Result<(), StepError> {
         Ok(())
     }
 
     #[saga_step(compensate = unpack)]
-    pub async fn pack(grams: u32) -> Result<u32, StepError> {
+    pub(crate) async fn pack(grams: u32) -> Result<u32, StepError> {
         Ok(grams)
     }
 
     #[saga_compensation]
-    pub async fn unpack(_grams: u32) -> Result<(), StepError> {
+    pub(crate) async fn unpack(_grams: u32) -> Result<(), StepError> {
         Ok(())
     }
 
     #[saga_step(no_compensation)]
-    pub async fn label(piece: u32) -> Result<u32, StepError> {
+    pub(crate) async fn label(piece: u32) -> Result<u32, StepError> {
         Ok(piece)
     }
 
     /// The carrier never answers.
     #[saga_step(no_compensation, retry(base = "1h", cap = "1h"))]
-    pub async fn ship(_grams: u32) -> Result<(), StepError> {
+    pub(crate) async fn ship(_grams: u32) -> Result<(), StepError> {
         Err(StepError::not_sent("the carrier does not answer"))
     }
 
-    pub fn order<S: Books>() -> Saga<S, Order> {
+    pub(crate) fn order<S: Books>() -> Saga<S, Order> {
         Saga::named("order")
             .input::<Order>()
             .step::<charge_card>()
@@ -75,19 +75,19 @@ mod after {
     use serde::{Deserialize, Serialize};
 
     #[derive(Debug, Clone, Serialize, Deserialize)]
-    pub struct Order {
-        pub pieces: u32,
-        pub city: String,
+    pub(crate) struct Order {
+        pub(crate) pieces: u32,
+        pub(crate) city: String,
     }
 
     #[derive(Debug, Clone, Serialize, Deserialize)]
-    pub struct Weight {
-        pub grams: u32,
+    pub(crate) struct Weight {
+        pub(crate) grams: u32,
     }
 
     #[derive(Serialize, Deserialize)]
-    pub struct Approval {
-        pub by: String,
+    pub(crate) struct Approval {
+        pub(crate) by: String,
     }
 
     impl Signal for Approval {
@@ -95,36 +95,36 @@ mod after {
     }
 
     #[saga_step(compensate = refund_card)]
-    pub async fn charge_card(_order: Order) -> Result<String, StepError> {
+    pub(crate) async fn charge_card(_order: Order) -> Result<String, StepError> {
         Ok("payment 7".to_owned())
     }
 
     #[saga_compensation]
-    pub async fn refund_card(_order: Order, _payment: String) -> Result<(), StepError> {
+    pub(crate) async fn refund_card(_order: Order, _payment: String) -> Result<(), StepError> {
         Ok(())
     }
 
     #[saga_step(compensate = unpack)]
-    pub async fn pack(weight: Weight) -> Result<u32, StepError> {
+    pub(crate) async fn pack(weight: Weight) -> Result<u32, StepError> {
         Ok(weight.grams)
     }
 
     #[saga_compensation]
-    pub async fn unpack(_weight: Weight) -> Result<(), StepError> {
+    pub(crate) async fn unpack(_weight: Weight) -> Result<(), StepError> {
         Ok(())
     }
 
     #[saga_step(no_compensation)]
-    pub async fn label(piece: String) -> Result<String, StepError> {
+    pub(crate) async fn label(piece: String) -> Result<String, StepError> {
         Ok(piece)
     }
 
     #[saga_step(no_compensation, retry(base = "1h", cap = "1h"))]
-    pub async fn ship(_weight: Weight) -> Result<(), StepError> {
+    pub(crate) async fn ship(_weight: Weight) -> Result<(), StepError> {
         Err(StepError::not_sent("the carrier does not answer"))
     }
 
-    pub fn order<S: Books>() -> Saga<S, Order> {
+    pub(crate) fn order<S: Books>() -> Saga<S, Order> {
         let weight = |order: &Order| Weight { grams: order.pieces * 20 };
         Saga::named("order")
             .input::<Order>()
@@ -146,29 +146,29 @@ mod compatible {
     use serde::{Deserialize, Serialize};
 
     #[derive(Debug, Clone, Serialize, Deserialize)]
-    pub struct Booking {
-        pub seats: u32,
+    pub(crate) struct Booking {
+        pub(crate) seats: u32,
     }
 
     #[derive(Debug, Clone, Serialize, Deserialize)]
-    pub struct LaterBooking {
-        pub seats: u64,
-        pub meal: Option<String>,
+    pub(crate) struct LaterBooking {
+        pub(crate) seats: u64,
+        pub(crate) meal: Option<String>,
         #[serde(default)]
-        pub bags: u32,
+        pub(crate) bags: u32,
     }
 
     #[saga_step(no_compensation, name = "reserve-seats", retry(base = "1h", cap = "1h"))]
-    pub async fn reserve_seats(_booking: Booking) -> Result<(), StepError> {
+    pub(crate) async fn reserve_seats(_booking: Booking) -> Result<(), StepError> {
         Err(StepError::not_sent("the airline does not answer"))
     }
 
     #[saga_step(no_compensation, name = "reserve-seats")]
-    pub async fn reserve_places(_booking: LaterBooking) -> Result<(), StepError> {
+    pub(crate) async fn reserve_places(_booking: LaterBooking) -> Result<(), StepError> {
         Ok(())
     }
 
-    pub fn named<S: Books, I: saga_core::step::Payload>() -> SagaBuilder<S, I> {
+    pub(crate) fn named<S: Books, I: saga_core::step::Payload>() -> SagaBuilder<S, I> {
         Saga::named("booking").input::<I>()
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::key::{Key, Tenant};
+use crate::store::SagaRow;
 
 /// Stored values of one kind that cannot be read as the type that the registered definition has for them: the type changed,
 /// and the version of the definition did not.
@@ -27,6 +28,28 @@ pub struct UnreadableValues {
     pub key: Key,
     /// Its problem: the type, and where the value does not fit. It never contains the value.
     pub problem: String,
+}
+
+impl UnreadableValues {
+    /// Values of this kind, of a step or of the saga itself, with the first saga that is to be counted.
+    pub(crate) fn new(
+        example: &SagaRow,
+        (step, value): (Option<&str>, &'static str),
+        sampled: usize,
+        problem: String,
+    ) -> Self {
+        Self {
+            saga: example.definition.name.to_string(),
+            version: example.definition.version,
+            step: step.map(str::to_owned),
+            value,
+            sagas: 0,
+            sampled,
+            tenant: example.tenant.clone(),
+            key: example.key.clone(),
+            problem,
+        }
+    }
 }
 
 impl fmt::Display for UnreadableValues {

@@ -59,18 +59,9 @@ async fn unreadable_values<S: Store>(
             continue;
         };
         for (kind, problem) in problems(definition, stored) {
-            let (step, value) = kind;
-            let values = found.entry((&row.definition, kind)).or_insert_with(|| UnreadableValues {
-                saga: row.definition.name.to_string(),
-                version: row.definition.version,
-                step: step.map(str::to_owned),
-                value,
-                sagas: 0,
-                sampled: sampled(&row.definition),
-                tenant: row.tenant.clone(),
-                key: row.key.clone(),
-                problem,
-            });
+            let kind_found = found.entry((&row.definition, kind));
+            let values =
+                kind_found.or_insert_with(|| UnreadableValues::new(row, kind, sampled(&row.definition), problem));
             values.sagas += 1;
         }
     }
