@@ -205,7 +205,7 @@ async fn left_behind<S: Books>(count: usize) -> (S, saga_tests::Kept) {
 }
 
 async fn refusal<S: Books, I>(builder: RuntimeBuilder<S>, _saga: &Saga<S, I>) -> (Vec<UnreadableValues>, String) {
-    let error = builder.start().await.expect_err("the types changed");
+    let error = builder.start().await.unwrap_err();
     let text = error.to_string();
     let BuildError::Unreadable(unreadable) = error else { panic!("{text}") };
     (unreadable, text)
@@ -237,6 +237,7 @@ async fn types_that_changed_are_found_before_anything_runs<S: Books>() {
         text.contains("have an output of the step `charge-card` that cannot be read, such as `order-0`: "),
         "{text}"
     );
+    assert!(text.contains("column 3: an integer, where a string is expected"), "{text}");
     assert!(text.contains("give the changed definition a new version"), "{text}");
     assert!(!text.contains("Ada"), "payloads are not printed: {text}");
 
@@ -254,7 +255,8 @@ async fn a_sample_of_many_sagas_is_enough<S: Books>() {
     let sampling = |sagas| builder(&store, &order).settings(move |settings| settings.sampled_sagas_max = sagas);
     let (unreadable, text) = refusal(sampling(2), &order).await;
     assert!(unreadable.iter().all(|values| (values.sagas, values.sampled) == (2, 2)), "{text}");
-    let runtime = sampling(0).start().await.expect("nothing is read");
+    // Nothing is read.
+    let runtime = sampling(0).start().await.unwrap();
     runtime.shutdown().await;
 }
 
@@ -279,8 +281,8 @@ async fn an_operator_can_start_anyway_and_those_sagas_get_stuck<S: Books>() {
     .await;
     runtime.shutdown().await;
 
-    // An operator looks after it already, so it is in nobody's way.
-    let runtime = builder(&store, &order).start().await.expect("stuck sagas are not read");
+    // Stuck sagas are not read: an operator looks after this one already.
+    let runtime = builder(&store, &order).start().await.unwrap();
     runtime.shutdown().await;
 }
 
