@@ -29,6 +29,7 @@ pub(crate) const IDS: &[&str] = &[
     "event",
     "event-input",
     "failure",
+    "foreign-error",
     "group-branch",
     "hosted",
     "if-taken-output",
@@ -39,6 +40,7 @@ pub(crate) const IDS: &[&str] = &[
     "output-step",
     "not-a-resolution",
     "payload",
+    "private-type",
     "resolve-input",
     "resolve-output",
     "signal",
@@ -136,7 +138,9 @@ pub(crate) fn finish(krate: &Krate, returned: &Returned, call: &TokenStream) -> 
         Returned::Alias(ty) => {
             let place = ty.span();
             let finish = krate.private("finish_alias", place);
-            quote_spanned!(place=> #finish::<#ty>(#call))
+            let returned = quote_spanned!(place=> __returned);
+            let finished = quote_spanned!(place=> #finish::<#ty>(#returned));
+            quote!({ let #returned = #call; #finished })
         }
         Returned::Other(_) => call.clone(),
     }

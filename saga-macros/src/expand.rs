@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use proc_macro2::{Span, TokenStream};
-use quote::{quote, quote_spanned};
-use syn::{Type, spanned::Spanned};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{Path, Type, spanned::Spanned};
 
 use crate::{
     args::{Exhausted, Options},
@@ -92,6 +92,7 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
     } else {
         (input.map(|ty| checks::codec(krate, ty, ty.span())), checks::codec(krate, &output, judged))
     };
+    let (input_type, output_type) = (assigned("Input", &input, input.span()), assigned("Output", &output, judged));
     let needs = needs(krate, model);
     let name = name(model, options);
     let settings = settings(krate, options);
@@ -107,8 +108,8 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
         #[automatically_derived]
         #[diagnostic::do_not_recommend]
         impl #parameters #krate::__private::Step for #this #bounds {
-            type Input = #input;
-            type Output = #output;
+            #input_type
+            #output_type
             #needs
             const NAME: &'static str = #name;
             const OPTIONS: #krate::__private::StepOptions = #settings;
@@ -118,6 +119,12 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
             #resolve
         }
     }
+}
+
+/// The type of a step's input or output. One that is private on a public step is reported where the type is written.
+fn assigned(name: &str, ty: &impl ToTokens, place: Span) -> TokenStream {
+    let name = Ident::new(name, place);
+    quote_spanned!(place=> type #name = #ty;)
 }
 
 /// The name under which the step is recorded.
@@ -162,10 +169,10 @@ fn handler(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenSt
     };
     let compensated = options.compensate.as_ref().map(|path| {
         let alias = generics.compensation(path);
-        let bound = krate::at(&quote!(#alias: #krate::__private::CompensationHandler<#store>), path.span());
+        let bound = krate::at(&quote!(#store: #krate::__private::RunsCompensation<#alias>), path.span());
         let undo = quote! {
             fn undo() -> #krate::__private::Undo<#store, Self> {
-                #krate::__private::undo::<#store, Self, #alias>()
+                <#store as #krate::__private::RunsCompensation<#alias>>::undo::<Self>()
             }
         };
         (bound, undo)
@@ -186,8 +193,28 @@ fn handler(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenSt
 fn aliases(options: &Options, generics: &Generics<'_>) -> TokenStream {
     let compensation = options.compensate.as_ref().map(|path| (generics.compensation(path), path));
     let resolution = options.resolve.as_ref().map(|path| (generics.resolution(path), path));
-    let aliases = compensation.into_iter().chain(resolution).map(|(alias, path)| quote!(type #alias = #path;));
+    let aliases = compensation.into_iter().chain(resolution).map(|(alias, path)| alias_of(&alias, path));
     quote!(#(#aliases)*)
+}
+
+/// A path under another name. Where only a function has that name, because its attribute was forgotten, the import finds no
+/// type, and the type of the glob import stands in: it has the function's name, and is neither a compensation nor a resolution.
+fn alias_of(alias: &TokenStream, path: &Path) -> TokenStream {
+    let Some(function) = path.get_ident() else { return quote!(type #alias = #path;) };
+    let module = Ident::new(&format!("__{function}"), Span::mixed_site());
+    quote! {
+        mod #module {
+            mod unannotated {
+                pub struct #function {}
+            }
+            #[allow(unused_imports)]
+            pub use self::unannotated::#function as #alias;
+        }
+        #[allow(unused_imports, clippy::wildcard_imports)]
+        use #module::*;
+        #[allow(unused_imports)]
+        use #path as #alias;
+    }
 }
 
 fn compensation(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStream {
@@ -278,6 +305,10 @@ fn call(model: &Model, krate: &Krate, generics: &Generics<'_>) -> TokenStream {
     let function = generics.function();
     let mut values = 0..;
     let arguments = model.parameters.iter().map(|parameter| match parameter.role {
+        Role::Connection if generics.has_known_connection() => {
+            let ty = &parameter.ty;
+            quote!(#krate::__private::ConnectionIs::<#ty>::connection(__conn))
+        }
         Role::Connection => quote!(__conn),
         Role::Context => quote!(__args.ctx),
         Role::Read => checks::read(krate, &parameter.ty),

@@ -5,11 +5,12 @@ use std::fmt;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::{
-    Attribute, Signature, Visibility,
+    Attribute, FnArg, Signature, Visibility,
     parse::{Parse, ParseStream},
+    parse_quote,
 };
 
-use crate::{errors::Errors, rule::Rule};
+use crate::{errors::Errors, krate::Krate, output_of_type::type_as_step_mut, rule::Rule};
 
 /// Which attribute it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +60,22 @@ impl Function {
             return None;
         };
         Some(function)
+    }
+
+    /// The function with a step in place of each type where the name of a step belongs; `None` if there is no such type. That
+    /// mistake was reported; the body that reads the type has no other.
+    pub(crate) fn with_named_steps(&self, krate: &Krate) -> Option<TokenStream> {
+        let Self { attributes, visibility, signature, body } = self;
+        let mut signature = signature.clone();
+        let mut is_changed = false;
+        for parameter in &mut signature.inputs {
+            let FnArg::Typed(parameter) = parameter else { continue };
+            if let Some(ty) = type_as_step_mut(&mut parameter.ty) {
+                *ty = parse_quote!(#krate::__private::Unnamed<#ty>);
+                is_changed = true;
+            }
+        }
+        is_changed.then(|| quote!(#(#attributes)* #visibility #signature #body))
     }
 
     /// Whether it is more than a declaration.

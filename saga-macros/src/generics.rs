@@ -99,6 +99,12 @@ impl<'m> Generics<'m> {
                 parameters.push(quote!(#fresh: #store));
                 fresh
             }
+            StoreIs::WithConnection(connection) if self.has_known_connection() => {
+                parameters.push(quote!(#fresh: #store));
+                bounds.push(quote!(<#fresh as #store>::Conn: #krate::__private::ConnectionIs<#connection>));
+                fresh
+            }
+            // Only this form determines a type parameter in the connection.
             StoreIs::WithConnection(connection) => {
                 parameters.push(quote!(#fresh: #store<Conn = #connection>));
                 fresh
@@ -141,6 +147,13 @@ impl<'m> Generics<'m> {
         let arguments = self.of_type.iter().map(|parameter| &parameter.ident).filter(|ident| mentions(&path, ident));
         let arguments: Vec<&Ident> = arguments.collect();
         if arguments.is_empty() { quote!(#alias) } else { quote!(#alias<#(#arguments),*>) }
+    }
+
+    /// Whether the function takes a connection in whose type there is no type parameter.
+    pub(crate) fn has_known_connection(&self) -> bool {
+        let StoreIs::WithConnection(ty) = &self.store else { return false };
+        let tokens = ty.to_token_stream();
+        !self.model.signature.generics.type_params().any(|parameter| mentions(&tokens, &parameter.ident))
     }
 
     fn is_of_type(&self, ident: &Ident) -> bool {

@@ -18,6 +18,7 @@ mod function;
 mod generics;
 mod krate;
 mod model;
+mod output_of_type;
 mod rule;
 mod validate;
 
@@ -91,7 +92,14 @@ fn generate(
     }
     let sound = validate::signature(&model, errors);
     validate::options(&model, &options, errors);
-    Some(Generated::Beside(if sound { expand::expand(&model, &options) } else { fallback::fallback(&model, &options) }))
+    if sound {
+        return Some(Generated::Beside(expand::expand(&model, &options)));
+    }
+    let beside = fallback::fallback(&model, &options);
+    Some(match function.with_named_steps(&options.krate) {
+        Some(function) => Generated::Instead(quote!(#function #beside)),
+        None => Generated::Beside(beside),
+    })
 }
 
 /// A function without a body: the contract of a step that another service hosts, or a mistake.

@@ -53,6 +53,8 @@ rules! {
     ThreeValues = "three-values",
     /// There is no input.
     NoInput = "no-input",
+    /// `Output<u32>`: a type where the name of a step belongs.
+    OutputOfType = "output-of-type",
     /// More `State` and `Output` parameters than the runtime reads.
     TooManyReads = "too-many-reads",
     /// What is returned is no `Result`.

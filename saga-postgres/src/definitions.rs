@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use saga_core::store::{
-    Applied, DefinitionId, NewDefinition, SagaMigration, StoreError, StoreErrorKind, StoredDefinition,
+    Applied, DefinitionId, NewDefinition, SagaMigration, SagaWithSteps, StoreError, StoreErrorKind, StoredDefinition,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -57,6 +57,10 @@ impl saga_core::store::Definitions for PostgresStore {
             .map(StoredDefinition::from_row)
             .collect::<Result<_, _>>()
             .map_err(|error| store_error("definitions", error))
+    }
+
+    async fn unfinished(&self, definitions: &[DefinitionId], limit: usize) -> Result<Vec<SagaWithSteps>, StoreError> {
+        self.sample_unfinished(definitions, limit).await
     }
 
     async fn migrate(&self, moved: SagaMigration) -> Result<Applied, StoreError> {

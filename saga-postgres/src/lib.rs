@@ -84,6 +84,7 @@ mod statistics;
 mod store;
 mod timeline;
 mod transaction;
+mod unfinished;
 mod work;
 
 /// The version of sqlx that this store uses. The connection in a step's signature must be of this version, and a program

@@ -2,12 +2,15 @@
 
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row};
-use saga_core::store::{Applied, DefinitionId, NewDefinition, SagaMigration, StoreError, StoredDefinition};
+use saga_core::store::{
+    Applied, DefinitionId, NewDefinition, SagaMigration, SagaWithSteps, StoreError, StoredDefinition,
+};
 
 use crate::migrate_saga;
 use crate::rows::{self, FromRow};
 use crate::session::Session;
 use crate::store::SqliteStore;
+use crate::unfinished::unfinished;
 
 #[async_trait]
 impl saga_core::store::Definitions for SqliteStore {
@@ -27,6 +30,11 @@ impl saga_core::store::Definitions for SqliteStore {
             .collect()
         })
         .await
+    }
+
+    async fn unfinished(&self, definitions: &[DefinitionId], limit: usize) -> Result<Vec<SagaWithSteps>, StoreError> {
+        let (definitions, read_at) = (definitions.to_vec(), self.now());
+        self.query("unfinished", move |conn| unfinished(conn, &definitions, limit, read_at)).await
     }
 
     async fn migrate(&self, moved: SagaMigration) -> Result<Applied, StoreError> {

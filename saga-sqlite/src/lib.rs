@@ -67,6 +67,7 @@ mod statistics;
 mod store;
 mod thread_role;
 mod transaction;
+mod unfinished;
 mod work;
 mod work_rows;
 mod writer;

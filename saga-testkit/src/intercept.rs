@@ -117,6 +117,7 @@ intercept! {
     Definitions {
         fn register(definitions: Vec<NewDefinition>) -> Vec<StoredDefinition>;
         fn definitions() -> Vec<StoredDefinition>;
+        fn unfinished(definitions: &[DefinitionId], limit: usize) -> Vec<SagaWithSteps>;
         fn migrate(moved: SagaMigration) -> Applied;
     }
 

@@ -5,8 +5,8 @@ use crate::fixture::Bench;
 use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
     acts, batch_steps, begun, claims, concurrency, definitions, hints, histories, inbox, lanes, leases, letters,
-    limits, listing, members, misses, outbox, publish_in, records, recovery, reports, running_on, sagas, shares,
-    start_in, starting, together, transaction, unknown, waiting,
+    limits, listing, members, misses, outbox, publish_in, records, recovery, reports, running_on, sagas, sampling,
+    shares, start_in, starting, together, transaction, unknown, waiting,
 };
 use crate::transport::{self, acknowledge, content, dead_letters, delivery, full_queue, ordering, prefetch, publish};
 
@@ -159,6 +159,8 @@ fn versions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-DEF-6"] => definitions::records_move_with_their_saga::<H>,
         ["S-DEF-6"] => definitions::records_in_the_way_leave_nothing::<H>,
         ["S-DEF-7"] => definitions::withdrawn_work_goes_with_the_move::<H>,
+        ["S-DEF-8"] => sampling::a_sample_has_what_goes_on::<H>,
+        ["S-DEF-8"] => sampling::of_many_sagas_the_oldest_and_the_newest_are_read::<H>,
     ]
 }
 

@@ -37,7 +37,7 @@ pub use self::admin::{
     PlannedAction, ReplacedInput, RestartOutcome, ResumeOutcome, SagaAdmin, SagaControl, SagaQuery, SagaStatus,
     SagaSummary, SignalOutcome, StepProgress, StepStatus, TimelineStatus, Unregistered, WaitKind,
 };
-pub use self::context::{BuildError, RuntimeError, Settings, StartError};
+pub use self::context::{BuildError, RuntimeError, Settings, StartError, UnreadableValues};
 pub use self::health::{ComponentHealth, Health};
 pub use self::lifecycle::Panicked;
 pub use self::outcome::{CompensationCause, Outcome, SagaFailure, SagaResult};

@@ -11,8 +11,8 @@ use super::table::MemoryTable;
 use super::work_row::WorkRow;
 use crate::key::{Key, StepId, Tenant};
 use crate::store::{
-    DefinitionId, HistoryEntry, Lease, Message, MessageId, NewSaga, NewWork, SagaId, SagaRow, StepRecord,
-    StoredDefinition, Timestamp, WorkId, WorkRef,
+    DefinitionId, HistoryEntry, Lease, Message, MessageId, NewSaga, NewWork, SagaId, SagaRow, SagaWithSteps,
+    StepRecord, StoredDefinition, Timestamp, WorkId, WorkRef, WorkStatus,
 };
 
 /// All committed rows, and the locks. Collections that are iterated are ordered, so that two runs do the same.
@@ -69,6 +69,18 @@ impl Data {
         let mut records: Vec<_> = records.iter().filter(is_of_step).cloned().collect();
         records.sort_by_key(|record| record.position);
         records
+    }
+
+    /// A saga with its history and its work, and still without its records.
+    pub(super) fn with_work(&self, saga: &SagaData, now: Timestamp) -> SagaWithSteps {
+        let work = saga.work.iter().filter_map(|id| Some(WorkStatus::from((*id, self.work.get(id)?))));
+        SagaWithSteps {
+            saga: saga.row.clone(),
+            records: Vec::new(),
+            history: saga.history.clone(),
+            work: work.collect(),
+            read_at: now,
+        }
     }
 
     pub(super) fn saga_of(&self, tenant: &Tenant, key: &Key) -> Option<&SagaData> {

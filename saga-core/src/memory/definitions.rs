@@ -5,7 +5,10 @@ use async_trait::async_trait;
 use super::MemoryStore;
 use super::data::Data;
 use super::migrate_saga::{is_written, migrate, miss};
-use crate::store::{Applied, Definitions, NewDefinition, SagaMigration, StoreError, StoredDefinition};
+use crate::store::{
+    Applied, DefinitionId, Definitions, NewDefinition, SagaId, SagaMigration, SagaRow, SagaWithSteps, Status,
+    StoreError, StoredDefinition, Timestamp, oldest_and_newest,
+};
 
 #[async_trait]
 impl Definitions for MemoryStore {
@@ -18,6 +21,10 @@ impl Definitions for MemoryStore {
 
     async fn definitions(&self) -> Result<Vec<StoredDefinition>, StoreError> {
         self.reading("definitions", |data, _| data.definitions.values().cloned().collect()).await
+    }
+
+    async fn unfinished(&self, definitions: &[DefinitionId], limit: usize) -> Result<Vec<SagaWithSteps>, StoreError> {
+        self.reading("unfinished", |data, now| unfinished(data, definitions, limit, now)).await
     }
 
     async fn migrate(&self, moved: SagaMigration) -> Result<Applied, StoreError> {
@@ -52,4 +59,21 @@ fn register(data: &mut Data, new: &NewDefinition) -> StoredDefinition {
         data.definitions.insert(new.id.clone(), kept.clone());
         kept
     })
+}
+
+fn unfinished(data: &Data, definitions: &[DefinitionId], limit: usize, now: Timestamp) -> Vec<SagaWithSteps> {
+    let goes_on = |row: &SagaRow| matches!(row.status, Status::Running | Status::Compensating | Status::Paused);
+    let of = |definition: &DefinitionId| -> Vec<SagaId> {
+        let rows = data.sagas.values().map(|saga| &saga.row);
+        let open = rows.filter(|row| goes_on(row) && row.definition == *definition).map(|row| row.id);
+        oldest_and_newest(open.collect(), limit)
+    };
+    let mut ids: Vec<SagaId> = definitions.iter().flat_map(of).collect();
+    ids.sort();
+    let whole = |id: &SagaId| {
+        let saga = data.sagas.get(id)?;
+        let records = data.records_of_steps(&saga.row.tenant, &saga.row.key);
+        Some(SagaWithSteps { records, history: Vec::new(), ..data.with_work(saga, now) })
+    };
+    ids.iter().filter_map(whole).collect()
 }

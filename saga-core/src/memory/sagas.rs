@@ -12,7 +12,7 @@ use super::work_row::WorkRow;
 use crate::key::{Key, Tenant};
 use crate::store::{
     AuditFilter, AuditRow, NewSaga, SagaFilter, SagaId, SagaProgress, SagaRow, SagaWithSteps, Sagas, Started, Status,
-    StoreError, StoreErrorKind, Timestamp, WorkId, WorkKind, WorkStatus,
+    StoreError, StoreErrorKind, Timestamp, WorkId, WorkKind,
 };
 
 #[async_trait]
@@ -37,14 +37,7 @@ impl Sagas for MemoryStore {
     async fn saga_with_steps(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaWithSteps>, StoreError> {
         self.reading("saga_with_steps", |data, now| {
             let saga = data.saga_of(tenant, key)?;
-            let work = saga.work.iter().filter_map(|id| Some(WorkStatus::from((*id, data.work.get(id)?))));
-            Some(SagaWithSteps {
-                saga: saga.row.clone(),
-                records: data.records_of(tenant, key),
-                history: saga.history.clone(),
-                work: work.collect(),
-                read_at: now,
-            })
+            Some(SagaWithSteps { records: data.records_of(tenant, key), ..data.with_work(saga, now) })
         })
         .await
     }

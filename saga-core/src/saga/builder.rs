@@ -2,11 +2,12 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::definition::Check;
 use super::parts::Parts;
 use super::{Definition, ResultOf, Saga, SagaError, SagaProblem, StepBuilder};
 use crate::key::check_step_name;
 use crate::machine::Shape;
-use crate::step::Payload;
+use crate::step::{Payload, codec};
 use crate::store::Store;
 
 /// The most steps that a saga may have.
@@ -147,7 +148,8 @@ impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
         }
         let shape = Shape { steps: shapes, pivot };
         let definition = Definition::new(&name, version, shape, steps, width);
-        Ok(Arc::new(Definition { deadline, max_concurrent, result, ..definition }))
+        let check_input: Check = |bytes| codec::<I>().decode(bytes).map(drop).map_err(|error| error.to_string());
+        Ok(Arc::new(Definition { deadline, max_concurrent, result, check_input, ..definition }))
     }
 
     fn check_counts(&mut self) {

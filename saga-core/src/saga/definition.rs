@@ -29,6 +29,8 @@ pub(crate) struct Definition<S: Store> {
     pub(crate) max_concurrent: Option<usize>,
     /// How the result of a saga is made, where it returns one.
     pub(crate) result: Option<ResultOf>,
+    /// Whether bytes are an input of a saga.
+    pub(crate) check_input: Check,
     /// The state that a saga begins with, encoded and not.
     pub(super) fresh: OnceLock<(Vec<u8>, SagaState)>,
 }
@@ -160,6 +162,7 @@ impl<S: Store> Definition<S> {
             deadline: None,
             max_concurrent: None,
             result: None,
+            check_input: |_| Ok(()),
             fresh: OnceLock::new(),
         }
     }
@@ -176,6 +179,7 @@ impl<S: Store> Definition<S> {
             deadline: self.deadline,
             max_concurrent: self.max_concurrent,
             result: self.result.clone(),
+            check_input: self.check_input,
             fresh: OnceLock::new(),
         }
     }
@@ -284,6 +288,7 @@ impl<S: Store> Definition<S> {
             deadline: None,
             max_concurrent: None,
             result: None,
+            check_input: |_| Ok(()),
             fresh: OnceLock::new(),
         }
     }

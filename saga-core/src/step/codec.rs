@@ -99,10 +99,56 @@ impl CodecError {
         let reason = if quotes_nothing {
             text
         } else {
-            format!("a value of another type or form at line {} column {}", error.line(), error.column())
+            let found = found_and_expected(&text).unwrap_or_default();
+            format!("a value of another type or form at line {} column {}{found}", error.line(), error.column())
         };
         Self { type_name: std::any::type_name::<T>(), reason }
     }
+}
+
+/// What was found and what was expected, of a message such as ``invalid type: string "4242", expected u64 at line 1``, where the
+/// kind of the value is one of JSON and what was expected is the name of a type. A type with its own `Deserialize` may say
+/// anything, also the value, so nothing else of the message is taken.
+fn found_and_expected(message: &str) -> Option<String> {
+    const FOUND: [(&str, &str); 7] = [
+        ("null", "null"),
+        ("boolean", "a boolean"),
+        ("integer", "an integer"),
+        ("floating point", "a number with a fraction"),
+        ("string", "a string"),
+        ("sequence", "an array"),
+        ("map", "an object"),
+    ];
+    const EXPECTED: [&str; 17] = [
+        "a boolean",
+        "a string",
+        "a sequence",
+        "a map",
+        "unit",
+        "i8",
+        "i16",
+        "i32",
+        "i64",
+        "i128",
+        "u8",
+        "u16",
+        "u32",
+        "u64",
+        "u128",
+        "f32",
+        "f64",
+    ];
+    let found = message.strip_prefix("invalid type: ")?;
+    let (_, found) = FOUND.iter().find(|(kind, _)| found.starts_with(kind))?;
+    let (_, expected) = message.rsplit_once(", expected ")?;
+    let (expected, _) = expected.split_once(" at line ")?;
+    let is_struct = expected.strip_prefix("struct ").is_some_and(is_name);
+    let is_known = is_struct || EXPECTED.contains(&expected);
+    is_known.then(|| format!(": {found}, where {expected} is expected"))
+}
+
+fn is_name(text: &str) -> bool {
+    text.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
 }
 
 #[cfg(test)]
@@ -147,6 +193,42 @@ mod tests {
             let error = reading(stored);
             assert!(error.contains("a value of another type or form at line 1 column"), "{error}");
             assert!(!error.contains("4242"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_error_says_what_was_found_and_what_was_expected() {
+        let cases = [
+            ("{\"number\":\"4242\"}", ": a string, where u64 is expected"),
+            ("{\"number\":-4242}", ""),
+            ("{\"number\":42.42}", ": a number with a fraction, where u64 is expected"),
+            ("{\"number\":null}", ": null, where u64 is expected"),
+            ("{\"number\":[4242]}", ": an array, where u64 is expected"),
+            ("\"4242\"", ": a string, where struct Card is expected"),
+        ];
+        for (stored, expected) in cases {
+            let error = reading(stored);
+            let (_, said) = error.split_once(" column ").unwrap();
+            assert_eq!(said.trim_start_matches(char::is_numeric), expected, "{stored}");
+        }
+    }
+
+    #[test]
+    fn what_a_type_says_of_a_value_is_left_out() {
+        #[derive(Debug, Serialize)]
+        struct Secret;
+        impl<'de> serde::Deserialize<'de> for Secret {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                Err(serde::de::Error::custom(text))
+            }
+        }
+        let said =
+            ["invalid type: string, expected s3cret", "invalid type: s3cret, expected u64", "s3cret, expected u64"];
+        for said in said {
+            let stored = serde_json::to_vec(said).unwrap();
+            let error = codec::<Secret>().decode(&stored).unwrap_err().to_string();
+            assert!(error.contains("a value of another type or form") && !error.contains("s3cret"), "{error}");
         }
     }
 

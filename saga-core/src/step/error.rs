@@ -164,7 +164,19 @@ impl StepError {
     }
 }
 
-impl<E: Error + Send + Sync + 'static> From<E> for StepError {
+/// An error that `?` converts to a [`StepError`]: every [`std::error::Error`] is one.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no `std::error::Error`, so `?` does not make a `StepError` of it",
+    label = "`{Self}` is no `std::error::Error`: write `.or_retry()?` to try the step again, or `.or_reject()?` to compensate the saga, with `use saga_core::StepResultExt`"
+)]
+pub trait IntoTransient: Into<Source> {}
+
+#[diagnostic::do_not_recommend]
+impl<E: Error + Send + Sync + 'static> IntoTransient for E {}
+
+/// For every [`std::error::Error`]: the step is retried.
+impl<E: IntoTransient> From<E> for StepError {
     fn from(error: E) -> Self {
         Self::retry(error)
     }

@@ -33,7 +33,8 @@ use super::StepError;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say which of its cases reject the saga and which are tried again",
     label = "not an error that a step can return",
-    note = "implement `saga_core::IntoStepError` for it, or return `StepError`"
+    note = "implement `saga_core::IntoStepError` for it, or return `StepError`, to which `?` converts every `std::error::Error`",
+    note = "an error of another crate, such as `anyhow::Error`: return `Result<.., StepError>`, and write `.or_retry()?` or `.or_reject()?` (`use saga_core::StepResultExt`)"
 )]
 pub trait IntoStepError {
     /// Classifies the error.

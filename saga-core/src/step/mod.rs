@@ -37,6 +37,7 @@ mod reports;
 mod resolution;
 mod resolve;
 mod retry;
+mod runs_on;
 mod signal;
 mod state;
 #[expect(clippy::module_inception, reason = "the trait `Step` is the main item of this folder")]
@@ -44,6 +45,7 @@ mod step;
 mod step_outputs;
 mod text;
 mod undo;
+mod unnamed;
 
 pub use self::{
     batch::{Batch, BatchResults, IntoItemResult},
@@ -79,6 +81,7 @@ pub use self::{
         Compensated, ContractInput, ContractOutput, Declared, DeclaredContract, HasCompensation, Hosted,
         NoCompensation, Uncompensated, declared,
     },
+    error::IntoTransient,
     event::Emitted,
     failure::{StepReturn, finish, finish_alias},
     handler::{BatchFn, ExternalFn, Run, TransactionFn, Undo, UndoExternalFn, UndoTransactionFn, undo},
@@ -86,9 +89,11 @@ pub use self::{
     params::{NeededOutput, NeededState, Needs},
     resolution::{ResolveFn, ResolvedValue},
     resolve::{ResolveInput, ResolveOutput, resolved_by},
+    runs_on::{ConnectionIs, RunsCompensation},
     step::{ResolveOf, UndoOf},
     step_outputs::StepOutputs,
     undo::{Given, Ignored, UndoInput, UndoOutput, UndoValue, undone_by},
+    unnamed::Unnamed,
 };
 pub(crate) use self::{
     call_keys::{CallKeys, ExternalKey},

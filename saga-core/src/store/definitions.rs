@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::{Applied, DefinitionId, HistoryEntry, NewRecord, SagaId, SagaRow, StoreError, WorkId};
+use super::{Applied, DefinitionId, HistoryEntry, NewRecord, SagaId, SagaRow, SagaWithSteps, StoreError, WorkId};
 use crate::key::{Key, StepId, Tenant};
 
 /// A definition as a process knows it.
@@ -86,6 +86,16 @@ pub struct RewrittenRecord {
     pub input: Option<Vec<u8>>,
 }
 
+/// At most `limit` of these sagas, each once and by id: half of them the oldest, half of them the newest.
+pub fn oldest_and_newest(mut ids: Vec<SagaId>, limit: usize) -> Vec<SagaId> {
+    ids.sort();
+    ids.dedup();
+    if ids.len() > limit {
+        ids.drain(limit.div_ceil(2)..ids.len() - limit / 2);
+    }
+    ids
+}
+
 /// Stores definitions, and migrates sagas between their versions.
 ///
 /// # Contract
@@ -96,6 +106,7 @@ pub struct RewrittenRecord {
 /// - `S-DEF-5` Each work row of the saga must be free and held by no transaction; otherwise the answer is [`Miss::Work`](super::Miss::Work). The row then belongs to the new definition, under the next epoch, and is otherwise unchanged (G7).
 /// - `S-DEF-6` Records get their new names, outputs and inputs, and new records are inserted, in the same commit. A record that does not exist, or that exists already under the new name, is a [`Miss::Record`](super::Miss::Record).
 /// - `S-DEF-7` Withdrawn work rows are deleted in the same commit.
+/// - `S-DEF-8` [`unfinished`](Definitions::unfinished) reads sagas of the given definitions, of any tenant, that are running, compensating or paused, by id: of each definition at most `limit`, and all if there are no more; otherwise those that [`oldest_and_newest`] chooses. Each comes with its work rows and with the records that [`records_of_steps`](super::Records::records_of_steps) gives, and without its history. Where very many sagas have not ended, a store may look at the 10,000 oldest and the 10,000 newest of each status only.
 #[async_trait]
 pub trait Definitions: Send + Sync {
     /// Registers definitions that a process knows.
@@ -104,6 +115,26 @@ pub trait Definitions: Send + Sync {
     /// The stored definitions.
     async fn definitions(&self) -> Result<Vec<StoredDefinition>, StoreError>;
 
+    /// A sample of the sagas of these definitions that go on without an operator. The engine asks once, when a process starts.
+    async fn unfinished(&self, definitions: &[DefinitionId], limit: usize) -> Result<Vec<SagaWithSteps>, StoreError>;
+
     /// Migrates a saga to another version of its definition.
     async fn migrate(&self, moved: SagaMigration) -> Result<Applied, StoreError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SagaId, oldest_and_newest};
+
+    #[test]
+    fn a_sample_has_the_oldest_and_the_newest() {
+        let chosen = |ids: &[i64], limit| -> Vec<i64> {
+            oldest_and_newest(ids.iter().copied().map(SagaId).collect(), limit).into_iter().map(|id| id.0).collect()
+        };
+        assert_eq!(chosen(&[3, 1, 2, 3], 3), [1, 2, 3]);
+        assert_eq!(chosen(&[5, 4, 3, 2, 1], 3), [1, 2, 5]);
+        assert_eq!(chosen(&[5, 4, 3, 2, 1], 2), [1, 5]);
+        assert_eq!(chosen(&[2, 1], 1), [1]);
+        assert!(chosen(&[2, 1], 0).is_empty());
+    }
 }

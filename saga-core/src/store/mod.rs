@@ -40,7 +40,9 @@ pub use self::changes::{Advance, Applied, Changes, Condition, Miss, NewMessage, 
 pub use self::dead_letters::{
     DeadLetter, DeadLetterFilter, DeadLetterId, DeadLetterReason, DeadLetterState, DeadLetters, NewDeadLetter,
 };
-pub use self::definitions::{Definitions, NewDefinition, RewrittenRecord, SagaMigration, StoredDefinition};
+pub use self::definitions::{
+    Definitions, NewDefinition, RewrittenRecord, SagaMigration, StoredDefinition, oldest_and_newest,
+};
 pub use self::error::{RetryClass, StoreError, StoreErrorKind};
 pub use self::failing::Failing;
 pub use self::hints::{Hint, HintBoard, Hints, Listener};

@@ -7,6 +7,7 @@ use crate::{
     errors::Errors,
     function::Kind,
     model::{Model, Parameter, Role, name_of, text_of},
+    output_of_type::type_as_step,
     rule::Rule,
 };
 
@@ -47,7 +48,17 @@ fn has_a_known_form(model: &Model, parameter: &Parameter, errors: &mut Errors) {
     let text = text_of(&parameter.ty);
     let text = if parameter.is_batch { format!("Batch<{text}>") } else { text };
     match parameter.role {
-        Role::Value | Role::Context | Role::Read => {}
+        Role::Value | Role::Context => {}
+        Role::Read => {
+            if let Some(ty) = type_as_step(&parameter.ty) {
+                let message = format!(
+                    "`Output` and `Outputs` name the step whose output they read, and `{}` is a type\n\
+                     help: write the name of the function that returned it, as in `Output<charge_card>`",
+                    text_of(&ty)
+                );
+                errors.at(Rule::OutputOfType, ty, message);
+            }
+        }
         Role::Connection => is_a_connection(model, parameter, errors),
         Role::Receiver => {
             let message = format!(

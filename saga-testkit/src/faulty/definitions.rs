@@ -1,6 +1,8 @@
 use async_trait::async_trait;
+use saga_core::Tenant;
 use saga_core::store::{
-    Applied, Definitions, Miss, NewDefinition, SagaMigration, Sagas, StoreError, StoredDefinition, Work, WorkRef,
+    Applied, DefinitionId, Definitions, Miss, NewDefinition, SagaMigration, SagaWithSteps, Sagas, StoreError,
+    StoredDefinition, Work, WorkRef,
 };
 
 use super::{FaultyStore, StoreFlaw};
@@ -30,6 +32,19 @@ impl Definitions for FaultyStore {
             kept.reverse();
         }
         Ok(kept)
+    }
+
+    async fn unfinished(&self, definitions: &[DefinitionId], limit: usize) -> Result<Vec<SagaWithSteps>, StoreError> {
+        let mut sample = self.inner.unfinished(definitions, limit).await?;
+        if self.has(StoreFlaw::SamplesTheDefaultTenant) {
+            sample.retain(|stored| stored.saga.tenant == Tenant::default());
+        }
+        if self.has(StoreFlaw::SamplesWithoutRecords) {
+            for stored in &mut sample {
+                stored.records.clear();
+            }
+        }
+        Ok(sample)
     }
 
     async fn migrate(&self, mut moved: SagaMigration) -> Result<Applied, StoreError> {

@@ -62,6 +62,10 @@ flaws! {
         LosesMigratedInputs breaks "S-DEF-6",
         /// Work that a migration withdraws stays.
         KeepsWorkAfterMigration breaks "S-DEF-7",
+        /// A sample of unfinished sagas has only those of the default tenant.
+        SamplesTheDefaultTenant breaks "S-DEF-8",
+        /// A sample of unfinished sagas has no step records.
+        SamplesWithoutRecords breaks "S-DEF-8",
         /// Work is due at once.
         ClaimsEarly breaks "S-WORK-1",
         /// Work of definitions that the claimer does not know is given to it.

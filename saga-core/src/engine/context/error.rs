@@ -1,5 +1,6 @@
 //! The errors of the public API.
 
+use super::UnreadableValues;
 use crate::key::InvalidName;
 use crate::store::{MessageId, StoreError};
 
@@ -10,12 +11,23 @@ pub enum BuildError {
     /// The settings, the definitions and the states do not fit together; each sentence says what to change.
     #[error("the runtime cannot start: {}", .0.join("; "))]
     Invalid(Vec<String>),
+    /// The types of a definition changed under its version: values of unfinished sagas cannot be read. Nothing ran.
+    #[error(
+        "the runtime cannot start, since sagas would get stuck: {}; give the changed definition a new version, or types that also \
+         read the stored form, or start anyway with `.settings(|settings| settings.start_with_unreadable_sagas = true)`",
+        joined(.0)
+    )]
+    Unreadable(Vec<UnreadableValues>),
     /// It was started outside a tokio runtime.
     #[error("the runtime must be started inside a tokio runtime: {0}")]
     NoTokio(#[from] tokio::runtime::TryCurrentError),
     /// The store failed.
     #[error("the runtime cannot start: {0}")]
     Store(#[from] StoreError),
+}
+
+fn joined(unreadable: &[UnreadableValues]) -> String {
+    unreadable.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// Why a saga was not started. Nothing was changed, unless the store's error says that it may have been.

@@ -6,6 +6,7 @@ mod error;
 mod registered;
 mod settings;
 mod step_guard;
+mod unreadable_values;
 
 pub(crate) use self::authorizer::MessageAuthorizer;
 pub(crate) use self::context::{EngineContext, Ports, random_uuid};
@@ -14,3 +15,4 @@ pub use self::error::{BuildError, RuntimeError, StartError};
 pub(crate) use self::registered::Registered;
 pub use self::settings::Settings;
 pub(crate) use self::step_guard::{inside_step, is_inside_step, outside_step};
+pub use self::unreadable_values::UnreadableValues;

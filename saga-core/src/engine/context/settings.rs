@@ -79,6 +79,12 @@ pub struct Settings {
     /// How long message ids are kept to recognise duplicates: 30 days. A command that is older than this, less a margin of a day or a
     /// quarter, becomes a dead letter.
     pub retention: Duration,
+    /// How many unfinished sagas of each definition are read when the runtime starts, to see whether their inputs and outputs can be
+    /// read as the types of the definition: 100, half of them the oldest and half of them the newest. With 0 none are read.
+    pub sampled_sagas_max: usize,
+    /// Whether the runtime starts although it cannot read some of them, with a warning in the log for each kind of value: false.
+    /// Sagas that come to such a value get stuck.
+    pub start_with_unreadable_sagas: bool,
 }
 
 impl Default for Settings {
@@ -112,6 +118,8 @@ impl Default for Settings {
             message_attempts: 20,
             reply_timeout: Duration::from_secs(30),
             retention: Duration::from_hours(30 * 24),
+            sampled_sagas_max: 100,
+            start_with_unreadable_sagas: false,
         }
     }
 }

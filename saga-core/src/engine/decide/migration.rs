@@ -314,7 +314,7 @@ impl<S: Store> Move<'_, S> {
 }
 
 /// Whether bytes are an input of the step, or, where it is done for each of a list, a list of them.
-fn check_input<S: Store>(step: &StepDefinition<S>, bytes: &[u8]) -> Result<(), String> {
+pub(crate) fn check_input<S: Store>(step: &StepDefinition<S>, bytes: &[u8]) -> Result<(), String> {
     if step.check_list.is_none() {
         return (step.check_input)(bytes);
     }

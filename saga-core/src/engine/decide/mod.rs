@@ -26,7 +26,7 @@ pub(crate) use self::decider::{Decider, finished_by};
 pub(crate) use self::emitted_events::tell_of_success;
 pub(crate) use self::hosted::{at_pivot_deadline, hosted_state, refusal_of, state_of_early_undo, tombstone, unwanted};
 pub(crate) use self::kept_report::keep_report;
-pub(crate) use self::migration::{MigrationCheck, prepare_move};
+pub(crate) use self::migration::{MigrationCheck, check_input, prepare_move};
 pub(crate) use self::new_saga::StartOptions;
 pub(crate) use self::remote::note_row;
 pub(crate) use self::reply::event_of_reply;

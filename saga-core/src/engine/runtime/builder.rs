@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::engine::Engine;
 use super::register::register;
 use super::runtime::{Runtime, run};
+use super::stored_values::check_stored_values;
 use crate::authorization::{AccessPolicy, SigningKey};
 use crate::engine::context::{BuildError, EngineContext, MessageAuthorizer, Ports, Registered, Settings};
 use crate::env::{Environment, TokioEnvironment};
@@ -131,7 +132,7 @@ impl<S: Store> RuntimeBuilder<S> {
     ///
     /// # Errors
     /// Every problem of the settings, the definitions and the states at once; what changed in a definition since sagas of
-    /// that version were started; or the store's error.
+    /// that version were started; the values of unfinished sagas that its types cannot read; or the store's error.
     ///
     /// # Cancel safety
     /// When dropped, nothing runs. The store may remember a member that never did anything.
@@ -159,6 +160,7 @@ impl<S: Store> RuntimeBuilder<S> {
         if !changed.is_empty() {
             return Err(BuildError::Invalid(changed));
         }
+        check_stored_values(&*self.store, &self.registered.definitions, &self.settings).await?;
         let began = env.now();
         let incarnation = self.store.join(self.settings.member_ttl).await?;
         if self.access_policy.is_none() && self.transport.is_some() && !self.registered.services.is_empty() {

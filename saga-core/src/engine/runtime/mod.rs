@@ -12,6 +12,7 @@ mod runtime;
 mod shutdown;
 mod start_saga;
 mod starts;
+mod stored_values;
 mod tasks;
 
 pub use self::builder::RuntimeBuilder;
