@@ -160,7 +160,8 @@ impl<S: Store> RuntimeBuilder<S> {
             return Err(BuildError::Invalid(changed));
         }
         let began = env.now();
-        let incarnation = self.store.join(self.settings.member_ttl).await?;
+        let member_ttl = env.member_ttl(self.settings.member_ttl);
+        let incarnation = self.store.join(member_ttl).await?;
         if self.access_policy.is_none() && self.transport.is_some() && !self.registered.services.is_empty() {
             log::warn!(services = ?self.registered.services, "messages are not authenticated");
         }
@@ -171,7 +172,7 @@ impl<S: Store> RuntimeBuilder<S> {
         let ports = Ports { store: self.store, transport, authorizer, env };
         let ctx = Arc::new(EngineContext::new(ports, self.settings, self.registered));
         let engine = Arc::new(Engine::new(ctx, incarnation.member));
-        engine.membership.set_alive_until(began.saturating_add(engine.ctx.settings.member_ttl));
+        engine.membership.set_alive_until(began.saturating_add(member_ttl));
         // What is sent from the moment that this returns is received.
         let mut incoming = Vec::new();
         for service in &engine.ctx.services {
