@@ -12,7 +12,7 @@ use crate::error::store_error;
 
 /// The clock of a schema: the microseconds since 1970, and the function that reads them.
 const CREATE: &str = "CREATE SEQUENCE {schema}.test_clock; \
-     CREATE FUNCTION {schema}.test_clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS \
+     CREATE FUNCTION {schema}.test_time() RETURNS timestamptz LANGUAGE sql VOLATILE AS \
      $$ SELECT timestamptz 'epoch' + last_value * interval '1 microsecond' FROM {schema}.test_clock $$;";
 
 /// How the journal names the first migration of a schema with a clock of its own. A store without that clock refuses the schema, and
@@ -41,7 +41,7 @@ impl TestClock {
 
     /// A statement that reads the schema's clock where it would read the server's.
     pub(crate) fn rewrite(&self, sql: String) -> String {
-        if self.0.is_some() { sql.replace("clock_timestamp()", "{schema}.test_clock_timestamp()") } else { sql }
+        if self.0.is_some() { sql.replace("clock_timestamp()", "{schema}.test_time()") } else { sql }
     }
 
     /// What makes the clock, in front of the first migration.
