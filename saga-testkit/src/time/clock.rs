@@ -126,8 +126,7 @@ impl Clock {
                 sleep.of_call = Some(owner);
                 state.fall_asleep(owner);
             }
-            // A caller's sleep, outside of every task: a test awaits it.
-            (SleepKind::Advance, _) | (SleepKind::Event | SleepKind::OfStep, None) => {
+            (SleepKind::Advance, _) | (SleepKind::OfStep, None) => {
                 sleep.lets_pass = true;
                 state.waiting += 1;
                 state.has_moved();
@@ -149,7 +148,7 @@ impl Clock {
             return woken;
         }
         let old = sleep.waker.replace(waker.clone());
-        // A caller that awaits it is no task, whose poll would end.
+        // A test that awaits it is no task, whose poll would end.
         settle(state);
         drop(old);
         Woken::NotYet

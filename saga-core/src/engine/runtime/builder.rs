@@ -8,7 +8,7 @@ use super::register::register;
 use super::runtime::{Runtime, run};
 use crate::authorization::{AccessPolicy, SigningKey};
 use crate::engine::context::{BuildError, EngineContext, MessageAuthorizer, Ports, Registered, Settings};
-use crate::env::{Environment, TokioEnvironment};
+use crate::env::{Activity, Environment, TokioEnvironment, during};
 use crate::key::check_step_name;
 use crate::log;
 use crate::machine::Effect;
@@ -176,7 +176,8 @@ impl<S: Store> RuntimeBuilder<S> {
         // What is sent from the moment that this returns is received.
         let mut incoming = Vec::new();
         for service in &engine.ctx.services {
-            incoming.push(engine.inbox.subscribe_first(service).await);
+            let subscribing = engine.inbox.subscribe_first(service);
+            incoming.push(during(&*engine.ctx.env, Activity::Waiting, subscribing).await);
         }
         Ok(run(engine, incoming))
     }
