@@ -122,7 +122,7 @@ impl Clock {
         let id = SleepId(state.next_id());
         let mut sleep = Sleep::new(until, kind, owner.map(|(owner, _)| owner));
         match (kind, owner) {
-            (SleepKind::OfStep | SleepKind::Advance, Some((owner, UnitKind::Call))) => {
+            (SleepKind::OfStep | SleepKind::Advance, Some((owner, UnitKind::Call | UnitKind::Transaction))) => {
                 sleep.of_call = Some(owner);
                 state.fall_asleep(owner);
             }
@@ -161,10 +161,12 @@ impl Clock {
         drop(old);
     }
 
-    /// Whether a unit runs inside a transaction.
-    pub(super) fn is_in_transaction(&self, unit: Option<UnitId>) -> bool {
+    /// Whether a unit runs inside a transaction of a store that waits for it.
+    pub(super) fn has_store_waiting(&self, unit: Option<UnitId>) -> bool {
         let state = self.lock();
-        unit.and_then(|unit| state.units.get(&unit)).is_some_and(|unit| unit.kind == UnitKind::Transaction)
+        let is_in_transaction =
+            unit.and_then(|unit| state.units.get(&unit)).is_some_and(|unit| unit.kind == UnitKind::Transaction);
+        is_in_transaction && state.units.values().any(|unit| unit.kind == UnitKind::Store)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

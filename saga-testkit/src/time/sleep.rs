@@ -45,7 +45,7 @@ impl Future for VirtualSleep {
             None => {
                 let owner = current(&self.clock);
                 assert!(
-                    self.kind != SleepKind::OfStep || !self.clock.is_in_transaction(owner),
+                    self.kind != SleepKind::OfStep || !self.clock.has_store_waiting(owner),
                     "VirtualTime::sleep was awaited in a transaction of the store, which can do nothing else meanwhile; await it in an \
                      external step"
                 );

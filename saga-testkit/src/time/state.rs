@@ -48,8 +48,8 @@ impl UnitState {
         let is_running = self.is_polled || self.is_woken;
         match self.kind {
             UnitKind::Task | UnitKind::Waiting => is_running,
-            UnitKind::Call => is_running || self.asleep == 0,
-            UnitKind::Transaction | UnitKind::Store => true,
+            UnitKind::Call | UnitKind::Transaction => is_running || self.asleep == 0,
+            UnitKind::Store => true,
         }
     }
 }

@@ -20,9 +20,9 @@ pub(super) enum UnitKind {
     Task,
     /// An external function holds it unless it awaits virtual time.
     Call,
-    /// A function in a transaction holds it until it has ended.
+    /// So does a function in a transaction.
     Transaction,
-    /// So does a call of the store.
+    /// A call of the store holds it until it has ended.
     Store,
     /// A caller that waits lets time pass, unless it is ready to run itself.
     Waiting,

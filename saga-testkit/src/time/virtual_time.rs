@@ -119,7 +119,8 @@ impl VirtualTime {
     /// hold the clock meanwhile.
     ///
     /// # Panics
-    /// When it is awaited in a step that runs in a transaction of the store: the store can do nothing else meanwhile.
+    /// When it is awaited in a step that runs in a transaction of a database, which can do nothing else meanwhile. On the store in
+    /// memory a transaction may take its time.
     ///
     /// # Cancel safety
     /// When dropped, it waits no longer.
