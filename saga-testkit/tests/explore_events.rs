@@ -120,7 +120,10 @@ impl ExploreEvents for Orders {
     }
 
     async fn fresh(&self, time: &VirtualTime) -> [Arc<MemoryStore>; 2] {
-        [Arc::new(MemoryStore::with_environment(time.environment())), Arc::new(MemoryStore::new())]
+        [
+            Arc::new(MemoryStore::with_environment(time.environment())),
+            Arc::new(MemoryStore::with_environment(time.environment())),
+        ]
     }
 
     fn store(&self, world: &[Arc<MemoryStore>; 2], service: &str) -> Arc<MemoryStore> {

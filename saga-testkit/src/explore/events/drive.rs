@@ -202,9 +202,11 @@ async fn live<E: ExploreEvents>(
     choices: &mut Vec<Choice>,
 ) -> Result<(), String> {
     let Some(first) = processes.first() else { return Err("there are no services".to_owned()) };
-    let mut lives = JoinSet::new();
     for process in processes {
         is_on_time(&*process.store(), &process.time).await?;
+    }
+    let mut lives = JoinSet::new();
+    for process in processes {
         let (environment, process) = (process.time.environment(), Arc::clone(process));
         // What it is about to do comes before time passes.
         lives.spawn(async move { during(&*environment, Activity::Waiting, process.keep_alive()).await });
