@@ -13,6 +13,7 @@ use crate::connection_cache::{CacheSlot, ConnectionCache};
 use crate::error::{begin_error, commit_error, is_answer_of_server, store_error, task_ended};
 use crate::fault_injection::Mutant;
 use crate::store::PostgresStore;
+use crate::test_clock::Held;
 
 /// A borrowed connection. If it is dropped before its call has ended, it is closed: it may be inside a transaction, and
 /// the next call would write into that.
@@ -23,6 +24,8 @@ pub(crate) struct PooledConn {
     is_reusable: bool,
     /// Only a mutant does not check whether a transaction is still open.
     skips_nesting_check: bool,
+    /// A test's clock stands still as long as a connection is borrowed.
+    held: Option<Held>,
 }
 
 impl PooledConn {
@@ -71,6 +74,7 @@ impl PostgresStore {
     /// Borrows a connection. A caller never borrows a second one.
     pub(crate) async fn acquire(&self, operation: &'static str) -> Result<PooledConn, StoreError> {
         let shared = self.shared();
+        let held = shared.options.clock.hold();
         let borrowed = match &shared.cache {
             Some(cache) => {
                 let borrowed = tokio::time::timeout(shared.options.acquire_timeout, self.acquire_cached(cache)).await;
@@ -79,7 +83,10 @@ impl PostgresStore {
             // The application's pool has its own timeout.
             None => shared.pool.acquire().await.map(|conn| self.pooled(conn, None)),
         };
-        borrowed.map_err(|error| store_error(operation, error))
+        let mut conn = borrowed.map_err(|error| store_error(operation, error))?;
+        shared.options.clock.show(operation, &shared.quoted_schema, &mut conn).await?;
+        conn.held = Some(held);
+        Ok(conn)
     }
 
     async fn acquire_cached(&self, cache: &Arc<ConnectionCache>) -> Result<PooledConn, sqlx::Error> {
@@ -97,6 +104,7 @@ impl PostgresStore {
             slot,
             is_reusable: false,
             skips_nesting_check: self.is_mutant(Mutant::SkipsNestingCheck),
+            held: None,
         }
     }
 
@@ -116,6 +124,7 @@ impl PostgresStore {
         F: for<'c> FnOnce(&'c mut PgConnection) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
     {
         let store = self.clone();
+        let _held = self.shared().options.clock.hold();
         Self::spawn_detached(operation, async move {
             let mut conn = store.acquire(operation).await?;
             let mut tx =

@@ -82,6 +82,7 @@ mod statement;
 mod statement_cache;
 mod statistics;
 mod store;
+mod test_clock;
 mod timeline;
 mod transaction;
 mod unfinished;

@@ -6,6 +6,7 @@ use saga_core::store::{StoreError, StoreErrorKind};
 use sqlx::postgres::PgConnectOptions;
 
 use crate::fault_injection::BrokenRule;
+use crate::test_clock::TestClock;
 
 /// The longest name of a schema: PostgreSQL truncates longer names.
 const SCHEMA_BYTES_MAX: usize = 63;
@@ -44,6 +45,7 @@ pub struct PostgresOptions {
     pub(crate) read_only: bool,
     pub(crate) migration_tries: u32,
     pub(crate) broken_rule: BrokenRule,
+    pub(crate) clock: TestClock,
 }
 
 impl PostgresOptions {
@@ -75,6 +77,7 @@ impl PostgresOptions {
             read_only: false,
             migration_tries: 40,
             broken_rule: BrokenRule::NONE,
+            clock: TestClock::default(),
         }
     }
 
@@ -177,6 +180,17 @@ impl PostgresOptions {
         self
     }
 
+    /// The store's clock is that of an environment, such as `saga_testkit::VirtualTime`, instead of the server's. The schema must be a
+    /// new one: it gets a clock of its own, and a store without a test's clock refuses it from then on.
+    ///
+    /// Tables of the application that use `now()` keep the time of the server.
+    #[cfg(feature = "test-clock")]
+    #[must_use]
+    pub fn test_clock(mut self, environment: std::sync::Arc<dyn saga_core::env::Environment>) -> Self {
+        self.clock = TestClock::of(environment);
+        self
+    }
+
     /// Opens a mutant of the store.
     #[cfg(feature = "fault-injection")]
     #[doc(hidden)]
@@ -206,6 +220,11 @@ impl PostgresOptions {
         } else {
             "BEGIN ISOLATION LEVEL READ COMMITTED"
         }
+    }
+
+    /// A statement for the schema and its clock.
+    pub(crate) fn render(&self, template: String) -> String {
+        self.clock.rewrite(template).replace("{schema}", &self.quoted_schema())
     }
 
     /// The schema's name, quoted.

@@ -111,7 +111,7 @@ async fn migrate_once(conn: &mut PgConnection, options: &PostgresOptions) -> Res
         let note = for_schema("INSERT INTO {schema}.migrations (number, name) VALUES ($1, $2)", options);
         sqlx::query(AssertSqlSafe(note))
             .bind(migration.number)
-            .bind(migration.name)
+            .bind(options.clock.name_of(migration.name))
             .persistent(false)
             .execute(&mut *tx)
             .await?;
@@ -144,7 +144,7 @@ pub(crate) async fn require(conn: &mut PgConnection, options: &PostgresOptions) 
 
 /// A statement for a schema.
 pub(crate) fn for_schema(sql: &str, options: &PostgresOptions) -> String {
-    sql.replace("{schema}", &options.quoted_schema())
+    options.render(sql.to_owned())
 }
 
 async fn create_journal(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), sqlx::Error> {
@@ -155,9 +155,10 @@ async fn create_journal(conn: &mut PgConnection, options: &PostgresOptions) -> R
         .await?;
     // A schema that exists needs no right to create one.
     let create = if exists { "" } else { "CREATE SCHEMA {schema};" };
+    let clock = options.clock.create();
     let journal = "CREATE TABLE {schema}.migrations (number integer PRIMARY KEY, name text NOT NULL, \
          applied_at timestamptz NOT NULL DEFAULT clock_timestamp())";
-    conn.execute(sqlx::raw_sql(AssertSqlSafe(for_schema(&format!("{create}{journal}"), options)))).await?;
+    conn.execute(sqlx::raw_sql(AssertSqlSafe(for_schema(&format!("{create}{clock}{journal}"), options)))).await?;
     Ok(())
 }
 
@@ -174,8 +175,10 @@ async fn missing(conn: &mut PgConnection, options: &PostgresOptions) -> Result<V
         );
         return Err(refused(StoreErrorKind::NewerSchema, detail));
     }
-    let is_in_order =
-        applied.iter().zip(&MIGRATIONS).all(|((number, name), known)| *number == known.number && name == known.name);
+    let is_in_order = applied
+        .iter()
+        .zip(&MIGRATIONS)
+        .all(|((number, name), known)| *number == known.number && name == options.clock.name_of(known.name));
     let lacking: Vec<&str> = TABLES.into_iter().filter(|table| !tables.iter().any(|there| there == table)).collect();
     let is_whole = if applied.is_empty() { lacking.len() == TABLES.len() } else { lacking.is_empty() };
     if !is_in_order || !is_whole {

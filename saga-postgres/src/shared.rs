@@ -20,6 +20,8 @@ use crate::statistics::Counters;
 /// The state that all handles share.
 pub(crate) struct Shared {
     pub(crate) options: PostgresOptions,
+    /// The schema's name, quoted.
+    pub(crate) quoted_schema: String,
     pub(crate) pool: PgPool,
     /// Whether only this store uses the pool, so that it knows the state of each connection.
     pub(crate) owns_pool: bool,
@@ -51,6 +53,7 @@ impl Shared {
             cache: owns_pool.then(|| Arc::new(ConnectionCache::new(options.connections_max, IDLE_UNCHECKED_MAX))),
             statements: StatementCache::new(&options),
             savepoint: handler_savepoint(&options),
+            quoted_schema: options.quoted_schema(),
             options,
             pool,
             owns_pool,

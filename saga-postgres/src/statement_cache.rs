@@ -3,27 +3,25 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::fault_injection::BrokenRule;
 use crate::options::PostgresOptions;
 
 /// The statements of a store, each made once for its schema.
 pub(crate) struct StatementCache {
-    schema: String,
-    broken_rule: BrokenRule,
+    options: PostgresOptions,
     by_template: RwLock<HashMap<String, Arc<str>>>,
 }
 
 impl StatementCache {
     pub(crate) fn new(options: &PostgresOptions) -> Self {
-        Self { schema: options.quoted_schema(), broken_rule: options.broken_rule, by_template: RwLock::default() }
+        Self { options: options.clone(), by_template: RwLock::default() }
     }
 
     pub(crate) fn of(&self, template: &str) -> Arc<str> {
         if let Some(statement) = self.by_template.read().unwrap_or_else(PoisonError::into_inner).get(template) {
             return Arc::clone(statement);
         }
-        let statement = self.broken_rule.rewrite(template.to_owned());
-        let statement: Arc<str> = statement.replace("{schema}", &self.schema).into();
+        let statement = self.options.broken_rule.rewrite(template.to_owned());
+        let statement: Arc<str> = self.options.render(statement).into();
         self.by_template
             .write()
             .unwrap_or_else(PoisonError::into_inner)

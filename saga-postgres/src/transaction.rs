@@ -38,6 +38,7 @@ impl Store for PostgresStore {
         body: Box<dyn TransactionBody<PgConnection>>,
     ) -> Result<(), TransactError> {
         let store = self.clone();
+        let _held = self.shared().options.clock.hold();
         let mut body = body;
         let task = tokio::spawn(async move { transact(&store, &claims, &mut body).await });
         task.await.unwrap_or_else(|_| Err(task_ended("transact").into()))

@@ -138,6 +138,7 @@ impl SqliteStore {
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
+        let _held = self.shared().clock.hold();
         let (reply, answer) = oneshot::channel();
         let job: ReadJob = Box::new(move |conn| {
             let answer = match conn.transaction() {
@@ -158,6 +159,7 @@ impl SqliteStore {
         E: From<StoreError> + Send + 'static,
         F: FnMut(&mut Session) -> Option<Result<T, E>> + Send + 'static,
     {
+        let _held = self.shared().clock.hold();
         let (reply, answer) = oneshot::channel();
         let job = Write { function, runtime: Handle::try_current().ok(), answer: None, reply };
         self.send(WRITE, Box::new(job))?;

@@ -5,11 +5,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use saga_core::store::Timestamp;
 
-/// The store's clock: the machine's, but it never goes backwards within the process.
+use crate::test_clock::{ClockSource, Held};
+
+/// The store's clock: the machine's, but it never goes backwards within the process. A test may give another one.
 #[derive(Debug)]
 pub(crate) struct Clock {
     began: Instant,
     state: Mutex<ClockState>,
+    source: ClockSource,
 }
 
 #[derive(Debug, Default)]
@@ -20,13 +23,18 @@ struct ClockState {
 }
 
 impl Clock {
-    pub(crate) fn new() -> Self {
-        Self { began: instant(), state: Mutex::default() }
+    pub(crate) fn new(source: ClockSource) -> Self {
+        Self { began: instant(), state: Mutex::default(), source }
     }
 
     /// The time that is stored, and that decides leases and due times.
     pub(crate) fn now(&self) -> Timestamp {
-        self.advance_to(system_micros())
+        self.source.now().unwrap_or_else(|| self.advance_to(system_micros()))
+    }
+
+    /// A test's clock stands still until this is dropped: a call of the store is under way.
+    pub(crate) fn hold(&self) -> Held {
+        self.source.hold()
     }
 
     /// The time since this clock was made, for limits within the process.
@@ -76,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_goes_on_from_where_it_was() {
-        let clock = Clock::new();
+        let clock = Clock::new(ClockSource::default());
         let times: Vec<i64> = [100, 150, 20, 30, 40, 500].map(|system| clock.advance_to(system).0).into();
         assert_eq!(times, [100, 150, 150, 160, 170, 630]);
     }

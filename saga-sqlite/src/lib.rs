@@ -65,6 +65,7 @@ mod shares;
 mod start_in;
 mod statistics;
 mod store;
+mod test_clock;
 mod thread_role;
 mod transaction;
 mod unfinished;

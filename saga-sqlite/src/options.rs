@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use saga_core::store::{StoreError, StoreErrorKind};
 
+use crate::test_clock::ClockSource;
+
 /// When a commit is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Synchronous {
@@ -42,6 +44,7 @@ pub struct SqliteOptions {
     pub(crate) wait_for_lock: Duration,
     pub(crate) on_wait: Option<Arc<OnWait>>,
     pub(crate) read_only: bool,
+    pub(crate) clock: ClockSource,
 }
 
 pub(crate) type OnWait = dyn Fn(&Path) + Send + Sync;
@@ -60,6 +63,7 @@ impl SqliteOptions {
             wait_for_lock: WAIT_FOR_LOCK,
             on_wait: None,
             read_only: false,
+            clock: ClockSource::default(),
         }
     }
 
@@ -137,6 +141,15 @@ impl SqliteOptions {
     #[must_use]
     pub fn on_wait(mut self, on_wait: impl Fn(&Path) + Send + Sync + 'static) -> Self {
         self.on_wait = Some(Arc::new(on_wait));
+        self
+    }
+
+    /// The store's clock is that of an environment, such as `saga_testkit::VirtualTime`, instead of the machine's. Every time in the
+    /// file is then that clock's, so the file is for one test: do not open it in production.
+    #[cfg(feature = "test-clock")]
+    #[must_use]
+    pub fn test_clock(mut self, environment: Arc<dyn saga_core::env::Environment>) -> Self {
+        self.clock = ClockSource::of(environment);
         self
     }
 

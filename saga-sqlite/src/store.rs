@@ -175,6 +175,7 @@ impl SqliteStore {
         operation: &'static str,
         function: impl FnMut(&mut Session) -> Result<T, Failure> + Send + 'static,
     ) -> Result<T, StoreError> {
+        let _held = self.inner.shared.clock.hold();
         let (reply, answer) = oneshot::channel();
         self.send(operation, Box::new(Call::new(operation, function, reply)))?;
         answer.await.unwrap_or_else(|_| Err(writer_ended(operation)))
@@ -202,6 +203,7 @@ impl SqliteStore {
         operation: &'static str,
         function: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
+        let _held = self.inner.shared.clock.hold();
         let (reply, answer) = oneshot::channel();
         let job: ReadJob = Box::new(move |conn| {
             // One snapshot for all statements of the function.
@@ -232,7 +234,7 @@ impl SqliteStore {
         connection::check_folder(&options.path)?;
         let conn = connection::open_reader(&options)?;
         crate::schema::require(&conn, &options.path)?;
-        let clock = Arc::new(Clock::new());
+        let clock = Arc::new(Clock::new(options.clock.clone()));
         let authorizer = Authorizer::new(Arc::clone(&clock));
         let shared = Arc::new(Shared::new(options, clock, 1..1, &authorizer));
         let queues = Arc::new(JobQueues::new());

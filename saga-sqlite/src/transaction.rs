@@ -45,6 +45,7 @@ impl Store for SqliteStore {
         claims: Vec<Claim>,
         body: Box<dyn TransactionBody<Connection>>,
     ) -> Result<(), TransactError> {
+        let _held = self.shared().clock.hold();
         let (reply, answer) = oneshot::channel();
         self.send("transact", Box::new(Transact::new(claims, body, reply)))?;
         answer.await.unwrap_or_else(|_| Err(writer_ended("transact").into()))

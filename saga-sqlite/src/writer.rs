@@ -60,7 +60,7 @@ struct Writer {
 
 impl Writer {
     fn open(options: SqliteOptions, given_up: impl Fn() -> bool) -> Result<Self, StoreError> {
-        let clock = Arc::new(crate::clock::Clock::new());
+        let clock = Arc::new(crate::clock::Clock::new(options.clock.clone()));
         connection::check_folder(&options.path)?;
         let lock = FileLock::take(&options, &clock, given_up)?;
         let authorizer = Authorizer::new(Arc::clone(&clock));

@@ -20,6 +20,7 @@ mod run;
 pub mod sim;
 pub mod step_body;
 mod store;
+mod time;
 mod transport;
 
 pub use check::{Check, Failed, Need, Outcome};
@@ -29,6 +30,7 @@ pub use memory::MemoryHarness;
 pub use registry::{start_in_checks, store_checks, transport_checks};
 pub use report::{Report, clauses_in};
 pub use run::{block_on, start_in_suite, store_suite, transport_suite};
+pub use time::{TimeStatistics, VirtualTime};
 pub use transport::Bench as TransportBench;
 
 /// The `main` of a store's suite. It takes a [`StoreHarness`], or, behind `try`, a `Result` of one and [`Unavailable`].

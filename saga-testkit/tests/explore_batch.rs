@@ -7,6 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::{Batch, BatchResults, Saga, StepError, saga_compensation, saga_step};
+use saga_testkit::VirtualTime;
 use saga_testkit::explore::{Ended, Explore, Failures, explore};
 
 /// More than this is never there.
@@ -66,8 +67,8 @@ impl Explore for Shop {
         3
     }
 
-    async fn fresh(&self) -> Arc<MemoryStore> {
-        Arc::new(MemoryStore::new())
+    async fn fresh(&self, time: &VirtualTime) -> Arc<MemoryStore> {
+        Arc::new(MemoryStore::with_environment(time.environment()))
     }
 
     fn store(&self, world: &Arc<MemoryStore>) -> Arc<MemoryStore> {

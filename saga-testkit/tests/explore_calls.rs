@@ -11,6 +11,7 @@ use saga_core::store::Sagas as _;
 use saga_core::{
     Key, Resolved, Saga, State, StepContext, StepError, Tenant, saga_compensation, saga_resolution, saga_step,
 };
+use saga_testkit::VirtualTime;
 use saga_testkit::explore::{Ended, Explore, Explored, explore};
 
 const ROWS: i64 = 3;
@@ -147,8 +148,12 @@ impl Explore for Export {
         ROWS
     }
 
-    async fn fresh(&self) -> Desk {
-        Desk { store: MemoryStore::new(), book: Arc::default(), hurries: matches!(self, Self::Hurries) }
+    async fn fresh(&self, time: &VirtualTime) -> Desk {
+        Desk {
+            store: MemoryStore::with_environment(time.environment()),
+            book: Arc::default(),
+            hurries: matches!(self, Self::Hurries),
+        }
     }
 
     fn store(&self, desk: &Desk) -> Arc<MemoryStore> {

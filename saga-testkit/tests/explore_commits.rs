@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use saga_core::engine::RuntimeBuilder;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::{Saga, State, StepError, saga_compensation, saga_step};
+use saga_testkit::VirtualTime;
 use saga_testkit::explore::{Ended, Explore, Explored, explore};
 
 /// Whether a run was slow before.
@@ -17,10 +18,15 @@ struct Slow(Arc<AtomicBool>);
 
 /// In the first run it takes too long for another step to join its commit.
 #[saga_step(no_compensation)]
-async fn weigh(conn: &mut MemoryConn, count: i64, State(slow): State<Slow>) -> Result<i64, StepError> {
+async fn weigh(
+    conn: &mut MemoryConn,
+    count: i64,
+    State(slow): State<Slow>,
+    State(time): State<VirtualTime>,
+) -> Result<i64, StepError> {
     let _ = conn;
     if !slow.0.swap(true, Ordering::SeqCst) {
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        time.sleep(Duration::from_secs(1)).await;
     }
     Ok(count)
 }
@@ -45,7 +51,7 @@ struct OnceSlow {
 impl Explore for OnceSlow {
     type Store = MemoryStore;
     type Input = i64;
-    type World = Arc<MemoryStore>;
+    type World = (Arc<MemoryStore>, VirtualTime);
 
     fn saga(&self) -> Saga<MemoryStore, i64> {
         let saga = Saga::named("fetch").input().step::<weigh>().step::<take_out>();
@@ -56,24 +62,24 @@ impl Explore for OnceSlow {
         3
     }
 
-    async fn fresh(&self) -> Arc<MemoryStore> {
-        Arc::new(MemoryStore::new())
+    async fn fresh(&self, time: &VirtualTime) -> (Arc<MemoryStore>, VirtualTime) {
+        (Arc::new(MemoryStore::with_environment(time.environment())), time.clone())
     }
 
-    fn store(&self, world: &Arc<MemoryStore>) -> Arc<MemoryStore> {
-        Arc::clone(world)
+    fn store(&self, (store, _): &(Arc<MemoryStore>, VirtualTime)) -> Arc<MemoryStore> {
+        Arc::clone(store)
     }
 
     fn states(
         &self,
-        _world: &Arc<MemoryStore>,
+        (_, time): &(Arc<MemoryStore>, VirtualTime),
         runtime: RuntimeBuilder<Explored<MemoryStore>>,
     ) -> RuntimeBuilder<Explored<MemoryStore>> {
-        runtime.state(self.slow.clone())
+        runtime.state(self.slow.clone()).state(time.clone())
     }
 
-    async fn audit(&self, world: &Arc<MemoryStore>, ended: &Ended) -> Result<(), String> {
-        let stock = world.read(|table| table.counter("stock"));
+    async fn audit(&self, (store, _): &(Arc<MemoryStore>, VirtualTime), ended: &Ended) -> Result<(), String> {
+        let stock = store.read(|table| table.counter("stock"));
         let expected = if *ended == Ended::Completed { -3 } else { 0 };
         if stock == expected { Ok(()) } else { Err(format!("{ended:?}, and the stock is {stock}")) }
     }

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::store::Store;
 use saga_core::{Event, Service, StepError, saga_compensation, saga_step};
+use saga_testkit::VirtualTime;
 use saga_testkit::explore::{EventFailures, EventsExplored, ExploreEvents, Explored, FirstEvent, explore_events};
 use serde::{Deserialize, Serialize};
 
@@ -118,8 +119,11 @@ impl ExploreEvents for Orders {
         vec![FirstEvent::of(&OrderPlaced(self.wanted))]
     }
 
-    async fn fresh(&self) -> [Arc<MemoryStore>; 2] {
-        [Arc::new(MemoryStore::new()), Arc::new(MemoryStore::new())]
+    async fn fresh(&self, time: &VirtualTime) -> [Arc<MemoryStore>; 2] {
+        [
+            Arc::new(MemoryStore::with_environment(time.environment())),
+            Arc::new(MemoryStore::with_environment(time.environment())),
+        ]
     }
 
     fn store(&self, world: &[Arc<MemoryStore>; 2], service: &str) -> Arc<MemoryStore> {

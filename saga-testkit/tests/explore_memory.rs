@@ -11,6 +11,7 @@ use saga_core::engine::{RuntimeBuilder, SagaAdmin};
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
 use saga_core::{Saga, Signal, Signaled, State, StepContext, StepError, SubSaga, Wait, saga_compensation, saga_step};
+use saga_testkit::VirtualTime;
 use saga_testkit::explore::{Ended, Explore, Explored, Failures, explore};
 use serde::{Deserialize, Serialize};
 
@@ -189,9 +190,9 @@ impl Explore for Shop {
         3
     }
 
-    async fn fresh(&self) -> World {
+    async fn fresh(&self, time: &VirtualTime) -> World {
         let gateway = Gateway { forgets: *self == Self::GatewayForgets, ..Gateway::default() };
-        World { store: Arc::new(MemoryStore::new()), gateway, shelf: Shelf::default() }
+        World { store: Arc::new(MemoryStore::with_environment(time.environment())), gateway, shelf: Shelf::default() }
     }
 
     fn store(&self, world: &World) -> Arc<MemoryStore> {

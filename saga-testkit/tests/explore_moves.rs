@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use saga_core::engine::RuntimeBuilder;
 use saga_core::memory::MemoryConn;
 use saga_core::{Migration, Saga, State, StepContext, StepError, saga_compensation, saga_step};
+use saga_testkit::VirtualTime;
 use saga_testkit::explore::{Ended, Explore, Explored, Failures, explore};
 use saga_testkit::faulty::{FaultyStore, StoreFlaw};
 use serde::{Deserialize, Serialize};
@@ -166,9 +167,9 @@ impl Explore for Way {
         3
     }
 
-    async fn fresh(&self) -> World {
+    async fn fresh(&self, time: &VirtualTime) -> World {
         let flaw = (*self == Self::TakesHeldWork).then_some(StoreFlaw::MigratesHeldWork);
-        World { store: FaultyStore::on_the_clock(flaw), gateway: Gateway::default() }
+        World { store: FaultyStore::on_time(time, flaw), gateway: Gateway::default() }
     }
 
     fn store(&self, world: &World) -> Arc<FaultyStore> {

@@ -11,6 +11,7 @@ use saga_core::machine::{SagaState, StepPhase};
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::store::{SagaWithSteps, Status};
 use saga_core::{Saga, State, StepContext, StepError, saga_compensation, saga_step};
+use saga_testkit::VirtualTime;
 use saga_testkit::explore::{Ended, Explore, Explored, Failures, Restarted, explore};
 use serde::{Deserialize, Serialize};
 
@@ -144,9 +145,9 @@ impl Explore for Shop {
         Order { number: "A-1".to_owned(), count: 3 }
     }
 
-    async fn fresh(&self) -> World {
+    async fn fresh(&self, time: &VirtualTime) -> World {
         let gateway = Gateway { knows_numbers: *self == Self::ChargesByNumber, ..Gateway::default() };
-        World { store: Arc::new(MemoryStore::new()), gateway }
+        World { store: Arc::new(MemoryStore::with_environment(time.environment())), gateway }
     }
 
     fn store(&self, world: &World) -> Arc<MemoryStore> {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::{Saga, Service, StepContext, StepError, saga_compensation, saga_step};
+use saga_testkit::VirtualTime;
 use saga_testkit::explore::{Ended, Explore, explore};
 
 const CENTS: i64 = 12;
@@ -96,8 +97,8 @@ impl Explore for Order {
         CENTS
     }
 
-    async fn fresh(&self) -> Arc<MemoryStore> {
-        Arc::new(MemoryStore::new())
+    async fn fresh(&self, time: &VirtualTime) -> Arc<MemoryStore> {
+        Arc::new(MemoryStore::with_environment(time.environment()))
     }
 
     fn store(&self, world: &Arc<MemoryStore>) -> Arc<MemoryStore> {

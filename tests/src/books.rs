@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use saga_amqp::AmqpTransport;
 use saga_core::StepError;
+use saga_core::env::Environment;
 use saga_core::memory::{MemoryConn, MemoryStore, MemoryTransport};
 use saga_core::store::Store;
 use saga_core::transport::Transport;
-use saga_postgres::PostgresStore;
+use saga_postgres::{PostgresOptions, PostgresStore};
 use saga_sqlite::SqliteStore;
 use sqlx::{Connection as _, PgConnection};
 
@@ -24,6 +25,9 @@ pub trait Books: Store + Clone {
 
     /// A new store.
     fn fresh() -> impl Future<Output = (Self, Kept)> + Send;
+
+    /// A new store whose clock is the environment's.
+    fn on_clock(environment: Arc<dyn Environment>) -> impl Future<Output = (Self, Kept)> + Send;
 
     /// What carries messages between stores of this kind.
     fn carrier() -> impl Future<Output = (Arc<dyn Transport>, Kept)> + Send;
@@ -43,6 +47,10 @@ impl Books for MemoryStore {
 
     async fn fresh() -> (Self, Kept) {
         (Self::new(), Box::new(()))
+    }
+
+    async fn on_clock(environment: Arc<dyn Environment>) -> (Self, Kept) {
+        (Self::with_environment(environment), Box::new(()))
     }
 
     async fn carrier() -> (Arc<dyn Transport>, Kept) {
@@ -72,6 +80,11 @@ impl Books for SqliteStore {
         (store, Box::new(folder))
     }
 
+    async fn on_clock(environment: Arc<dyn Environment>) -> (Self, Kept) {
+        let (store, folder) = crate::shop::fresh_file(|options| options.test_clock(environment)).await;
+        (store, Box::new(folder))
+    }
+
     async fn carrier() -> (Arc<dyn Transport>, Kept) {
         broker().await
     }
@@ -97,13 +110,11 @@ impl Books for PostgresStore {
     const REPLICAS: usize = 2;
 
     async fn fresh() -> (Self, Kept) {
-        let database = saga_servers::shared::database("across_services").await.unwrap();
-        let mut conn = PgConnection::connect(database.url()).await.unwrap();
-        let create = "CREATE TABLE counters (name text PRIMARY KEY, value bigint NOT NULL)";
-        sqlx::query(create).execute(&mut conn).await.unwrap();
-        conn.close().await.unwrap();
-        let store = Self::connect(database.url()).await.unwrap();
-        (store, Box::new(database))
+        fresh_database(|options| options).await
+    }
+
+    async fn on_clock(environment: Arc<dyn Environment>) -> (Self, Kept) {
+        fresh_database(|options| options.test_clock(environment)).await
     }
 
     async fn carrier() -> (Arc<dyn Transport>, Kept) {
@@ -126,6 +137,17 @@ impl Books for PostgresStore {
         let mut conn = self.pool().acquire().await.unwrap();
         Self::add(&mut conn, counter, amount).await.unwrap();
     }
+}
+
+async fn fresh_database(with: impl FnOnce(PostgresOptions) -> PostgresOptions) -> (PostgresStore, Kept) {
+    let database = saga_servers::shared::database("across_services").await.unwrap();
+    let mut conn = PgConnection::connect(database.url()).await.unwrap();
+    let create = "CREATE TABLE counters (name text PRIMARY KEY, value bigint NOT NULL)";
+    sqlx::query(create).execute(&mut conn).await.unwrap();
+    conn.close().await.unwrap();
+    let options = PostgresOptions::from_url(database.url()).unwrap();
+    let store = PostgresStore::connect_with(with(options)).await.unwrap();
+    (store, Box::new(database))
 }
 
 async fn broker() -> (Arc<dyn Transport>, Kept) {

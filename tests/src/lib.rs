@@ -71,6 +71,26 @@ macro_rules! on_every_store {
     };
 }
 
+/// Runs each scenario on every store, on a clock that the scenario moves: without tokio's own virtual time.
+#[macro_export]
+macro_rules! on_every_clock {
+    ($($scenario:ident),* $(,)?) => {
+        $crate::on_every_clock! { memory: saga_core::memory::MemoryStore: $($scenario),* }
+        $crate::on_every_clock! { sqlite: saga_sqlite::SqliteStore: $($scenario),* }
+        $crate::on_every_clock! { postgres: saga_postgres::PostgresStore: $($scenario),* }
+    };
+    ($store:ident: $type:ty: $($scenario:ident),*) => {
+        mod $store {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $scenario() {
+                    $crate::within(super::$scenario::<$type>()).await;
+                }
+            )*
+        }
+    };
+}
+
 /// Runs each scenario on each pair of a store and a transport.
 #[macro_export]
 macro_rules! on_every_pair {

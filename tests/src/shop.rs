@@ -4,7 +4,7 @@ use rusqlite::Connection;
 use saga_core::StepError;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::store::{StartIn, StoreError};
-use saga_sqlite::SqliteStore;
+use saga_sqlite::{SqliteOptions, SqliteStore};
 use tempfile::TempDir;
 
 /// A store with a table of counters for the business.
@@ -65,17 +65,13 @@ impl Shop for SqliteStore {
     type Folder = TempDir;
 
     async fn fresh() -> (Self, TempDir) {
-        let folder = tempfile::tempdir().expect("there is a place for temporary files");
-        let store = open(&folder).await;
-        let create = "CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT";
-        store.write(move |conn| -> Result<(), Error> { Ok(conn.execute_batch(create)?) }).await.expect("a new table");
-        (store, folder)
+        fresh_file(|options| options).await
     }
 
     async fn reopened(self, folder: &TempDir) -> Self {
         self.close().await;
         drop(self);
-        open(folder).await
+        open(folder, |options| options).await
     }
 
     fn add(conn: &mut Connection, counter: &str, amount: i64) -> Result<i64, StepError> {
@@ -98,7 +94,17 @@ impl Shop for SqliteStore {
     }
 }
 
-async fn open(folder: &TempDir) -> SqliteStore {
-    let opened: Result<SqliteStore, StoreError> = SqliteStore::open(folder.path().join("shop.db")).await;
+/// A new file, with the table of counters.
+pub(crate) async fn fresh_file(with: impl FnOnce(SqliteOptions) -> SqliteOptions) -> (SqliteStore, TempDir) {
+    let folder = tempfile::tempdir().expect("there is a place for temporary files");
+    let store = open(&folder, with).await;
+    let create = "CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT";
+    store.write(move |conn| -> Result<(), Error> { Ok(conn.execute_batch(create)?) }).await.expect("a new table");
+    (store, folder)
+}
+
+async fn open(folder: &TempDir, with: impl FnOnce(SqliteOptions) -> SqliteOptions) -> SqliteStore {
+    let options = with(SqliteOptions::new(folder.path().join("shop.db")));
+    let opened: Result<SqliteStore, StoreError> = SqliteStore::open_with(options).await;
     opened.expect("the file can be opened")
 }

@@ -9,6 +9,7 @@ use order_versions::{Bank, Order, TABLES, to_second, version_1, version_2};
 use rusqlite::Connection;
 use saga_core::{Migration, Saga, engine::RuntimeBuilder};
 use saga_sqlite::{SqliteOptions, SqliteStore, Synchronous};
+use saga_testkit::VirtualTime;
 use saga_testkit::explore::{Ended, Explore, Explored, Refusal, explore};
 use tempfile::TempDir;
 
@@ -25,9 +26,9 @@ struct World {
 }
 
 /// What ends here is a process, and never the machine.
-async fn open(file: &Path) -> SqliteStore {
-    let opened = SqliteStore::open_with(SqliteOptions::new(file).synchronous(Synchronous::Normal)).await;
-    opened.unwrap_or_else(|error| panic!("{error}"))
+async fn open(file: &Path, time: &VirtualTime) -> SqliteStore {
+    let options = SqliteOptions::new(file).synchronous(Synchronous::Normal).test_clock(time.environment());
+    SqliteStore::open_with(options).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[async_trait]
@@ -44,13 +45,13 @@ impl Explore for Moving {
         Order { key: "order-1".to_owned(), pieces: 3 }
     }
 
-    async fn fresh(&self) -> World {
+    async fn fresh(&self, time: &VirtualTime) -> World {
         let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
         let file = folder.path().join("orders.db");
         std::fs::copy(&self.empty, &file).unwrap_or_else(|error| panic!("{error}"));
         let bank = Bank::default();
         bank.open();
-        World { store: open(&file).await, file, bank, _folder: folder }
+        World { store: open(&file, time).await, file, bank, _folder: folder }
     }
 
     fn store(&self, world: &World) -> Arc<SqliteStore> {
@@ -85,7 +86,7 @@ async fn an_order_moves_at_any_boundary_or_says_why_not() {
     let empty = folder.path().join("empty.db");
     let tables = Connection::open(&empty).and_then(|shop| shop.execute_batch(TABLES));
     tables.unwrap_or_else(|error| panic!("{error}"));
-    open(&empty).await.close().await;
+    open(&empty, &VirtualTime::new()).await.close().await;
     let report = explore(Moving { empty }).await.unwrap_or_else(|failures| panic!("{failures}"));
     println!("{report}");
     let Some(moves) = report.moves() else { panic!("{report}") };

@@ -14,7 +14,8 @@ use order_rig::{
 };
 use saga_cli::OpenStore as _;
 use saga_core::{Saga, engine::RuntimeBuilder};
-use saga_sqlite::SqliteStore;
+use saga_sqlite::{SqliteOptions, SqliteStore};
+use saga_testkit::VirtualTime;
 use saga_testkit::explore::{Ended, Explore, Explored, explore};
 use tempfile::TempDir;
 
@@ -44,10 +45,11 @@ impl Explore for OrderSaga {
         self.order.clone()
     }
 
-    async fn fresh(&self) -> World {
+    async fn fresh(&self, time: &VirtualTime) -> World {
         let folder = tempfile::tempdir().expect("a folder");
         let place = SqlitePlace(folder.path().join("shop.db"));
-        let store = place.open().await.expect("a store");
+        let options = SqliteOptions::new(&place.0).test_clock(time.environment());
+        let store = SqliteStore::open_with(options).await.expect("a store");
         let mut conn = place.open_shop().await.expect("a shop");
         shop::migrate(&mut conn).await.expect("tables");
         let tea =

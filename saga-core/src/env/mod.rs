@@ -3,10 +3,12 @@
 //! In production it is [`TokioEnvironment`]. The simulation in `saga-testkit` brings its own, with virtual time and a
 //! seeded order of tasks, so that the engine that is tested is the engine that runs.
 
+mod activity;
 mod environment;
 mod timeout;
 mod tokio;
 
+pub use self::activity::{Activity, ActivityGuard, Pause, during};
 pub use self::environment::{BoxFuture, Environment};
 pub(crate) use self::timeout::timeout;
 pub use self::tokio::TokioEnvironment;

@@ -6,11 +6,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, SystemTime};
 
-use crate::env::{BoxFuture, Environment};
+use crate::env::{Activity, BoxFuture, Environment};
 use crate::store::Timestamp;
-
-/// The first time of a store with an environment: 2025-01-01 00:00 UTC, so that two runs show the same times.
-const ORIGIN_MICROS: i64 = 1_735_689_600_000_000;
 
 /// The store's clock. It decides leases and due times.
 pub(super) enum Clock {
@@ -30,12 +27,19 @@ impl Clock {
     pub(super) fn now(&self) -> Timestamp {
         match self {
             Self::Machine { origin_micros, since } => Timestamp(*origin_micros).plus(since.elapsed()),
-            Self::Environment(environment) => Timestamp(ORIGIN_MICROS).plus(environment.now()),
+            Self::Environment(environment) => Timestamp::of_environment(environment.now()),
         }
     }
 }
 
 impl Clock {
+    /// A call of the store begins. It waits for nothing outside of this process, so virtual time need not stand still.
+    pub(super) fn note_call(&self) {
+        if let Self::Environment(environment) = self {
+            drop(environment.enter(Activity::Store));
+        }
+    }
+
     /// The output of the future, or `None` at the limit. A future that is ready at once needs no timer.
     pub(super) async fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
         let mut future = pin!(future);

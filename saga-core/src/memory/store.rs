@@ -84,6 +84,7 @@ impl MemoryStore {
         operation: &'static str,
         read: impl FnOnce(&Data, Timestamp) -> T + Send,
     ) -> Result<T, StoreError> {
+        self.shared.clock.note_call();
         self.ask_hook(CommitPoint::Reading(operation)).await?;
         Ok(read(&self.shared.lock(), self.shared.now()))
     }
@@ -95,6 +96,7 @@ impl MemoryStore {
         operation: &'static str,
         attempt: impl FnMut(&mut Data, Timestamp) -> Option<Result<T, StoreError>> + Send,
     ) -> Result<T, StoreError> {
+        self.shared.clock.note_call();
         self.ask_hook(CommitPoint::Committing(operation)).await?;
         let answer = self.shared.when_unlocked(attempt).await?;
         self.ask_hook(CommitPoint::Committed(operation)).await?;
@@ -107,6 +109,7 @@ impl MemoryStore {
         operation: &'static str,
         attempt: impl FnMut(&mut Data, Timestamp) -> Option<Result<T, StoreError>> + Send,
     ) -> Result<T, StoreError> {
+        self.shared.clock.note_call();
         self.ask_hook(CommitPoint::Committing(operation)).await?;
         let answer = self.shared.clock.within(LOCK_TIMEOUT, self.shared.when_unlocked(attempt)).await;
         let locked = || {

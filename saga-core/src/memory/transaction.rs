@@ -33,6 +33,7 @@ impl Store for MemoryStore {
 
     /// Dropping the future rolls back and releases the locks: the connection does so when it is dropped.
     async fn transact(&self, claims: Vec<Claim>, mut body: Body) -> Result<(), TransactError> {
+        self.shared.clock.note_call();
         self.ask_hook(CommitPoint::Reading("transact")).await?;
         let mut conn = MemoryConn::begin(&self.shared);
         let granted = grant(&mut self.shared.lock(), &claims, &mut conn.starts, conn.tx);

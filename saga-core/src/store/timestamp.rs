@@ -18,6 +18,17 @@ const SECONDS_PER_DAY: i64 = 86_400;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
 pub struct Timestamp(pub i64);
 
+/// The first time of a store whose clock is an environment's: 2025-01-01 00:00 UTC.
+const ORIGIN: Timestamp = Timestamp(1_735_689_600_000_000);
+
+impl Timestamp {
+    /// The time of a store whose clock is an [`Environment`](crate::env::Environment)'s: it begins with 2025-01-01 00:00 UTC,
+    /// so that each run of a test shows the same times.
+    pub fn of_environment(now: Duration) -> Self {
+        Self(ORIGIN.0.saturating_add(i64::try_from(now.as_micros()).unwrap_or(i64::MAX)))
+    }
+}
+
 impl From<SystemTime> for Timestamp {
     fn from(time: SystemTime) -> Self {
         let micros = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);

@@ -5,10 +5,12 @@ use super::explorer::{Explorer, unless_expected};
 use super::life::Director;
 use super::moves::move_everywhere;
 use super::plan::{Disturbance, Point, Run, disturbances};
-use super::process::{Finished, LIVES_MAX, Made, Process, Tries, in_time, look_at};
+use super::process::{Finished, LIVES_MAX, Made, Process, Tries, look_at};
 use super::report::{Exploration, Failures};
 use super::restarts::restart_everywhere;
 use super::subject::Explore;
+use super::world::{fresh, in_time};
+use crate::VirtualTime;
 
 /// Explores a saga. It takes about as many runs as the saga has boundaries and disturbances of its functions. The tokio
 /// runtime of the caller needs timers.
@@ -108,7 +110,8 @@ async fn one_run<E: Explore>(subject: Arc<E>, run: Run, is_racing: bool) -> Made
     let mut tries = Tries::new(is_racing);
     loop {
         let director = Arc::new(Director::new(run.rejected, run.disturbance.clone(), tries.begin()));
-        let mut result = in_time(live(&subject, &director)).await;
+        let time = VirtualTime::new();
+        let mut result = in_time(&time, live(&subject, &time, &director)).await;
         if let (Ok(_), Some(written)) = (&result, director.written()) {
             result = Err(format!("something was written for the input that was rejected: {written}"));
         }
@@ -120,11 +123,11 @@ async fn one_run<E: Explore>(subject: Arc<E>, run: Run, is_racing: bool) -> Made
 }
 
 /// Lives as often as it takes, and judges what is there in the end.
-async fn live<E: Explore>(subject: &Arc<E>, director: &Arc<Director>) -> Result<Finished, String> {
-    let world = Arc::new(subject.fresh().await);
+async fn live<E: Explore>(subject: &Arc<E>, time: &VirtualTime, director: &Arc<Director>) -> Result<Finished, String> {
+    let world = Arc::new(fresh(&**subject, time).await?);
     let look = look_at(subject, &world);
     for seed in 0..LIVES_MAX {
-        let process = Process::new((&**subject, &*world), director, &look, seed);
+        let process = Process::new((&**subject, &*world, time), director, &look, seed);
         if let Some(finished) = process.live(process.run_saga(None)).await? {
             process.judge(&finished.ended).await?;
             return Ok(finished);

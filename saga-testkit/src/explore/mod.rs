@@ -37,8 +37,8 @@
 //! - **Choreographies** have no definition and an exploration of their own: [`explore_events`] delivers the events of
 //!   the services in every order and repeats each one, and crashes each service at each of its boundaries.
 //!
-//! The time of the runtime runs [`SPEED`] times as fast, so that waits and retries of seconds do not slow the
-//! exploration down.
+//! Each run has a [`VirtualTime`](crate::VirtualTime) of its own, so waits, retries and deadlines of days cost nothing. The
+//! store of the world is opened on it, and fakes of other systems can take their time with it.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -47,6 +47,7 @@
 //! use saga_core::engine::RuntimeBuilder;
 //! use saga_core::memory::{MemoryConn, MemoryStore};
 //! use saga_core::{Migration, Saga, StepError, saga_compensation, saga_step};
+//! use saga_testkit::VirtualTime;
 //! use saga_testkit::explore::{Ended, Explore, Explored, explore};
 //!
 //! #[saga_step(compensate = put_back)]
@@ -91,8 +92,8 @@
 //!         7
 //!     }
 //!
-//!     async fn fresh(&self) -> Arc<MemoryStore> {
-//!         Arc::new(MemoryStore::new())
+//!     async fn fresh(&self, time: &VirtualTime) -> Arc<MemoryStore> {
+//!         Arc::new(MemoryStore::with_environment(time.environment()))
 //!     }
 //!
 //!     fn store(&self, world: &Arc<MemoryStore>) -> Arc<MemoryStore> {
@@ -132,7 +133,6 @@
 
 mod drive;
 mod ended;
-mod environment;
 mod events;
 mod explorer;
 mod hook;
@@ -143,14 +143,13 @@ mod process;
 mod refusal;
 mod report;
 mod restarts;
-mod slower;
 mod store;
 mod subject;
 mod transaction;
+mod world;
 
 pub use self::drive::explore;
 pub use self::ended::Ended;
-pub use self::environment::SPEED;
 pub use self::events::{EventFailures, EventsExplored, ExploreEvents, FirstEvent, explore_events};
 pub use self::moves::Moves;
 pub use self::refusal::Refusal;

@@ -9,25 +9,24 @@ use saga_core::store::{Members, SagaFilter, Status, Store, StoreError};
 use saga_core::{Key, OnExhausted, RetryPolicy, Runtime, Saga, Tenant};
 
 use super::ended::Ended;
-use super::environment::Mortal;
 use super::hook::Around;
 use super::life::{Commits, Director, Life, Look};
 use super::plan::Disturbance;
 use super::store::{Boundaries, Explored};
 use super::subject::Explore;
+use crate::VirtualTime;
 use crate::intercept::Intercepted;
+use crate::time::VirtualEnvironment;
 
 /// The key of every explored saga.
 pub(super) const KEY: &str = "explored";
-/// How long a run may take, in the world's time.
-const RUN_WITHIN: Duration = Duration::from_mins(2);
 /// More lives than any run needs: it is crashed once or twice.
 pub(super) const LIVES_MAX: u64 = 5;
 /// How often a run is made until what it is to disturb comes up.
 const TRIES_MAX: usize = 4;
 /// How often what is left behind is looked at until it is gone, and how long between.
 const LOOKS_MAX: usize = 400;
-pub(super) const LOOK_EVERY: Duration = Duration::from_millis(5);
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Leases and members outlive a run: what a crashed process held becomes free because its member leaves.
 const LEASE: Duration = Duration::from_mins(30);
 const POLL: Duration = Duration::from_millis(200);
@@ -90,30 +89,25 @@ impl Tries {
 pub(super) const RETRY: RetryPolicy =
     RetryPolicy { attempts: Some(5), on_exhausted: OnExhausted::Compensate, ..RetryPolicy::DEFAULT };
 
-/// Waits for the end of a run, as long as one may take.
-pub(super) async fn in_time<T>(run: impl Future<Output = Result<T, String>>) -> Result<T, String> {
-    let ended = tokio::time::timeout(RUN_WITHIN, run).await;
-    ended.unwrap_or_else(|_| Err(format!("it did not end within {RUN_WITHIN:?}")))
-}
-
 /// One life of a process.
 pub(super) struct Process<'a, E: Explore> {
     pub(super) subject: &'a E,
     pub(super) world: &'a E::World,
+    pub(super) time: &'a VirtualTime,
     pub(super) life: Arc<Life>,
-    env: Arc<Mortal>,
+    env: Arc<VirtualEnvironment>,
     store: Arc<E::Store>,
 }
 
 impl<'a, E: Explore> Process<'a, E> {
     pub(super) fn new(
-        (subject, world): (&'a E, &'a E::World),
+        (subject, world, time): (&'a E, &'a E::World, &'a VirtualTime),
         director: &Arc<Director>,
         look: &Arc<Look>,
         seed: u64,
     ) -> Self {
-        let (life, env) = (Life::new(director, look), Arc::new(Mortal::new(seed)));
-        Self { subject, world, life, env, store: subject.store(world) }
+        let (life, env) = (Life::new(director, look), Arc::new(VirtualEnvironment::with_seed(time.clock(), seed)));
+        Self { subject, world, time, life, env, store: subject.store(world) }
     }
 
     /// What stands around each function while this process lives.
@@ -137,7 +131,7 @@ impl<'a, E: Explore> Process<'a, E> {
             settings.poll_interval = POLL;
             settings.retry = RETRY;
             settings.reply_timeout = ANSWER_WITHIN;
-            settings.shutdown_timeout = RUN_WITHIN;
+            settings.shutdown_timeout = LEASE;
             if self.life.director.commits == Commits::OfEachStep {
                 settings.steps_per_transaction_max = 1;
             }
@@ -224,10 +218,10 @@ impl<'a, E: Explore> Process<'a, E> {
             self.life.director.lift();
             outcome = tokio::select! {
                 ended = running.closed() => ended.map_err(|error| error.to_string())?,
-                failed = Box::pin(try_again(runtime)) => return Err(failed),
+                failed = Box::pin(try_again(runtime, self.time)) => return Err(failed),
             };
         }
-        sent(runtime).await?;
+        sent(runtime, self.time).await?;
         Ok((outcome, is_operated))
     }
 
@@ -257,7 +251,7 @@ pub(super) fn look_at<E: Explore>(subject: &Arc<E>, world: &Arc<E::World>) -> Ar
 
 /// What an operator does who knows that nothing is disturbed any more: whatever is stuck is tried again, at its host as well,
 /// and one step after the other where branches got stuck beside each other. It ends only with what is in its way.
-async fn try_again<S: Store>(runtime: &Runtime<S>) -> String {
+async fn try_again<S: Store>(runtime: &Runtime<S>, time: &VirtualTime) -> String {
     loop {
         let stuck = SagaFilter { status: Some(Status::Stuck), ..SagaFilter::default() };
         let stuck = match runtime.admin().query().list(stuck).await {
@@ -272,7 +266,7 @@ async fn try_again<S: Store>(runtime: &Runtime<S>) -> String {
                 Err(error) => return error.to_string(),
             }
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        time.advance(LOOK_EVERY).await;
     }
 }
 
@@ -286,23 +280,23 @@ async fn try_one_again<S: Store>(runtime: &Runtime<S>, key: &str) -> Result<(), 
 }
 
 /// Waits until every message was sent.
-pub(super) async fn sent<S: Store>(runtime: &Runtime<S>) -> Result<(), String> {
+pub(super) async fn sent<S: Store>(runtime: &Runtime<S>, time: &VirtualTime) -> Result<(), String> {
     for _ in 0..LOOKS_MAX {
         if runtime.store().depth().await.map_err(|error| error.to_string())?.rows == 0 {
             return Ok(());
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        time.advance(LOOK_EVERY).await;
     }
     Err("its messages were not sent".to_owned())
 }
 
 /// Waits until there is no work left of the saga, or there is no sense in waiting.
-pub(super) async fn settled<S: Store>(runtime: &Runtime<S>, key: &str) {
+pub(super) async fn settled<S: Store>(runtime: &Runtime<S>, time: &VirtualTime, key: &str) {
     for _ in 0..LOOKS_MAX {
         if nothing_left(&**runtime.store(), key).await.is_ok() {
             return;
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        time.advance(LOOK_EVERY).await;
     }
 }
 

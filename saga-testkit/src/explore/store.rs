@@ -5,14 +5,11 @@ use std::time::Duration;
 use saga_core::Key;
 use saga_core::Tenant;
 use saga_core::store::{
-    Applied, Changes, Claim, ClaimRequest, Claimed, ClaimedMessages, Incarnation, Lease, LeasedLane, MemberId,
-    NewReceived, NewSaga, ReceivedBatch, SagaMigration, SagaWithSteps, ShareRequest, Started, Store, StoreError,
-    TransactError, TransactionBody, WorkId, WorkRef,
+    Applied, Changes, Claim, ClaimRequest, Claimed, Incarnation, Lease, MemberId, NewSaga, SagaMigration,
+    SagaWithSteps, ShareRequest, Started, Store, StoreError, TransactError, TransactionBody, WorkId, WorkRef,
 };
 
-use super::environment::SPEED;
 use super::life::Life;
-use super::slower::{slow_down, slow_down_command, slower, slower_lease};
 use super::transaction::Watched;
 use crate::intercept::{Intercept, Intercepted};
 
@@ -39,20 +36,16 @@ impl<S: Store> Boundaries<S> {
         answer
     }
 
-    /// The claimed rows, with the times of this process.
+    /// The claimed rows.
     async fn claimed(
         &self,
         claim: impl Future<Output = Result<Claimed, StoreError>> + Send,
     ) -> Result<Claimed, StoreError> {
-        let mut claimed = self.around("claim", claim).await?;
+        let claimed = self.around("claim", claim).await?;
         self.life.live().await;
         if !claimed.work.is_empty() {
             let steps: Vec<&str> = claimed.work.iter().map(|work| work.step.as_str()).collect();
             self.life.pass(&format!("behind the claim of {}", steps.join(" and "))).await;
-        }
-        claimed.next_due_in = claimed.next_due_in.map(|due_in| due_in * SPEED);
-        for work in &mut claimed.work {
-            work.retrying_for = work.retrying_for.map(|since| since * SPEED);
         }
         Ok(claimed)
     }
@@ -114,10 +107,8 @@ impl<S: Store> Intercept for Boundaries<S> {
         }
         answer
     }
-    async fn start(&self, mut sagas: Vec<NewSaga>) -> Result<Vec<Started>, StoreError> {
-        for command in sagas.iter_mut().flat_map(|saga| &mut saga.commands) {
-            slow_down_command(command);
-        }
+
+    async fn start(&self, sagas: Vec<NewSaga>) -> Result<Vec<Started>, StoreError> {
         self.between("the start", self.inner.start(sagas)).await
     }
 
@@ -137,22 +128,16 @@ impl<S: Store> Intercept for Boundaries<S> {
         self.between("the reservation of ids", self.inner.reserve_ids(count)).await
     }
 
-    async fn claim(&self, mut request: ClaimRequest) -> Result<Claimed, StoreError> {
-        request.lease = slower_lease(request.lease);
+    async fn claim(&self, request: ClaimRequest) -> Result<Claimed, StoreError> {
         self.claimed(self.inner.claim(request)).await
     }
 
-    async fn claim_shares(&self, mut request: ShareRequest) -> Result<Claimed, StoreError> {
-        request.lease = slower_lease(request.lease);
+    async fn claim_shares(&self, request: ShareRequest) -> Result<Claimed, StoreError> {
         self.claimed(self.inner.claim_shares(request)).await
     }
 
-    async fn renew(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
-        self.around("renew", self.inner.renew(work, slower_lease(lease))).await
-    }
-
     async fn begin(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {
-        self.between("the beginning of a call", self.inner.begin(work, slower_lease(lease))).await
+        self.between("the beginning of a call", self.inner.begin(work, lease)).await
     }
 
     async fn release_work(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
@@ -170,47 +155,23 @@ impl<S: Store> Intercept for Boundaries<S> {
         progress: &[u8],
         lease: Option<Lease>,
     ) -> Result<bool, StoreError> {
-        self.between("a report", self.inner.report(work, number, progress, lease.map(slower_lease))).await
+        self.between("a report", self.inner.report(work, number, progress, lease)).await
     }
 
     async fn note_late(&self, work: WorkId, output: &[u8]) -> Result<bool, StoreError> {
         self.between("the note of a late success", self.inner.note_late(work, output)).await
     }
 
-    async fn record(&self, mut changes: Vec<Changes>) -> Result<Vec<Applied>, StoreError> {
+    async fn record(&self, changes: Vec<Changes>) -> Result<Vec<Applied>, StoreError> {
         let what = label(&changes);
-        changes.iter_mut().for_each(slow_down);
         self.between(&what, self.inner.record(changes)).await
     }
 
-    async fn lease_lanes(&self, lease: Lease, limit: usize) -> Result<Vec<LeasedLane>, StoreError> {
-        self.around("lease_lanes", self.inner.lease_lanes(slower_lease(lease), limit)).await
-    }
-
-    async fn renew_lanes(&self, lanes: &[LeasedLane], lease: Lease) -> Result<Vec<bool>, StoreError> {
-        self.around("renew_lanes", self.inner.renew_lanes(lanes, slower_lease(lease))).await
-    }
-
-    async fn receive(&self, mut messages: Vec<NewReceived>) -> Result<ReceivedBatch, StoreError> {
-        for received in &mut messages {
-            received.lease = received.lease.map(slower_lease);
-        }
-        self.around("receive", self.inner.receive(messages)).await
-    }
-
-    async fn claim_received(&self, lease: Lease, limit: usize) -> Result<ClaimedMessages, StoreError> {
-        self.around("claim_received", self.inner.claim_received(slower_lease(lease), limit)).await
-    }
-
     async fn join(&self, ttl: Duration) -> Result<Incarnation, StoreError> {
-        Ok(self.joined(self.around("join", self.inner.join(slower(ttl))).await?))
+        Ok(self.joined(self.around("join", self.inner.join(ttl)).await?))
     }
 
     async fn rejoin(&self, former: MemberId, ttl: Duration) -> Result<Incarnation, StoreError> {
-        Ok(self.joined(self.around("rejoin", self.inner.rejoin(former, slower(ttl))).await?))
-    }
-
-    async fn heartbeat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
-        self.around("heartbeat", self.inner.heartbeat(member, slower(ttl))).await
+        Ok(self.joined(self.around("rejoin", self.inner.rejoin(former, ttl)).await?))
     }
 }

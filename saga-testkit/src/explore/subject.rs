@@ -9,6 +9,7 @@ use saga_core::{Migration, Saga, Service};
 use super::ended::Ended;
 use super::restarts::Restarted;
 use super::store::Explored;
+use crate::VirtualTime;
 
 /// The subject of an exploration: a saga, its input, and an audit of its effects.
 #[async_trait]
@@ -27,11 +28,11 @@ pub trait Explore: Send + Sync + 'static {
     /// An input with which the undisturbed saga completes.
     fn input(&self) -> Self::Input;
 
-    /// Makes a fresh world. Each run gets its own.
+    /// Makes a fresh world. Each run gets its own, with a time of its own: open the store on it.
     ///
     /// # Cancel safety
     /// The exploration never drops it before its end.
-    async fn fresh(&self) -> Self::World;
+    async fn fresh(&self, time: &VirtualTime) -> Self::World;
 
     /// The store of the world. It is called again after each crash, as a new process would open the data again.
     fn store(&self, world: &Self::World) -> Arc<Self::Store>;

@@ -4,9 +4,7 @@ use std::time::Duration;
 use saga_core::env::BoxFuture;
 use saga_core::store::{Changes, HandlerVerdict, MovedSaga, TransactionBody};
 
-use super::environment::SPEED;
 use super::life::Life;
-use super::slower::slow_down;
 
 /// A step transaction that is watched: when its process crashes in it, it is rolled back, as a database does with a
 /// connection that broke.
@@ -21,7 +19,7 @@ impl<C: Send> TransactionBody<C> for Watched<C> {
     }
 
     fn time_limit(&self, index: usize) -> Duration {
-        self.body.time_limit(index) / SPEED
+        self.body.time_limit(index)
     }
 
     fn run<'a>(&'a mut self, index: usize, conn: &'a mut C) -> BoxFuture<'a, HandlerVerdict> {
@@ -40,15 +38,10 @@ impl<C: Send> TransactionBody<C> for Watched<C> {
     }
 
     fn changes(&mut self) -> Vec<Changes> {
-        slowed_down(self.body.changes())
+        self.body.changes()
     }
 
     fn decide_again(&mut self, moved: Vec<MovedSaga>) -> Option<Vec<Changes>> {
-        self.body.decide_again(moved).map(slowed_down)
+        self.body.decide_again(moved)
     }
-}
-
-fn slowed_down(mut changes: Vec<Changes>) -> Vec<Changes> {
-    changes.iter_mut().for_each(slow_down);
-    changes
 }

@@ -10,6 +10,7 @@ use saga_core::store::{
 
 use super::StoreFlaw;
 use super::clock::ManualClock;
+use crate::VirtualTime;
 
 /// A memory store with a flaw, or with none.
 #[derive(Debug, Clone)]
@@ -52,9 +53,9 @@ impl FaultyStore {
         Self { inner, clock, flaw, noted: Arc::default() }
     }
 
-    /// A store with this flaw, or with none, on the clock of the process: for explorations. The suites have one of their own.
-    pub fn on_the_clock(flaw: Option<StoreFlaw>) -> Self {
-        Self { inner: MemoryStore::new().with_hints(), ..Self::new(flaw) }
+    /// A store with this flaw, or with none, on this time: for explorations. The suites have a clock of their own.
+    pub fn on_time(time: &VirtualTime, flaw: Option<StoreFlaw>) -> Self {
+        Self { inner: MemoryStore::with_environment(time.environment()).with_hints(), ..Self::new(flaw) }
     }
 
     /// What is in it.

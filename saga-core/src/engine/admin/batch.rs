@@ -15,6 +15,7 @@ use crate::engine::context::{RuntimeError, outside_step, random_uuid};
 use crate::engine::decide::refusal_of;
 use crate::engine::message::TIMELINES;
 use crate::engine::outcome::{Outcome, outcome_of};
+use crate::env::{Activity, during};
 use crate::key::Key;
 use crate::machine::{self, Action, Refused, SagaState};
 use crate::store::{HistoryKind, SagaFilter, SagaRow, Store, Timestamp};
@@ -133,7 +134,7 @@ impl<S: Store> SagaAdmin<S> {
         let mut acts = 0;
         for (place, planned) in plan.sagas.iter().enumerate() {
             let due = began.saturating_add(each.saturating_mul(acts));
-            env.sleep(due.saturating_sub(env.now())).await;
+            during(&*env, Activity::Waiting, env.sleep(due.saturating_sub(env.now()))).await;
             let result = act_on(&ctx, plan, planned, reason).await;
             progress(place, &result);
             match result {

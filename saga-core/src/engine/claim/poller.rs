@@ -73,22 +73,27 @@ impl<S: Store> Poller<S> {
             let Some(owner) = self.committer.scheduler.membership.member() else { return };
             is_fair = was_full && !is_fair && self.ctx.definition_ids.len() > 1;
             let now = self.ctx.env.now();
+            let next = now.saturating_add(self.ctx.settings.poll_interval);
             let Some(plan) = self.committer.scheduler.bulkheads.plan(&self.ctx.definition_ids, is_fair) else {
                 // A slot that becomes free leads to the next poll.
-                self.committer.scheduler.poll_timer.begin(now, now.saturating_add(self.ctx.settings.poll_interval));
+                self.committer.scheduler.poll_timer.begin(now, next);
                 continue;
             };
-            self.committer.scheduler.poll_timer.begin(now, now.saturating_add(self.ctx.settings.poll_interval));
+            self.committer.scheduler.poll_timer.begin(now, next);
             match self.claim(owner, plan).await {
                 Ok((claimed, next_due_in)) => {
                     self.ctx.health.store_works("claim");
+                    self.committer.scheduler.poll_timer.has_polled(claimed);
                     was_full = claimed == CLAIM_MAX || is_fair && claimed > 0;
                     let next_due_in = if was_full { Some(Duration::ZERO) } else { next_due_in };
                     if let Some(due_in) = next_due_in {
                         self.committer.scheduler.announce_work(due_in);
                     }
                 }
-                Err(error) => self.ctx.health.store_failed("claim", &error),
+                Err(error) => {
+                    self.committer.scheduler.poll_timer.has_failed();
+                    self.ctx.health.store_failed("claim", &error);
+                }
             }
         }
     }

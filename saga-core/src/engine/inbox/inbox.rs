@@ -15,6 +15,7 @@ use crate::engine::host::Host;
 use crate::engine::lifecycle::backoff_after;
 use crate::engine::message::{HandleError, InboundMessage, Validator, age, for_service};
 use crate::engine::store_calls::catch_panic;
+use crate::env::Pause;
 use crate::log;
 use crate::store::{
     DeadLetterReason, Lease, Message, MessageKind, NewReceived, ReceivedBatch, Store, StoreError, WorkId, WorkRef,
@@ -279,22 +280,30 @@ impl<S: Store> Inbox<S> {
     /// message ids.
     pub(crate) async fn poll_inbox(self: Arc<Self>) {
         let mut failures = 0;
+        let mut pause = Pause::of(self.ctx.settings.poll_interval);
         let mut forget_at = self.ctx.env.now().saturating_add(self.ctx.settings.retention / RETENTION_SHARE);
         loop {
-            let pause = if failures > 0 { backoff_after(failures) } else { self.ctx.settings.poll_interval };
+            let pausing = async {
+                if failures > 0 {
+                    self.ctx.env.sleep(backoff_after(failures)).await;
+                } else {
+                    self.ctx.env.pause(pause).await;
+                }
+            };
             tokio::select! {
                 biased;
                 () = self.ctx.lifecycle.stopping.cancelled() => return,
                 () = self.committer.inbox_filled.notified() => {}
-                () = self.ctx.env.sleep(pause) => {}
+                () = pausing => {}
             }
             if !self.committer.scheduler.membership.wait_until_alive().await {
                 return;
             }
             match self.claim_messages().await {
-                Ok(()) => {
+                Ok((found, due_in)) => {
                     self.ctx.health.store_works("claim_received");
                     failures = 0;
+                    (pause.found, pause.due_in) = (found, due_in);
                 }
                 Err(error) => {
                     self.ctx.health.store_failed("claim_received", &error);
@@ -308,8 +317,9 @@ impl<S: Store> Inbox<S> {
         }
     }
 
-    async fn claim_messages(self: &Arc<Self>) -> Result<(), StoreError> {
-        let Some(owner) = self.committer.scheduler.membership.member() else { return Ok(()) };
+    /// Answers whether there were messages, and when the next one is due.
+    async fn claim_messages(self: &Arc<Self>) -> Result<(bool, Option<Duration>), StoreError> {
+        let Some(owner) = self.committer.scheduler.membership.member() else { return Ok((false, None)) };
         let lease = Lease { owner, ttl: self.ctx.settings.lease_ttl };
         let claimed = catch_panic("claim_received", self.ctx.store.claim_received(lease, STORED_AT_A_TIME)).await?;
         let _under_way = self.ctx.lifecycle.enter();
@@ -328,8 +338,9 @@ impl<S: Store> Inbox<S> {
                 attempts,
             });
         }
+        let found = !arrived.is_empty();
         self.dispatch_all(arrived).await;
-        Ok(())
+        Ok((found, claimed.next_due_in))
     }
 
     /// Deletes all message ids that are older than the retention, some at a time.

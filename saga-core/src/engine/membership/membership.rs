@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::engine::context::EngineContext;
 use crate::engine::queue::PollTimer;
 use crate::engine::store_calls::catch_panic;
+use crate::env::Pause;
 use crate::log;
 use crate::store::{MemberId, Store};
 
@@ -79,7 +80,7 @@ impl<S: Store> Membership<S> {
     /// Sends heartbeats until it is dropped.
     pub(crate) async fn run_heartbeat(self: Arc<Self>) {
         loop {
-            self.ctx.env.sleep(self.ctx.settings.member_ttl / 4).await;
+            self.ctx.env.pause(Pause::of(self.ctx.settings.member_ttl / 4)).await;
             self.heartbeat_now().await;
         }
     }
@@ -96,7 +97,7 @@ impl<S: Store> Membership<S> {
             // Another heartbeat was sent meanwhile.
             return;
         }
-        let ttl = self.ctx.settings.member_ttl;
+        let ttl = self.ctx.env.member_ttl(self.ctx.settings.member_ttl);
         let began = self.ctx.env.now();
         match catch_panic("heartbeat", self.ctx.store.heartbeat(self.member_id(), ttl)).await {
             Ok(true) => {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::engine::context::EngineContext;
 use crate::engine::health::panicked;
+use crate::env::{Activity, during};
 use crate::store::{Message, OutboxRow, Store};
 use crate::transport::{TransportError, TransportErrorKind};
 use crate::unwind::caught_while;
@@ -59,7 +60,7 @@ impl<S: Store> Publisher<S> {
         let messages = rows.iter().cloned().map(|row| self.ctx.authorizer.sign(Message::from(row))).collect();
         let limit = self.publish_timeout();
         let publishing = crate::env::timeout(&*self.ctx.env, limit, self.ctx.transport.publish(messages));
-        let answered = caught_while(publishing).await;
+        let answered = caught_while(during(&*self.ctx.env, Activity::Store, publishing)).await;
         let answered = answered.map_err(|panic| panicked(TransportErrorKind::Unknown, "publish", &panic))?;
         let mut results = answered.unwrap_or_default();
         results.resize_with(rows.len(), || Err(no_answer(limit)));

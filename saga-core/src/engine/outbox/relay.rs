@@ -10,6 +10,7 @@ use super::publisher::{Publisher, met_outage};
 use crate::engine::context::EngineContext;
 use crate::engine::lifecycle::backoff_after;
 use crate::engine::membership::Membership;
+use crate::env::Pause;
 use crate::key::Tenant;
 use crate::log;
 use crate::store::{Hint, LANES, Lease, LeasedLane, MessageId, NewParked, OutboxRow, Store, StoreError};
@@ -79,7 +80,7 @@ impl<S: Store> Relay<S> {
         }
         let mut state = RelayState::default();
         let mut failures = 0;
-        let mut is_filled = true;
+        let (mut is_filled, mut has_sent) = (true, false);
         loop {
             let pass = caught_while(self.relay_once(is_filled, &mut state)).await.unwrap_or_else(|panic| {
                 self.ctx.lifecycle.has_panicked("relay", &panic);
@@ -92,10 +93,10 @@ impl<S: Store> Relay<S> {
                     Pass::Outage
                 }
             };
-            let pause = match pass {
+            let (pause, has_retries) = match pass {
                 Pass::Sent => {
                     failures = 0;
-                    is_filled = true;
+                    (is_filled, has_sent) = (true, true);
                     continue;
                 }
                 Pass::Outage => {
@@ -110,13 +111,20 @@ impl<S: Store> Relay<S> {
                     failures = 0;
                     let is_alone = !retries && !self.ctx.store.capabilities().shared;
                     // No other process writes to this store, so a poll finds only what a dead process left.
-                    self.ctx.settings.poll_interval.saturating_mul(if is_alone { 10 } else { 1 })
+                    (self.ctx.settings.poll_interval.saturating_mul(if is_alone { 10 } else { 1 }), retries)
+                }
+            };
+            let pausing = async {
+                if has_retries {
+                    self.ctx.env.sleep(pause).await;
+                } else {
+                    self.ctx.env.pause(Pause { found: std::mem::take(&mut has_sent), ..Pause::of(pause) }).await;
                 }
             };
             is_filled = tokio::select! {
                 biased;
                 () = self.outbox.filled.notified() => true,
-                () = self.ctx.env.sleep(pause) => false,
+                () = pausing => false,
             };
         }
     }

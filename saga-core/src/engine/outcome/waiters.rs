@@ -92,12 +92,13 @@ impl Waiters {
         asked.iter().filter_map(slot).filter(|(slot, is_there)| slot.looked_for(*is_there)).count()
     }
 
-    /// The sagas that the store is to be asked for now.
-    pub(crate) fn due(&self, now: Duration) -> Vec<SagaId> {
+    /// The sagas that the store is to be asked for now; with `all`, also those for which it was asked a short time ago.
+    pub(crate) fn due(&self, now: Duration, all: bool) -> Vec<SagaId> {
         let mut slots = self.lock();
         slots.retain(|_, slot| slot.strong_count() > 0);
-        let is_due =
-            |slot: &Weak<OutcomeSlot>| slot.upgrade().is_some_and(|slot| !slot.has_ended() && slot.is_due(now));
+        let is_due = |slot: &Weak<OutcomeSlot>| {
+            slot.upgrade().is_some_and(|slot| !slot.has_ended() && (slot.is_due(now) || all))
+        };
         slots.iter().filter(|(_, slot)| is_due(slot)).map(|(saga, _)| *saga).collect()
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::outcome::{Outcome, outcome_of};
 use super::waiters::{CHUNK, Waiters};
 use crate::engine::context::EngineContext;
+use crate::env::Pause;
 use crate::log;
 use crate::machine::SagaState;
 use crate::store::{SagaId, SagaRow, Store, StoreError};
@@ -27,8 +28,9 @@ impl<S: Store> OutcomeWatcher<S> {
         // What ends in this process is told at once; the store is asked for the rest.
         let pause = if self.ctx.store.capabilities().shared { 1 } else { 10 };
         loop {
-            self.ctx.env.sleep(self.ctx.settings.poll_interval.saturating_mul(pause)).await;
-            let due = self.waiters.due(self.ctx.env.now());
+            let interval = self.ctx.settings.poll_interval.saturating_mul(pause);
+            let is_whole = self.ctx.env.pause(Pause::of(interval)).await;
+            let due = self.waiters.due(self.ctx.env.now(), !is_whole);
             for chunk in due.chunks(CHUNK) {
                 match self.look_at(chunk).await {
                     Ok(()) => self.ctx.health.store_works("watch"),

@@ -121,6 +121,11 @@ impl<T> Queue<T> {
         state.from_commits.has_of(flow) || state.claimed.has_of(flow)
     }
 
+    /// Whether no command waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().waiting() == 0
+    }
+
     /// Calls `visit` with each waiting command.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(&T)) {
         let state = self.lock();

@@ -9,7 +9,7 @@ use super::runtime::{Runtime, run};
 use super::stored_values::check_stored_values;
 use crate::authorization::{AccessPolicy, SigningKey};
 use crate::engine::context::{BuildError, EngineContext, MessageAuthorizer, Ports, Registered, Settings};
-use crate::env::{Environment, TokioEnvironment};
+use crate::env::{Activity, Environment, TokioEnvironment, during};
 use crate::key::check_step_name;
 use crate::log;
 use crate::machine::Effect;
@@ -162,7 +162,8 @@ impl<S: Store> RuntimeBuilder<S> {
         }
         check_stored_values(&*self.store, &self.registered.definitions, &self.settings).await?;
         let began = env.now();
-        let incarnation = self.store.join(self.settings.member_ttl).await?;
+        let member_ttl = env.member_ttl(self.settings.member_ttl);
+        let incarnation = self.store.join(member_ttl).await?;
         if self.access_policy.is_none() && self.transport.is_some() && !self.registered.services.is_empty() {
             log::warn!(services = ?self.registered.services, "messages are not authenticated");
         }
@@ -173,11 +174,12 @@ impl<S: Store> RuntimeBuilder<S> {
         let ports = Ports { store: self.store, transport, authorizer, env };
         let ctx = Arc::new(EngineContext::new(ports, self.settings, self.registered));
         let engine = Arc::new(Engine::new(ctx, incarnation.member));
-        engine.membership.set_alive_until(began.saturating_add(engine.ctx.settings.member_ttl));
+        engine.membership.set_alive_until(began.saturating_add(member_ttl));
         // What is sent from the moment that this returns is received.
         let mut incoming = Vec::new();
         for service in &engine.ctx.services {
-            incoming.push(engine.inbox.subscribe_first(service).await);
+            let subscribing = engine.inbox.subscribe_first(service);
+            incoming.push(during(&*engine.ctx.env, Activity::Waiting, subscribing).await);
         }
         Ok(run(engine, incoming))
     }

@@ -8,6 +8,7 @@ use super::engine::Engine;
 use crate::engine::context::RuntimeError;
 use crate::engine::outcome::{Gone, Outcome, OutcomeSlot, SagaFailure};
 use crate::engine::start::StartedSaga;
+use crate::env::{Activity, during};
 use crate::key::Key;
 use crate::step::Payload;
 use crate::store::{SagaId, Store};
@@ -83,6 +84,11 @@ impl<S: Store, R> SagaHandle<S, R> {
         if crate::engine::context::is_inside_step() {
             return Err(RuntimeError::InsideStep);
         }
+        let env = &*self.engine.ctx.env;
+        during(env, Activity::Waiting, self.wait_for_outcome(is_enough)).await
+    }
+
+    async fn wait_for_outcome(&self, is_enough: impl Fn(&Outcome) -> bool) -> Result<Outcome, RuntimeError> {
         tokio::select! {
             biased;
             outcome = self.slot.outcome(is_enough) => {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::engine::Engine;
 use super::publish::{EncodedEvent, PublishError};
 use super::runtime::Runtime;
+use crate::env::{Activity, during};
 use crate::step::Event;
 use crate::store::{MessageId, StartIn, Store};
 
@@ -135,7 +136,8 @@ impl<'a, S: Store> IntoFuture for PublishEvent<'a, S> {
 
     fn into_future(self) -> Self::IntoFuture {
         let Self { runtime, event } = self;
-        Box::pin(async move { runtime.engine.publish_event(&runtime.tenant, event).await })
+        let engine = &runtime.engine;
+        Box::pin(during(&*engine.ctx.env, Activity::Waiting, engine.publish_event(&runtime.tenant, event)))
     }
 }
 

@@ -8,6 +8,7 @@ use super::handle::SagaHandle;
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::health::Health;
 use crate::engine::statistics::Statistics;
+use crate::env::{Activity, during};
 use crate::key::{Key, Tenant};
 use crate::saga::Saga;
 use crate::store::{SagaRow, Store};
@@ -143,7 +144,7 @@ impl<S: Store> Runtime<S> {
     /// # Cancel safety
     /// When dropped, the runtime takes nothing new any more; call it again to wait for the rest.
     pub async fn shutdown(&self) {
-        self.engine.shut_down().await;
+        during(&*self.engine.ctx.env, Activity::Waiting, self.engine.shut_down()).await;
     }
 }
 

@@ -15,6 +15,7 @@ use crate::engine::context::StartError;
 use crate::engine::decide::StartOptions;
 use crate::engine::message::request_hash;
 use crate::engine::start::{begins_in, check_same};
+use crate::env::{Activity, during};
 use crate::key::Key;
 use crate::saga::{Definition, LONGEST};
 use crate::store::{StartIn, Started, Store};
@@ -165,7 +166,8 @@ impl<'a, S: Store, R: 'a> IntoFuture for StartSaga<'a, S, R> {
             let Self { runtime, definition, request, options, .. } = self;
             let (key, input) = request?;
             let engine = &runtime.engine;
-            let started = engine.starter.start_saga(definition, &runtime.tenant, key, input, options).await?;
+            let starting = engine.starter.start_saga(definition, &runtime.tenant, key, input, options);
+            let started = during(&*engine.ctx.env, Activity::Waiting, starting).await?;
             Ok(SagaHandle::of_start(engine, started))
         })
     }

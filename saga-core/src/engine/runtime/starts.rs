@@ -4,6 +4,7 @@ use super::handle::SagaHandle;
 use super::runtime::Runtime;
 use super::start_saga::StartSaga;
 use crate::engine::context::StartError;
+use crate::env::{Activity, during};
 use crate::key::Key;
 use crate::saga::Saga;
 use crate::step::{Payload, codec};
@@ -77,7 +78,8 @@ impl<S: Store> Runtime<S> {
         sagas: impl IntoIterator<Item = (K, I)>,
     ) -> Vec<Result<SagaHandle<S, R>, StartError>> {
         let asked = sagas.into_iter().map(|(key, input)| encode(key, &input)).collect();
-        let started = self.engine.starter.start_sagas(saga.definition(), &self.tenant, asked).await;
+        let starting = self.engine.starter.start_sagas(saga.definition(), &self.tenant, asked);
+        let started = during(&*self.engine.ctx.env, Activity::Waiting, starting).await;
         started.into_iter().map(|started| Ok(SagaHandle::of_start(&self.engine, started?))).collect()
     }
 }

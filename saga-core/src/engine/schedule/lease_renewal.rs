@@ -8,6 +8,7 @@ use super::scheduler::Scheduler;
 use crate::engine::bulkhead::{Pool, QueueSlot};
 use crate::engine::instance::WorkItem;
 use crate::engine::queue::Queue;
+use crate::env::Pause;
 use crate::log;
 use crate::store::{Lease, MemberId, Store, WorkRef};
 
@@ -20,7 +21,12 @@ impl<S: Store> Scheduler<S> {
     pub(crate) async fn renew_queued(self: Arc<Self>) {
         let third = self.ctx.settings.lease_ttl / 3;
         loop {
-            self.ctx.env.sleep(third).await;
+            // Leases that are held have to be renewed in time; otherwise this only looks.
+            if self.queues().iter().all(|queue| queue.is_empty()) {
+                self.ctx.env.pause(Pause::of(third)).await;
+            } else {
+                self.ctx.env.sleep(third).await;
+            }
             if self.membership.is_alive() {
                 self.release_surplus().await;
                 self.renew_all_queued(third).await;

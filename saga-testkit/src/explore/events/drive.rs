@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use saga_core::Tenant;
+use saga_core::env::{Activity, during};
 use saga_core::store::{Headers, MessageId, MessageKind, Timestamp};
 use saga_core::transport::Message;
 use tokio::task::JoinSet;
@@ -11,10 +12,12 @@ use uuid::Uuid;
 use super::super::life::{Commits, Director};
 use super::super::plan::Disturbance;
 use super::super::report::Broken;
+use super::super::world::{in_time, is_on_time};
 use super::broker::{Broker, once_more};
 use super::process::Process;
 use super::report::{EventFailures, EventsExplored};
 use super::subject::ExploreEvents;
+use crate::VirtualTime;
 
 /// How many runs are under way at a time.
 const RUNS_AT_A_TIME: usize = 4;
@@ -22,10 +25,8 @@ const RUNS_AT_A_TIME: usize = 4;
 const ORDERS_MAX: usize = 3_000;
 /// How often a run is made until the boundary comes up at which a service is to crash.
 const TRIES_MAX: usize = 4;
-/// How long a run may take, in the world's time.
-const RUN_WITHIN: Duration = Duration::from_mins(2);
 /// How often the services are looked at, and how often in a row they must stand still.
-const LOOK_EVERY: Duration = Duration::from_millis(1);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 const LOOKS: usize = 3;
 /// The id of the first event that is told.
 const FIRST_ID: u128 = 0x6669_7273_7400;
@@ -178,16 +179,16 @@ async fn try_run<E: ExploreEvents>(subject: &Arc<E>, run: Run) -> Came {
         .map(|disturbance| Arc::new(Director::new(None, disturbance, Commits::Shared)))
         .collect();
     let names: Vec<String> = services.iter().map(|service| service.name().to_owned()).collect();
-    let world = Arc::new(subject.fresh().await);
+    let time = VirtualTime::new();
+    let world = Arc::new(subject.fresh(&time).await);
     let broker = Broker::default();
     let processes: Vec<Arc<Process<E>>> = services
         .into_iter()
         .zip(&directors)
-        .map(|(service, director)| Process::new(subject, &world, service, Arc::clone(director), &broker))
+        .map(|(service, director)| Process::new(subject, (&world, &time), service, Arc::clone(director), &broker))
         .collect();
     let mut choices = Vec::new();
-    let lived = tokio::time::timeout(RUN_WITHIN, live(&processes, &broker, &run, &mut choices)).await;
-    let result = lived.unwrap_or_else(|_| Err(format!("it did not end within {RUN_WITHIN:?}")));
+    let result = in_time(&time, live(&processes, &broker, &run, &mut choices)).await;
     let is_reached = result.is_err() || directors.iter().all(|director| director.is_done());
     let passed = names.into_iter().zip(directors.iter().map(|director| director.passed())).collect();
     Came { run, choices, passed, result, is_reached }
@@ -201,9 +202,14 @@ async fn live<E: ExploreEvents>(
     choices: &mut Vec<Choice>,
 ) -> Result<(), String> {
     let Some(first) = processes.first() else { return Err("there are no services".to_owned()) };
+    for process in processes {
+        is_on_time(&*process.store(), &process.time).await?;
+    }
     let mut lives = JoinSet::new();
     for process in processes {
-        lives.spawn(Arc::clone(process).keep_alive());
+        let (environment, process) = (process.time.environment(), Arc::clone(process));
+        // What it is about to do comes before time passes.
+        lives.spawn(async move { during(&*environment, Activity::Waiting, process.keep_alive()).await });
     }
     still(processes, broker).await?;
     for (nth, event) in (0_u128..).zip(first.subject.told()) {
@@ -228,7 +234,7 @@ async fn live<E: ExploreEvents>(
         let taken = run.order.get(choices.len()).cloned().or_else(|| held.first().cloned());
         if taken.as_ref().is_some_and(|taken| !held.contains(taken) && !copies.contains(taken)) {
             // It is still to be told.
-            tokio::time::sleep(LOOK_EVERY).await;
+            first.time.advance(LOOK_EVERY).await;
             continue;
         }
         let others: BTreeSet<String> =
@@ -265,7 +271,9 @@ async fn still<E: ExploreEvents>(processes: &[Arc<Process<E>>], broker: &Broker)
         }
         looks = if is_still && before == Some(moves) { looks + 1 } else { 0 };
         before = Some(moves);
-        tokio::time::sleep(LOOK_EVERY).await;
+        if let Some(process) = processes.first() {
+            process.time.advance(LOOK_EVERY).await;
+        }
     }
     Ok(())
 }

@@ -5,14 +5,14 @@ use saga_core::engine::RuntimeBuilder;
 use saga_core::store::{DeadLetterFilter, DeadLetters, Members, Outbox, SagaFilter, Sagas, Work};
 use saga_core::{Runtime, Service};
 
-use super::super::environment::Mortal;
-
 use super::super::life::{Director, Life, Look};
 use super::super::process::RETRY;
 use super::super::store::{Boundaries, Explored};
 use super::broker::{Broker, Line};
 use super::subject::ExploreEvents;
+use crate::VirtualTime;
 use crate::intercept::Intercepted;
+use crate::time::VirtualEnvironment;
 
 /// More lives than any run needs: a process is crashed once.
 const LIVES_MAX: u64 = 5;
@@ -26,6 +26,7 @@ const LIMIT: usize = 1_000;
 pub(super) struct Process<E: ExploreEvents> {
     pub(super) subject: Arc<E>,
     pub(super) world: Arc<E::World>,
+    pub(super) time: VirtualTime,
     pub(super) service: Service<Explored<E::Store>>,
     pub(super) director: Arc<Director>,
     pub(super) broker: Broker,
@@ -42,14 +43,14 @@ struct State<E: ExploreEvents> {
 impl<E: ExploreEvents> Process<E> {
     pub(super) fn new(
         subject: &Arc<E>,
-        world: &Arc<E::World>,
+        (world, time): (&Arc<E::World>, &VirtualTime),
         service: Service<Explored<E::Store>>,
         director: Arc<Director>,
         broker: &Broker,
     ) -> Arc<Self> {
         let state = Mutex::new(State { runtime: None, broken: None });
         let (subject, world, broker) = (Arc::clone(subject), Arc::clone(world), broker.clone());
-        Arc::new(Self { subject, world, service, director, broker, state })
+        Arc::new(Self { subject, world, time: time.clone(), service, director, broker, state })
     }
 
     pub(super) fn store(&self) -> Arc<E::Store> {
@@ -73,7 +74,7 @@ impl<E: ExploreEvents> Process<E> {
         let look: Arc<Look> = Arc::new(|| Box::pin(std::future::ready(None)));
         for nth in 0..LIVES_MAX {
             let life = Life::new(&self.director, &look);
-            let env = Arc::new(Mortal::new(nth));
+            let env = Arc::new(VirtualEnvironment::with_seed(self.time.clock(), nth));
             let _killed = Killed(Arc::clone(&env));
             let started = tokio::select! {
                 biased;
@@ -104,7 +105,7 @@ impl<E: ExploreEvents> Process<E> {
         self.lock().broken = Some("it crashed again and again".to_owned());
     }
 
-    fn builder(&self, life: &Arc<Life>, env: &Arc<Mortal>) -> RuntimeBuilder<Explored<E::Store>> {
+    fn builder(&self, life: &Arc<Life>, env: &Arc<VirtualEnvironment>) -> RuntimeBuilder<Explored<E::Store>> {
         let store = Intercepted(Boundaries { inner: self.store(), life: Arc::clone(life) });
         let transport = Line { broker: self.broker.clone(), life: Arc::clone(life) };
         let builder = self.subject.states(&self.world, self.service.name(), Runtime::builder(store));
@@ -163,7 +164,7 @@ impl<E: ExploreEvents> Process<E> {
 }
 
 /// Ends the tasks of a life with it, also where the run is dropped.
-struct Killed(Arc<Mortal>);
+struct Killed(Arc<VirtualEnvironment>);
 
 impl Drop for Killed {
     fn drop(&mut self) {

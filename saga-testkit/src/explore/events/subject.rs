@@ -6,6 +6,7 @@ use saga_core::store::Store;
 use saga_core::{Event, Service};
 
 use super::super::store::Explored;
+use crate::VirtualTime;
 
 /// The subject of an exploration of events: the services, the first events, and an audit of their effects.
 #[async_trait]
@@ -22,11 +23,11 @@ pub trait ExploreEvents: Send + Sync + 'static {
     /// The events that begin the saga, in the order in which they are published.
     fn told(&self) -> Vec<FirstEvent>;
 
-    /// Makes a fresh world. Each run gets its own.
+    /// Makes a fresh world. Each run gets its own, with a time of its own: open the stores on it.
     ///
     /// # Cancel safety
     /// It is never dropped before its end.
-    async fn fresh(&self) -> Self::World;
+    async fn fresh(&self, time: &VirtualTime) -> Self::World;
 
     /// The store of the service. It is called again after each crash, as a new process would open the data again.
     fn store(&self, world: &Self::World, service: &str) -> Arc<Self::Store>;

@@ -51,7 +51,7 @@ impl<E: Explore> Course<'_, E> {
         let ended = if let Some((_, is_operated)) = new_end {
             // What the old version's process says of it does not count any more, but what that did is reported.
             in_old.shutdown().await;
-            settled(&in_new, KEY).await;
+            settled(&in_new, self.time, KEY).await;
             let running = in_new.attach(KEY).await.map_err(|error| error.to_string())?;
             (running.closed().await.map_err(|error| error.to_string())?, is_operated)
         } else {
@@ -81,7 +81,7 @@ impl<E: Explore> Course<'_, E> {
                 return Err("it was moved while another process had a step of it under way".to_owned());
             }
             Some(went) => Answer { went, has_waited: false },
-            None => move_until_answered(runtime, &migration, true).await?,
+            None => move_until_answered(runtime, self.time, &migration, true).await?,
         };
         if matches!(answer.went, Went::Refused(_)) {
             return Ok((answer, None));

@@ -8,10 +8,12 @@ use saga_core::engine::RuntimeError;
 use saga_core::{Migration, Runtime, Saga};
 
 use super::super::life::{Director, Look};
-use super::super::process::{Finished, KEY, LIVES_MAX, LOOK_EVERY, Made, Process, Tries, finished, in_time, look_at};
+use super::super::process::{Finished, KEY, LIVES_MAX, LOOK_EVERY, Made, Process, Tries, finished, look_at};
 use super::super::store::Explored;
 use super::super::subject::Explore;
+use super::super::world::{fresh, in_time};
 use super::plan::{Manner, MoveRun};
+use crate::VirtualTime;
 
 /// What the history says of every move.
 pub(super) const WHY: &str = "the exploration says so";
@@ -38,6 +40,7 @@ pub(super) type End = (Option<Answer>, Finished);
 pub(super) struct Course<'a, E: Explore> {
     pub(super) subject: &'a E,
     pub(super) world: &'a E::World,
+    pub(super) time: &'a VirtualTime,
     pub(super) look: Arc<Look>,
     pub(super) migration: Migration<E::Store>,
     pub(super) old: Arc<Director>,
@@ -55,13 +58,14 @@ pub(super) async fn one_move<E: Explore>(
         let commits = tries.begin();
         let old = Arc::new(Director::new(run.point.rejected, run.disturbance(), commits));
         let new = Arc::new(Director::new(run.rejected, run.then.clone(), commits));
+        let time = VirtualTime::new();
         let living = async {
-            let world = Arc::new(subject.fresh().await);
+            let world = Arc::new(fresh(&*subject, &time).await?);
             let (look, migration) = (look_at(&subject, &world), migration.clone());
             let (old, new) = (Arc::clone(&old), Arc::clone(&new));
-            Course { subject: &*subject, world: &*world, look, migration, old, new }.live(run.manner).await
+            Course { subject: &*subject, world: &*world, time: &time, look, migration, old, new }.live(run.manner).await
         };
-        let result = in_time(living).await;
+        let result = in_time(&time, living).await;
         let is_reached = old.is_done() && new.is_done();
         if let Some(made) = tries.end(Made { run: run.clone(), result, passed: new.passed(), is_reached }) {
             return made;
@@ -80,7 +84,7 @@ impl<'a, E: Explore> Course<'a, E> {
     }
 
     pub(super) fn process(&self, director: &Arc<Director>, seed: u64) -> Process<'a, E> {
-        Process::new((self.subject, self.world), director, &self.look, seed)
+        Process::new((self.subject, self.world, self.time), director, &self.look, seed)
     }
 
     /// The new version, for this process.
@@ -146,7 +150,8 @@ impl<'a, E: Explore> Course<'a, E> {
     async fn moved_life(&self, process: &Process<'_, E>) -> Result<(Answer, Option<Finished>), String> {
         let saga = self.new_saga(process);
         let runtime = process.open(|builder| builder.saga(&saga)).await?;
-        let answer = move_until_answered(&runtime, &self.migration.instrumented(&process.hook()), false).await?;
+        let answer =
+            move_until_answered(&runtime, self.time, &self.migration.instrumented(&process.hook()), false).await?;
         let ended = match &answer.went {
             Went::Moved => {
                 let running = runtime.attach(KEY).await.map_err(|error| error.to_string())?;
@@ -170,6 +175,7 @@ impl<'a, E: Explore> Course<'a, E> {
 /// Asks for the move until there is an answer for certain.
 pub(super) async fn move_until_answered<E: saga_core::store::Store>(
     runtime: &Runtime<E>,
+    time: &VirtualTime,
     migration: &Migration<E>,
     mut has_waited: bool,
 ) -> Result<Answer, String> {
@@ -178,7 +184,7 @@ pub(super) async fn move_until_answered<E: saga_core::store::Store>(
             return Ok(Answer { went, has_waited });
         }
         has_waited = true;
-        tokio::time::sleep(LOOK_EVERY).await;
+        time.advance(LOOK_EVERY).await;
     }
 }
 

@@ -9,12 +9,14 @@ use saga_core::{Key, Runtime, Tenant};
 use super::super::ended::Ended;
 use super::super::life::{Director, Look};
 use super::super::process::{
-    Finished, KEY, LIVES_MAX, LOOK_EVERY, Made, Process, Tries, finished, in_time, look_at, nothing_left, sent, settled,
+    Finished, KEY, LIVES_MAX, LOOK_EVERY, Made, Process, Tries, finished, look_at, nothing_left, sent, settled,
 };
 use super::super::store::Explored;
 use super::super::subject::Explore;
+use super::super::world::{fresh, in_time};
 use super::plan::RestartRun;
 use super::restarted::{Left, Restarted};
+use crate::VirtualTime;
 
 /// The key of the saga that is started instead of the explored one.
 const NEW_KEY: &str = "explored-again";
@@ -29,6 +31,7 @@ pub(super) enum Went {
 struct Course<'a, E: Explore> {
     subject: &'a E,
     world: &'a E::World,
+    time: &'a VirtualTime,
     look: Arc<Look>,
     from: &'static str,
     old: &'a Arc<Director>,
@@ -46,12 +49,13 @@ pub(super) async fn one_restart<E: Explore>(
         let old = Arc::new(Director::new(run.base.rejected, run.base.disturbance.clone(), commits));
         let new = Director::new(run.rejected, run.then.clone(), commits);
         let new = Arc::new(new.misreading(subject.misreads()));
+        let time = VirtualTime::new();
         let living = async {
-            let world = Arc::new(subject.fresh().await);
+            let world = Arc::new(fresh(&*subject, &time).await?);
             let (subject, world, look) = (&*subject, &*world, look_at(&subject, &world));
-            Course { subject, world, look, from: run.from, old: &old, new: &new }.live().await
+            Course { subject, world, time: &time, look, from: run.from, old: &old, new: &new }.live().await
         };
-        let result = Box::pin(in_time(living)).await;
+        let result = Box::pin(in_time(&time, living)).await;
         let is_reached = old.is_done() && new.is_done();
         if let Some(made) = tries.end(Made { run: run.clone(), result, passed: new.passed(), is_reached }) {
             return made;
@@ -77,7 +81,7 @@ impl<E: Explore> Course<'_, E> {
     }
 
     fn process(&self, director: &Arc<Director>, seed: u64) -> Process<'_, E> {
-        Process::new((self.subject, self.world), director, &self.look, seed)
+        Process::new((self.subject, self.world, self.time), director, &self.look, seed)
     }
 
     /// Lets the old saga come to nothing: where it is stuck, a person ends it so. Answers whether that was needed.
@@ -97,9 +101,9 @@ impl<E: Explore> Course<'_, E> {
             Outcome::Compensated { .. } => {}
             other => return Err(format!("the old saga was to come to nothing, and is {other}")),
         }
-        sent(&runtime).await?;
+        sent(&runtime, self.time).await?;
         // Of a saga that was ended by force, the others of its branches may still wait for their next attempts.
-        settled(&runtime, KEY).await;
+        settled(&runtime, self.time, KEY).await;
         runtime.shutdown().await;
         Ok(is_stuck)
     }

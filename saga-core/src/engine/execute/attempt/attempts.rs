@@ -14,7 +14,7 @@ use crate::engine::execute::progress::IN_TRANSACTION;
 use crate::engine::instance::{AttemptDetails, AttemptResult, SagaInstance, WorkItem};
 use crate::engine::queue::BatchLimits;
 use crate::engine::statistics::Counters;
-use crate::env::timeout;
+use crate::env::{Activity, during, timeout};
 use crate::machine::Ending;
 use crate::saga::{StepRun, StepUndo, Unfinished};
 use crate::step::{
@@ -95,18 +95,19 @@ impl<S: Store> Attempts<S> {
                 _ => Err(no_handler()),
             }
         };
-        self.finish_attempt(command, &ctx, limit, inside_step(handler)).await
+        self.finish_attempt(command, &ctx, (Activity::Transaction, limit), inside_step(handler)).await
     }
 
     pub(crate) async fn finish_attempt(
         &self,
         command: &WorkItem<S>,
         ctx: &StepContext,
-        limit: Duration,
+        (activity, limit): (Activity, Duration),
         handler: impl Future<Output = Output>,
     ) -> (AttemptResult, HandlerVerdict) {
         let began = self.ctx.env.now();
-        let ended = timeout(&*self.ctx.env, limit, caught_while(handler)).await;
+        let calling = timeout(&*self.ctx.env, limit, caught_while(handler));
+        let ended = during(&*self.ctx.env, activity, calling).await;
         let mut findings = AttemptDetails {
             attempts: command.attempt_number(),
             took: self.ctx.env.now().saturating_sub(began),

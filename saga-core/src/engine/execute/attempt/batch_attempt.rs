@@ -8,7 +8,7 @@ use super::span::{in_span, span_of_batch};
 use crate::engine::context::inside_step;
 use crate::engine::execute::progress::IN_TRANSACTION;
 use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
-use crate::env::timeout;
+use crate::env::{Activity, during, timeout};
 use crate::key::{Key, StepId, Tenant};
 use crate::log;
 use crate::machine::Ending;
@@ -90,7 +90,8 @@ impl<S: Store> Attempts<S> {
             let StepRun::Batch(run) = &first.step().run else { return Err(no_handler()) };
             Guarded::new(in_span(run(conn, args, inputs), span)).await
         };
-        let ended = timeout(&*self.ctx.env, limit, caught_while(inside_step(handler))).await;
+        let calling = timeout(&*self.ctx.env, limit, caught_while(inside_step(handler)));
+        let ended = during(&*self.ctx.env, Activity::Transaction, calling).await;
         let took = self.ctx.env.now().saturating_sub(began);
         let share = took / u32::try_from(commands.len()).unwrap_or(u32::MAX);
         let findings = |command: &WorkItem<S>| AttemptDetails {

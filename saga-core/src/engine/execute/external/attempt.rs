@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::worker::ExternalCalls;
 use crate::engine::execute::attempt::{in_span, no_handler, span_of};
 use crate::engine::instance::{AttemptResult, WorkItem};
+use crate::env::Activity;
 use crate::saga::{StepRun, StepUndo, Unfinished};
 use crate::step::Args;
 use crate::store::Store;
@@ -34,8 +35,8 @@ impl<S: Store> ExternalCalls<S> {
                 _ => Err(no_handler()),
             }
         };
-        let attempt =
-            self.attempts.finish_attempt(command, &ctx, limit, self.leases.keep_lease(command, &cancel, handler));
+        let call = self.leases.keep_lease(command, &cancel, handler);
+        let attempt = self.attempts.finish_attempt(command, &ctx, (Activity::Call, limit), call);
         self.progress.while_reporting(command, &ctx, &cancel, async { attempt.await.0 }).await
     }
 }

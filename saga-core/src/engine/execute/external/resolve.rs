@@ -6,7 +6,7 @@ use super::worker::ExternalCalls;
 use crate::engine::execute::attempt::{erred, in_span, span_of};
 use crate::engine::execute::progress::IN_RESOLUTION;
 use crate::engine::instance::{AttemptResult, WorkItem};
-use crate::env::timeout;
+use crate::env::{Activity, timeout};
 use crate::machine::Ending;
 use crate::saga::StepResolve;
 use crate::step::{Args, ReportLimit};
@@ -54,6 +54,7 @@ impl<S: Store> ExternalCalls<S> {
         let args = Args { ctx: &ctx, states: &self.ctx.states, outputs: &command.saga.outputs };
         let input = command.saga.input_of(command.step_index());
         let handler = async { Guarded::new(in_span((resolve.ask)(args, input), span_of(command))).await.map(Some) };
-        self.attempts.finish_attempt(command, &ctx, limit, self.leases.keep_lease(command, &cancel, handler)).await.0
+        let call = self.leases.keep_lease(command, &cancel, handler);
+        self.attempts.finish_attempt(command, &ctx, (Activity::Call, limit), call).await.0
     }
 }

@@ -1,0 +1,72 @@
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use super::clock::{Clock, SleepId, Woken};
+use super::unit::current;
+
+/// What a sleep is to the clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SleepKind {
+    /// The clock stops at its end.
+    Event,
+    /// A step awaits it, and does not hold the clock meanwhile.
+    OfStep,
+    /// A test awaits it. It ends when everything else that is due by then was done.
+    Advance,
+    /// A task looks for work after it, or earlier: before the clock jumps. The clock stops when something is due.
+    Look { due_at: Option<Duration> },
+}
+
+/// A sleep in virtual time; answers whether all of it has passed.
+pub(super) struct VirtualSleep {
+    clock: Arc<Clock>,
+    until: Duration,
+    kind: SleepKind,
+    id: Option<SleepId>,
+}
+
+impl VirtualSleep {
+    /// A sleep from now on.
+    pub(super) fn new(clock: &Arc<Clock>, duration: Duration, kind: SleepKind) -> Self {
+        let until = clock.now().saturating_add(duration);
+        Self { clock: Arc::clone(clock), until, kind, id: None }
+    }
+}
+
+impl Future for VirtualSleep {
+    type Output = bool;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<bool> {
+        let id = match self.id {
+            Some(id) => id,
+            None => {
+                let owner = current(&self.clock);
+                assert!(
+                    self.kind != SleepKind::OfStep || !self.clock.has_store_waiting(owner),
+                    "VirtualTime::sleep was awaited in a transaction of the store, which can do nothing else meanwhile; await it in an \
+                     external step"
+                );
+                let id = self.clock.add_sleep(self.until, self.kind, owner);
+                *self.id.insert(id)
+            }
+        };
+        match self.clock.poll_sleep(id, cx.waker()) {
+            Woken::NotYet => Poll::Pending,
+            woken => {
+                self.id = None;
+                Poll::Ready(woken == Woken::AtEnd)
+            }
+        }
+    }
+}
+
+impl Drop for VirtualSleep {
+    fn drop(&mut self) {
+        if let Some(id) = self.id {
+            self.clock.drop_sleep(id);
+        }
+    }
+}
