@@ -55,6 +55,23 @@ async fn g4_a_killed_broker_loses_nothing_that_it_confirmed() {
     }
 }
 
+/// The connection itself is watched: neither a publish nor a heartbeat has to fail first, so this takes far less than the
+/// two seconds that an operator may wait for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transport_that_sends_nothing_sees_that_its_broker_is_gone() {
+    let _alone = ALONE.lock().await;
+    let mut node = RabbitMqServer::start().await.unwrap();
+    let transport = AmqpTransport::connect_with(options(&node)).await.unwrap();
+    assert!(transport.health().is_healthy());
+    let killed_at = tokio::time::Instant::now();
+    node.kill().await.unwrap();
+    until_holds("the loss", || !transport.health().is_healthy()).await;
+    println!("seen after {:?}", killed_at.elapsed());
+    let health = transport.health().publisher;
+    assert!(matches!(health.state, ConnectionState::Reconnecting { .. }), "{health:?}");
+    assert!(health.last_error.is_some_and(|error| !error.is_empty()));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_queue_that_the_broker_cannot_serve_is_named_and_serves_again_once_it_is_deleted() {
     let _alone = ALONE.lock().await;

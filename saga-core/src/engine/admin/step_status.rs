@@ -15,6 +15,9 @@ use crate::store::{
     Failing, HistoryKind, RecordedOutcome, Reported, SagaWithSteps, Status, StepRecord, Timestamp, WorkStatus,
 };
 
+/// Fifty years: a time beyond that stands for none.
+const FAR_MICROS: i64 = 50 * 365 * 24 * 3_600 * 1_000_000;
+
 /// A step of a saga.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -125,6 +128,9 @@ impl StepStatus {
         let step = &outline.steps[index];
         let phase = shown_phase(state, index);
         let is_waiting = step.wait.is_some() && phase == StepPhase::Started;
+        let of_name = Self::of_name(&step.name, index, phase, state, stored);
+        // A wait without a limit is due in a hundred years.
+        let is_limited = |due: &Timestamp| step.wait.is_none() || due.0 - stored.read_at.0 < FAR_MICROS;
         let before = step.after.iter().filter_map(|before| Some(outline.steps.get(*before)?.name.clone()));
         Self {
             after: before.collect(),
@@ -135,7 +141,8 @@ impl StepStatus {
             signal: (step.wait == Some(WaitKind::Signal)).then(|| signal_of(&step.name, stored)).flatten(),
             items: state.items_of(index).map(|items| ItemCounts::of(&state.steps[items])),
             phase_name: if is_waiting { "waiting" } else { phase.as_str() },
-            ..Self::of_name(&step.name, index, phase, state, stored)
+            due_at: of_name.due_at.filter(is_limited),
+            ..of_name
         }
     }
 
