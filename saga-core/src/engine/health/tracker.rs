@@ -17,7 +17,7 @@ const SAME_OUTAGE_WITHIN: Duration = Duration::from_mins(1);
 
 /// Whether the store or the transport works.
 ///
-/// In JSON, `state` is `healthy` or `failing`, and `since` is in seconds.
+/// In JSON, `state` is `healthy` or `failing`, and `since_s` is in seconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum ComponentHealth {
@@ -36,6 +36,29 @@ pub enum ComponentHealth {
 }
 
 /// Whether the store and the transport work, as the calls of this runtime find it.
+///
+/// Later versions only add fields to its JSON:
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use saga_core::engine::{ComponentHealth, Health};
+///
+/// let last_error = "the connection was refused".to_owned();
+/// let transport = ComponentHealth::Failing { since: Duration::from_millis(2_500), failures: 3, last_error };
+/// let health = Health { store: ComponentHealth::Healthy, transport, panicked: Vec::new() };
+/// assert_eq!(
+///     serde_json::to_value(&health)?,
+///     serde_json::json!({
+///         "store": { "state": "healthy" },
+///         "transport": {
+///             "state": "failing", "since_s": 2.5, "failures": 3, "last_error": "the connection was refused"
+///         },
+///         "panicked": [],
+///     })
+/// );
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Health {
     /// The store.

@@ -7,6 +7,21 @@ use crate::machine::Ending;
 use crate::store::Store;
 
 /// What this runtime has done since it started.
+///
+/// Later versions only add fields to its JSON:
+///
+/// ```
+/// use saga_core::engine::Statistics;
+///
+/// assert_eq!(
+///     serde_json::to_value(Statistics::default())?,
+///     serde_json::json!({
+///         "started": 0, "already_started": 0, "steps": 0, "undos": 0, "rejections": 0, "failures": 0,
+///         "batches": 0, "batched": 0, "splits": 0,
+///     })
+/// );
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 #[non_exhaustive]
 pub struct Statistics {
