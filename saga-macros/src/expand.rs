@@ -201,8 +201,9 @@ fn aliases(options: &Options, generics: &Generics<'_>) -> TokenStream {
 /// type, and the type of the glob import stands in: it has the function's name, and is neither a compensation nor a resolution.
 fn alias_of(alias: &TokenStream, path: &Path) -> TokenStream {
     let Some(function) = path.get_ident() else { return quote!(type #alias = #path;) };
-    let module = Ident::new(&format!("__{function}"), Span::mixed_site());
+    let module = Ident::new(&format!("{alias}_of_a_function"), Span::mixed_site());
     quote! {
+        #[allow(non_snake_case)]
         mod #module {
             mod unannotated {
                 pub struct #function {}
