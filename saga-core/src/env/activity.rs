@@ -46,7 +46,7 @@ impl Pause {
 }
 
 /// Runs a future as an activity of the environment. Where the environment takes no note of it, it costs one comparison for
-/// each poll.
+/// each poll. A large future is passed pinned, so that it is not moved.
 ///
 /// # Cancel safety
 /// That of the future.

@@ -1,7 +1,7 @@
 //! Publishing an event, as callers see it.
 
 use std::fmt;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use super::engine::Engine;
@@ -137,7 +137,10 @@ impl<'a, S: Store> IntoFuture for PublishEvent<'a, S> {
     fn into_future(self) -> Self::IntoFuture {
         let Self { runtime, event } = self;
         let engine = &runtime.engine;
-        Box::pin(during(&*engine.ctx.env, Activity::Waiting, engine.publish_event(&runtime.tenant, event)))
+        Box::pin(async move {
+            let publishing = pin!(engine.publish_event(&runtime.tenant, event));
+            during(&*engine.ctx.env, Activity::Waiting, publishing).await
+        })
     }
 }
 

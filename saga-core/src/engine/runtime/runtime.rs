@@ -1,6 +1,7 @@
 //! The runtime, as users see it.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
 
 use super::engine::Engine;
@@ -144,7 +145,8 @@ impl<S: Store> Runtime<S> {
     /// # Cancel safety
     /// When dropped, the runtime takes nothing new any more; call it again to wait for the rest.
     pub async fn shutdown(&self) {
-        during(&*self.engine.ctx.env, Activity::Waiting, self.engine.shut_down()).await;
+        let ending = pin!(self.engine.shut_down());
+        during(&*self.engine.ctx.env, Activity::Waiting, ending).await;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -166,7 +166,7 @@ impl<'a, S: Store, R: 'a> IntoFuture for StartSaga<'a, S, R> {
             let Self { runtime, definition, request, options, .. } = self;
             let (key, input) = request?;
             let engine = &runtime.engine;
-            let starting = engine.starter.start_saga(definition, &runtime.tenant, key, input, options);
+            let starting = pin!(engine.starter.start_saga(definition, &runtime.tenant, key, input, options));
             let started = during(&*engine.ctx.env, Activity::Waiting, starting).await?;
             Ok(SagaHandle::of_start(engine, started))
         })

@@ -1,5 +1,7 @@
 //! Starting sagas.
 
+use std::pin::pin;
+
 use super::handle::SagaHandle;
 use super::runtime::Runtime;
 use super::start_saga::StartSaga;
@@ -78,7 +80,7 @@ impl<S: Store> Runtime<S> {
         sagas: impl IntoIterator<Item = (K, I)>,
     ) -> Vec<Result<SagaHandle<S, R>, StartError>> {
         let asked = sagas.into_iter().map(|(key, input)| encode(key, &input)).collect();
-        let starting = self.engine.starter.start_sagas(saga.definition(), &self.tenant, asked);
+        let starting = pin!(self.engine.starter.start_sagas(saga.definition(), &self.tenant, asked));
         let started = during(&*self.engine.ctx.env, Activity::Waiting, starting).await;
         started.into_iter().map(|started| Ok(SagaHandle::of_start(&self.engine, started?))).collect()
     }

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::future::Future;
 use std::iter::successors;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -106,8 +107,9 @@ impl<S: Store> Attempts<S> {
         handler: impl Future<Output = Output>,
     ) -> (AttemptResult, HandlerVerdict) {
         let began = self.ctx.env.now();
-        let calling = timeout(&*self.ctx.env, limit, caught_while(handler));
-        let ended = during(&*self.ctx.env, activity, calling).await;
+        let env = &*self.ctx.env;
+        let calling = pin!(caught_while(handler));
+        let ended = during(env, activity, timeout(env, limit, calling)).await;
         let mut findings = AttemptDetails {
             attempts: command.attempt_number(),
             took: self.ctx.env.now().saturating_sub(began),

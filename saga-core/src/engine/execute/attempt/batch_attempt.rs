@@ -1,5 +1,6 @@
 //! Calls the function of a batch step once, for many commands.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use super::attempts::{Attempts, optional_outputs};
@@ -90,8 +91,9 @@ impl<S: Store> Attempts<S> {
             let StepRun::Batch(run) = &first.step().run else { return Err(no_handler()) };
             Guarded::new(in_span(run(conn, args, inputs), span)).await
         };
-        let calling = timeout(&*self.ctx.env, limit, caught_while(inside_step(handler)));
-        let ended = during(&*self.ctx.env, Activity::Transaction, calling).await;
+        let env = &*self.ctx.env;
+        let calling = pin!(caught_while(inside_step(handler)));
+        let ended = during(env, Activity::Transaction, timeout(env, limit, calling)).await;
         let took = self.ctx.env.now().saturating_sub(began);
         let share = took / u32::try_from(commands.len()).unwrap_or(u32::MAX);
         let findings = |command: &WorkItem<S>| AttemptDetails {
