@@ -86,7 +86,7 @@ async fn carry_out<S: SqlStore>(
     command: &Command,
 ) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Run(args) => run(database.open().await?, outside, args).await,
+        Command::Run(args) => run(&database, outside, args).await,
         // The next `order-saga run` carries out what the operator decided.
         Command::Admin(command) => {
             Admin::new("order-saga", database).saga(&saga::create_order()?).run(command, &mut stdout()).await
@@ -95,12 +95,13 @@ async fn carry_out<S: SqlStore>(
 }
 
 /// Runs the orders to their ends, and prints the summary.
-async fn run(store: impl SqlStore, outside: &Path, args: &RunArgs) -> anyhow::Result<ExitCode> {
+async fn run<S: SqlStore>(at: &impl OpenStore<Store = S>, outside: &Path, args: &RunArgs) -> anyhow::Result<ExitCode> {
     let products = orders::read_products(args.products.as_ref())?;
     let orders = orders::read_orders(args.orders.as_ref(), &products.read)?;
     let mut summary = Summary::default();
     products.refused.iter().chain(&orders.refused).for_each(|refusal| summary.refuse(refusal));
 
+    let store = at.open().await?;
     shop::set_up(&store, products.read).await.context("cannot set up the shop")?;
     let book = Book::open(outside).context("cannot open the book of the services outside")?;
     let create_order = saga::create_order()?;

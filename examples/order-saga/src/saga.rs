@@ -10,10 +10,6 @@ use crate::steps::{book_shipment, charge_card, confirm_order, place_order, reser
 
 /// An order is placed, its stock is reserved, the card is charged, the shipment is booked, and the order is confirmed. If a
 /// step is rejected, the earlier steps are undone in reverse order. The result is the shipment.
-///
-/// # Errors
-///
-/// If the definition is invalid. This does not depend on the orders.
 pub(crate) fn create_order<S: SqlStore>() -> Result<Saga<S, Order, Shipment>, SagaError> {
     Saga::named("create-order")
         .input::<Order>()

@@ -7,21 +7,17 @@ use saga_sql::{SqlConn, SqlError, SqlStore};
 use crate::orders::{Line, Product};
 
 /// Creates the tables, and adds the products that the shop does not have yet.
-pub(crate) async fn set_up(store: &impl SqlStore, products: Vec<Line<Product>>) -> anyhow::Result<()> {
-    let set_up = async move |conn: &mut _| -> anyhow::Result<()> {
+pub(crate) async fn set_up<S: SqlStore>(store: &S, products: Vec<Line<Product>>) -> anyhow::Result<()> {
+    let set_up = async move |conn: &mut S::Conn| -> anyhow::Result<()> {
         create_tables(conn).await?;
-        for line in &products {
-            add_product(conn, &line.content).await?;
+        for Line { content: Product { sku, name, in_stock }, .. } in &products {
+            let sql = "INSERT INTO products (sku, name, in_stock, in_stock_at_first) VALUES ($1, $2, $3, $3)
+                       ON CONFLICT (sku) DO NOTHING";
+            conn.execute(sql, &[sku, name, in_stock]).await?;
         }
         Ok(())
     };
     store.transaction(set_up).await
-}
-
-async fn add_product(conn: &mut impl SqlConn, product: &Product) -> Result<u64, SqlError> {
-    let sql = "INSERT INTO products (sku, name, in_stock, in_stock_at_first) VALUES ($1, $2, $3, $3)
-               ON CONFLICT (sku) DO NOTHING";
-    conn.execute(sql, &[&product.sku, &product.name, &product.in_stock]).await
 }
 
 pub(crate) async fn create_tables(conn: &mut impl SqlConn) -> Result<(), SqlError> {

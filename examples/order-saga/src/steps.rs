@@ -3,8 +3,7 @@
 //! They are ordinary functions. A step that takes `&mut impl SqlConn` is transactional: its writes commit together with the
 //! record that it ran. A step that calls another service reads its key from the context and passes it on.
 //!
-//! The shop runs on SQLite and on PostgreSQL. In a program with one database, take its own connection instead, such as
-//! `&mut rusqlite::Connection`.
+//! With one database, take its own connection, such as `&mut rusqlite::Connection`, instead of `&mut impl SqlConn`.
 
 use saga_core::{Output, State, StepContext, StepError, saga_compensation, saga_step};
 use saga_sql::SqlConn;
@@ -19,11 +18,8 @@ const FREIGHT_PERCENT_MAX: i64 = 150;
 /// Stores the order.
 #[saga_step(compensate = cancel_order)]
 pub(crate) async fn place_order(tx: &mut impl SqlConn, order: Order) -> Result<(), StepError> {
-    tx.execute(
-        "INSERT INTO orders (order_id, customer, total_cents, status) VALUES ($1, $2, $3, 'placed')",
-        &[&order.id, &order.customer, &order.total_cents],
-    )
-    .await?;
+    let sql = "INSERT INTO orders (order_id, customer, total_cents, status) VALUES ($1, $2, $3, 'placed')";
+    tx.execute(sql, &[&order.id, &order.customer, &order.total_cents]).await?;
     Ok(())
 }
 
@@ -46,14 +42,12 @@ pub(crate) struct Reservation {
 /// Reserves the stock of all items, or nothing.
 #[saga_step(compensate = release_stock)]
 pub(crate) async fn reserve_stock(tx: &mut impl SqlConn, order: Order) -> Result<Reservation, StepError> {
-    let mut taken = Vec::new();
-    let mut items = order.items;
+    let (mut taken, mut items) = (Vec::new(), order.items);
     // Every order takes its products in the same sequence, so that no two transactions wait for each other.
     items.sort_by(|a, b| a.sku.cmp(&b.sku));
     for item in items {
         let sql = "UPDATE products SET in_stock = in_stock - $2 WHERE sku = $1 AND in_stock >= $2";
-        let changed = tx.execute(sql, &[&item.sku, &item.quantity]).await?;
-        if changed == 0 {
+        if tx.execute(sql, &[&item.sku, &item.quantity]).await? == 0 {
             // The rejection rolls back the reservations of the items before this one.
             return Err(StepError::reject(format!("out of stock: {}", item.sku)));
         }
@@ -67,9 +61,9 @@ pub(crate) async fn reserve_stock(tx: &mut impl SqlConn, order: Order) -> Result
 pub(crate) async fn release_stock(
     tx: &mut impl SqlConn,
     _order: Order,
-    reservation: Reservation,
+    reserved: Reservation,
 ) -> Result<(), StepError> {
-    for (sku, quantity) in reservation.taken {
+    for (sku, quantity) in reserved.taken {
         tx.execute("UPDATE products SET in_stock = in_stock + $2 WHERE sku = $1", &[&sku, &quantity]).await?;
     }
     Ok(())

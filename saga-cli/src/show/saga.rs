@@ -1,6 +1,8 @@
 use std::fmt;
 
-use saga_core::engine::{ChildStatus, HistoryEvent, ItemCounts, SagaStatus, SagaSummary, StepProgress, StepStatus, WaitKind};
+use saga_core::engine::{
+    ChildStatus, HistoryEvent, ItemCounts, SagaStatus, SagaSummary, StepProgress, StepStatus, WaitKind,
+};
 use saga_core::{Outcome, StepPhase};
 
 use super::time::{after, utc};
