@@ -77,7 +77,7 @@ impl PostgresOptions {
             read_only: false,
             migration_tries: 40,
             broken_rule: BrokenRule::NONE,
-            clock: TestClock::default(),
+            clock: TestClock::NONE,
         }
     }
 

@@ -63,7 +63,7 @@ impl SqliteOptions {
             wait_for_lock: WAIT_FOR_LOCK,
             on_wait: None,
             read_only: false,
-            clock: ClockSource::default(),
+            clock: ClockSource::MACHINE,
         }
     }
 

@@ -5,15 +5,18 @@ use std::time::Duration;
 
 use saga_core::engine::{CompensationCause, SagaStatus, SignalOutcome, StepStatus};
 use saga_core::saga::SagaBuilder;
-use saga_core::store::{Status, Timestamp};
+use saga_core::store::{Status, StoreErrorKind, Timestamp, Work};
 use saga_core::{
     Outcome, Runtime, Saga, Signal, Signaled, StepContext, StepError, StepPhase, Wait, saga_compensation, saga_step,
 };
+use saga_postgres::{PostgresOptions, PostgresStore};
 use saga_testkit::VirtualTime;
 use saga_tests::{Books, Kept, on_every_clock};
 use serde::{Deserialize, Serialize};
 
 const MINUTE: Duration = Duration::from_mins(1);
+/// The shortest time that a store tells apart.
+const MOMENT: Duration = Duration::from_micros(1);
 const DAY: Duration = Duration::from_hours(24);
 
 /// How many calls of the store a saga may cost, however long it waits.
@@ -109,6 +112,7 @@ fn named<S: Books>() -> SagaBuilder<S, u32> {
 }
 
 /// The moment of the store that lies so long after the beginning.
+#[expect(clippy::unnecessary_wraps, reason = "it is compared with times that may be missing")]
 fn at(elapsed: Duration) -> Option<Timestamp> {
     Some(Timestamp::of_environment(elapsed))
 }
@@ -117,7 +121,7 @@ async fn a_deadline_of_half_an_hour_undoes_a_saga<S: Books>() {
     let asking = named().step::<take_out>().wait_for::<Approval>(Wait::without_limit()).step::<note>();
     let test = Test::<S>::of(asking.deadline(30 * MINUTE)).await;
     let running = test.runtime.start(&test.saga, "o-1", 3).await.unwrap();
-    test.time.advance(30 * MINUTE - Duration::from_micros(1)).await;
+    test.time.advance((30 * MINUTE).saturating_sub(MOMENT)).await;
     assert_eq!((test.status().await.summary.status, test.store.counter("taken").await), (Status::Running, 3));
 
     let outcome = running.outcome().await.unwrap();
@@ -151,7 +155,7 @@ async fn a_step_is_retried_when_its_minute_is_over<S: Books>() {
     test.time.advance(due_in).await;
     let failed = test.step("charge").await;
     assert_eq!((failed.attempts, failed.due_at), (2, at(due_in + MINUTE)));
-    test.time.advance(MINUTE - Duration::from_micros(1)).await;
+    test.time.advance(MINUTE.saturating_sub(MOMENT)).await;
     assert_eq!(test.step("charge").await.attempts, 2);
 
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
@@ -198,6 +202,26 @@ async fn another_process_wakes_what_slept<S: Books>() {
     let statistics = test.time.statistics();
     assert!(statistics.calls < CALLS_MAX, "{statistics:?}");
     second.shutdown().await;
+}
+
+/// Its functions read a clock that stands still without a test.
+#[tokio::test]
+async fn a_schema_with_a_clock_of_its_own_is_refused_without_it_and_another_one_with_it() {
+    let time = VirtualTime::new();
+    for is_first_with in [true, false] {
+        let database = saga_servers::shared::database("virtual_time").await.unwrap();
+        let open = async |is_with: bool| {
+            let options = PostgresOptions::from_url(database.url()).unwrap();
+            let options = if is_with { options.test_clock(time.environment()) } else { options };
+            PostgresStore::connect_with(options).await
+        };
+        let store = open(is_first_with).await.unwrap();
+        assert_eq!(store.now().await.unwrap() == time.now(), is_first_with);
+        open(is_first_with).await.unwrap().close().await;
+        let refused = open(!is_first_with).await.unwrap_err();
+        assert_eq!(refused.kind(), StoreErrorKind::Corrupt, "{refused}");
+        store.close().await;
+    }
 }
 
 on_every_clock! {

@@ -4,7 +4,7 @@ use saga_core::store::StoreError;
 use sqlx::PgConnection;
 
 /// The server's clock.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct TestClock;
 
 /// Nothing takes note of a call.
@@ -12,6 +12,8 @@ pub(crate) struct Held;
 
 #[expect(clippy::unused_self, reason = "that of the feature has a clock")]
 impl TestClock {
+    pub(crate) const NONE: Self = Self;
+
     pub(crate) fn rewrite(&self, sql: String) -> String {
         sql
     }

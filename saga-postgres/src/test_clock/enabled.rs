@@ -20,7 +20,7 @@ const CREATE: &str = "CREATE SEQUENCE {schema}.test_clock; \
 const FIRST: (&str, &str) = ("tables", "tables with a test clock");
 
 /// The server's clock, or that of a test.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct TestClock(Option<Arc<Shown>>);
 
 struct Shown {
@@ -35,6 +35,8 @@ pub(crate) struct Held {
 }
 
 impl TestClock {
+    pub(crate) const NONE: Self = Self(None);
+
     pub(crate) fn of(environment: Arc<dyn Environment>) -> Self {
         Self(Some(Arc::new(Shown { environment, micros: AtomicI64::new(0) })))
     }

@@ -7,7 +7,7 @@ use saga_core::env::{Activity, ActivityGuard, Environment};
 use saga_core::store::Timestamp;
 
 /// The machine's clock, or that of a test.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct ClockSource(Option<Arc<dyn Environment>>);
 
 /// Holds the clock of a test while a call is under way.
@@ -16,6 +16,8 @@ pub(crate) struct Held {
 }
 
 impl ClockSource {
+    pub(crate) const MACHINE: Self = Self(None);
+
     pub(crate) fn of(environment: Arc<dyn Environment>) -> Self {
         Self(Some(environment))
     }

@@ -5,7 +5,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use super::sleep::SleepKind;
-use super::state::{Sleep, State, UnitState};
+use super::state::{Sleep, State, UnitState, Within};
 use super::unit::UnitKind;
 use super::virtual_time::TimeStatistics;
 use crate::sim::splitmix64;
@@ -62,21 +62,21 @@ impl Clock {
     pub(super) fn begin(&self, kind: UnitKind, parent: Option<UnitId>) -> UnitId {
         let mut state = self.lock();
         let id = UnitId(state.next_id());
-        let parent = parent.and_then(|parent| Some((parent, state.units.get(&parent)?.kind)));
-        let mut unit = UnitState::new(kind);
-        match (kind, parent) {
-            (UnitKind::Store, _) => state.statistics.calls += 1,
-            (UnitKind::Waiting, None) => {
-                unit.lets_pass = true;
-                state.waiting += 1;
-                state.has_moved();
-            }
-            // A step that waits for another saga.
-            (UnitKind::Waiting, Some((parent, UnitKind::Call))) => {
-                unit.parent = Some(parent);
-                state.fall_asleep(parent);
-            }
-            _ => {}
+        let within = match parent.and_then(|parent| Some((parent, state.units.get(&parent)?.kind))) {
+            None => Within::Test,
+            Some((parent, UnitKind::Call)) => Within::Call(parent),
+            Some(_) => Within::Task,
+        };
+        let unit = UnitState::new(kind, within);
+        if kind == UnitKind::Store {
+            state.statistics.calls += 1;
+        }
+        if unit.lets_pass() {
+            state.waiting += 1;
+            state.has_moved();
+        }
+        if let (UnitKind::Waiting, Within::Call(step)) = (kind, within) {
+            state.fall_asleep(step);
         }
         state.units.insert(id, unit);
         state.update(id);
@@ -87,9 +87,9 @@ impl Clock {
         let mut state = self.lock();
         let Some(unit) = state.units.remove(&id) else { return };
         state.active -= usize::from(unit.is_active);
-        state.waiting -= usize::from(unit.lets_pass);
-        if let Some(parent) = unit.parent {
-            state.wake_up(parent);
+        state.waiting -= usize::from(unit.lets_pass());
+        if let (UnitKind::Waiting, Within::Call(step)) = (unit.kind, unit.within) {
+            state.wake_up(step);
         }
         settle(state);
     }

@@ -36,23 +36,24 @@ impl VirtualSleep {
     }
 }
 
+impl VirtualSleep {
+    /// The clock learns of it when it is polled for the first time, by which it knows who awaits it.
+    fn begin(&mut self) -> SleepId {
+        let owner = current(&self.clock);
+        assert!(
+            self.kind != SleepKind::OfStep || !self.clock.has_store_waiting(owner),
+            "VirtualTime::sleep was awaited in a transaction of the store, which can do nothing else meanwhile; await it in an \
+             external step"
+        );
+        *self.id.insert(self.clock.add_sleep(self.until, self.kind, owner))
+    }
+}
+
 impl Future for VirtualSleep {
     type Output = bool;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<bool> {
-        let id = match self.id {
-            Some(id) => id,
-            None => {
-                let owner = current(&self.clock);
-                assert!(
-                    self.kind != SleepKind::OfStep || !self.clock.has_store_waiting(owner),
-                    "VirtualTime::sleep was awaited in a transaction of the store, which can do nothing else meanwhile; await it in an \
-                     external step"
-                );
-                let id = self.clock.add_sleep(self.until, self.kind, owner);
-                *self.id.insert(id)
-            }
-        };
+        let id = if let Some(id) = self.id { id } else { self.begin() };
         match self.clock.poll_sleep(id, cx.waker()) {
             Woken::NotYet => Poll::Pending,
             woken => {

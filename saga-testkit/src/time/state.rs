@@ -26,22 +26,33 @@ const BARREN_MAX: u32 = 1_000;
 #[derive(Debug)]
 pub(super) struct UnitState {
     pub(super) kind: UnitKind,
-    /// For a step that waits for another saga: the step.
-    pub(super) parent: Option<UnitId>,
+    pub(super) within: Within,
     pub(super) is_polled: bool,
     pub(super) is_woken: bool,
     /// In how many places a step awaits virtual time.
     pub(super) asleep: usize,
     /// Whether it holds the clock.
     pub(super) is_active: bool,
-    /// Whether time may pass because of it.
-    pub(super) lets_pass: bool,
+}
+
+/// Where a unit began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Within {
+    /// In a test, which is no task of a runtime.
+    Test,
+    Task,
+    /// In this step: it waits for another saga.
+    Call(UnitId),
 }
 
 impl UnitState {
-    pub(super) fn new(kind: UnitKind) -> Self {
-        let (parent, is_polled, is_active, lets_pass) = (None, false, false, false);
-        Self { kind, parent, is_polled, is_woken: true, asleep: 0, is_active, lets_pass }
+    pub(super) fn new(kind: UnitKind, within: Within) -> Self {
+        Self { kind, within, is_polled: false, is_woken: true, asleep: 0, is_active: false }
+    }
+
+    /// Whether time may pass because of it.
+    pub(super) fn lets_pass(&self) -> bool {
+        self.kind == UnitKind::Waiting && self.within == Within::Test
     }
 
     fn holds(&self) -> bool {
@@ -238,6 +249,8 @@ impl State {
                 }
             }
         }
-        owners.into_iter().for_each(|owner| self.wake_unit(owner));
+        for owner in owners {
+            self.wake_unit(owner);
+        }
     }
 }
