@@ -8,7 +8,7 @@ use saga_core::store::{DefinitionId, SagaId, SagaRow, SagaWithSteps, Timestamp, 
 use crate::rows::{self, FromRow, select_sagas};
 
 /// How many of the oldest, and of the newest, sagas of each status are looked at.
-const LOOKED_AT_MAX: usize = 10_000;
+const LOOKED_AT_MAX: usize = 2_000;
 
 /// The ids of the oldest and of the newest sagas of a status, with their definitions.
 const OPEN: &str = "SELECT s.id, d.name, d.version FROM (\
