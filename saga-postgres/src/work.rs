@@ -120,8 +120,7 @@ impl Work for PostgresStore {
     }
 
     async fn now(&self) -> Result<Timestamp, StoreError> {
-        let sql = "SELECT clock_timestamp()";
-        let rows = self.read_rows("now", sqlx::query(sql)).await?;
+        let rows = self.read_rows("now", sqlx::query(self.sql("SELECT clock_timestamp()"))).await?;
         let row = rows.first().ok_or_else(|| misuse("now", "the server returned no time"))?;
         row.try_get(0).map(|Moment(now)| now).map_err(|error| store_error("now", error))
     }

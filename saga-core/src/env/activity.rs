@@ -1,11 +1,7 @@
 //! What goes on while virtual time must stand still, or may pass.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
-
-use super::Environment;
 
 /// What an environment is told to go on: see [`Environment::enter`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,24 +39,4 @@ impl Pause {
     pub fn of(interval: Duration) -> Self {
         Self { interval, due_in: None, found: false }
     }
-}
-
-/// Runs a future as an activity of the environment. Where the environment takes no note of it, it costs one comparison for
-/// each poll. A large future is passed pinned, so that it is not moved.
-///
-/// # Cancel safety
-/// That of the future.
-pub async fn during<F: Future>(environment: &dyn Environment, activity: Activity, future: F) -> F::Output {
-    let guard = environment.enter(activity);
-    let mut future = pin!(future);
-    poll_fn(|cx| {
-        let Some(guard) = &guard else { return future.as_mut().poll(cx) };
-        let mut output = None;
-        let polled = guard.poll(cx, &mut |cx| future.as_mut().poll(cx).map(|ready| output = Some(ready)));
-        match output {
-            Some(output) if polled.is_ready() => Poll::Ready(output),
-            _ => Poll::Pending,
-        }
-    })
-    .await
 }

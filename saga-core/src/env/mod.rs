@@ -4,11 +4,13 @@
 //! seeded order of tasks, so that the engine that is tested is the engine that runs.
 
 mod activity;
+mod during;
 mod environment;
 mod timeout;
 mod tokio;
 
-pub use self::activity::{Activity, ActivityGuard, Pause, during};
+pub use self::activity::{Activity, ActivityGuard, Pause};
+pub use self::during::during;
 pub use self::environment::{BoxFuture, Environment};
 pub(crate) use self::timeout::timeout;
 pub use self::tokio::TokioEnvironment;

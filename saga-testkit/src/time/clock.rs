@@ -4,26 +4,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 
-use super::sleep::SleepKind;
+use super::kinds::{SleepId, SleepKind, TimeStatistics, UnitId, UnitKind, Woken};
 use super::state::{Sleep, State, UnitState, Within};
-use super::unit::UnitKind;
-use super::virtual_time::TimeStatistics;
 use crate::sim::splitmix64;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct UnitId(u64);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct SleepId(u64);
-
-/// Whether a sleep has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Woken {
-    NotYet,
-    /// It was cut short.
-    Early,
-    AtEnd,
-}
 
 /// One clock. Wakers are called and dropped while it is not locked: both may run code that uses it.
 pub(crate) struct Clock {

@@ -9,8 +9,9 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use super::clock::Clock;
-use super::sleep::{SleepKind, VirtualSleep};
-use super::unit::{Unit, UnitKind};
+use super::kinds::{SleepKind, UnitKind};
+use super::sleep::VirtualSleep;
+use super::unit::Unit;
 use crate::sim::splitmix64;
 
 /// The environment of one process: tokio's tasks, on virtual time.

@@ -4,10 +4,12 @@
 
 mod clock;
 mod environment;
+mod kinds;
 mod sleep;
 mod state;
 mod unit;
 mod virtual_time;
 
 pub(crate) use self::environment::VirtualEnvironment;
-pub use self::virtual_time::{TimeStatistics, VirtualTime};
+pub use self::kinds::TimeStatistics;
+pub use self::virtual_time::VirtualTime;

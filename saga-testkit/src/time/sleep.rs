@@ -4,21 +4,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::clock::{Clock, SleepId, Woken};
+use super::clock::Clock;
+use super::kinds::{SleepId, SleepKind, Woken};
 use super::unit::current;
-
-/// What a sleep is to the clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SleepKind {
-    /// The clock stops at its end.
-    Event,
-    /// A step awaits it, and does not hold the clock meanwhile.
-    OfStep,
-    /// A test awaits it. It ends when everything else that is due by then was done.
-    Advance,
-    /// A task looks for work after it, or earlier: before the clock jumps. The clock stops when something is due.
-    Look { due_at: Option<Duration> },
-}
 
 /// A sleep in virtual time; answers whether all of it has passed.
 pub(super) struct VirtualSleep {

@@ -4,15 +4,12 @@ use std::collections::BTreeMap;
 use std::task::Waker;
 use std::time::Duration;
 
-use super::clock::{SleepId, UnitId, Woken};
-use super::sleep::SleepKind;
-use super::unit::UnitKind;
-use super::virtual_time::TimeStatistics;
+use super::kinds::{SleepId, SleepKind, TimeStatistics, UnitId, UnitKind, Woken};
 
 /// How often every process looks at one moment, as long as one of them finds something each time.
 const ROUNDS_MAX: u32 = 1_000;
 
-/// How far the clock moves at first when nothing is due, and somebody waits all the same: for another process, whose death
+/// How far the clock moves at first when nothing is due, and a caller waits all the same: for another process, whose death
 /// becomes visible by its silence.
 const PATIENCE_MIN: Duration = Duration::from_millis(100);
 

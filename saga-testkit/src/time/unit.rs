@@ -6,26 +6,12 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use saga_core::env::ActivityGuard;
 
-use super::clock::{Clock, UnitId};
+use super::clock::Clock;
+use super::kinds::{UnitId, UnitKind};
 
 thread_local! {
     /// What is polled on this thread.
     static CURRENT: RefCell<Option<(Arc<Clock>, UnitId)>> = const { RefCell::new(None) };
-}
-
-/// What a unit is, which says when it holds the clock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum UnitKind {
-    /// A task holds it while it is ready to run.
-    Task,
-    /// An external function holds it unless it awaits virtual time.
-    Call,
-    /// So does a function in a transaction.
-    Transaction,
-    /// A call of the store holds it until it has ended.
-    Store,
-    /// A caller that waits lets time pass, unless it is ready to run itself.
-    Waiting,
 }
 
 /// A unit that exists until this is dropped.

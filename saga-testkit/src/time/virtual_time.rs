@@ -7,7 +7,8 @@ use saga_core::store::Timestamp;
 
 use super::clock::Clock;
 use super::environment::VirtualEnvironment;
-use super::sleep::{SleepKind, VirtualSleep};
+use super::kinds::{SleepKind, TimeStatistics};
+use super::sleep::VirtualSleep;
 
 /// A clock that a test moves, for the runtimes and the stores of the test together.
 ///
@@ -59,25 +60,13 @@ use super::sleep::{SleepKind, VirtualSleep};
 /// take some virtual time awaits [`sleep`](Self::sleep).
 ///
 /// Between two events nothing happens, so the clock jumps: a day costs a few calls of the store. Before each jump every runtime
-/// polls the store once, so that work of one process that another process announced to nobody is found first. A time at which a
+/// polls the store once, so that it finds what another process left without a notice. A time at which a
 /// step is due is exact; how soon a process finds that another one has died is not.
 ///
 /// Do not combine it with `tokio::time::pause` (`start_paused`): timeouts of a database driver would be skipped as well.
 #[derive(Clone)]
 pub struct VirtualTime {
     clock: Arc<Clock>,
-}
-
-/// How virtual time has passed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct TimeStatistics {
-    /// How often the clock has moved.
-    pub jumps: u64,
-    /// How often every runtime was made to poll before a jump.
-    pub rounds: u64,
-    /// How many calls of stores and transports were made.
-    pub calls: u64,
 }
 
 impl VirtualTime {
