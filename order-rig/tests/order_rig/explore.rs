@@ -12,7 +12,6 @@ use order_rig::{
     shop,
     verify::{Books, audit},
 };
-use saga_cli::OpenStore as _;
 use saga_core::{Saga, engine::RuntimeBuilder};
 use saga_sqlite::{SqliteOptions, SqliteStore};
 use saga_testkit::VirtualTime;
