@@ -125,7 +125,7 @@ async fn a_row_is_a_tuple_or_a_single_value_too(conn: &mut impl SqlConn) {
     let map: BTreeMap<String, i64> = conn.query_one("SELECT id, small FROM everything", &[]).await.unwrap();
     assert_eq!(map, BTreeMap::from([("id".to_owned(), 1), ("small".to_owned(), 7)]));
     let times = "SELECT count(*) FROM everything WHERE placed_at <= $1 AND placed_at > $2";
-    let before = placed_at() - Duration::from_secs(86_400 * 365 * 60);
+    let before = placed_at() - Duration::from_hours(24 * 365 * 60);
     assert_eq!(conn.query_one::<i64>(times, &[&placed_at(), &before]).await.unwrap(), 1);
 }
 

@@ -24,7 +24,7 @@ async fn reserve(conn: &mut impl Stock, order: i64) -> Result<i64, StepError> {
 }
 
 #[saga_compensation]
-async fn release(conn: &mut (impl Stock + Send), _ctx: &StepContext, order: i64) -> Result<(), StepError> {
+async fn release(conn: &mut (impl Stock + Sync), _ctx: &StepContext, order: i64) -> Result<(), StepError> {
     conn.add(order)
 }
 
@@ -44,7 +44,7 @@ async fn book<P: Price>(conn: &mut impl Stock, order: i64) -> Result<i64, StepEr
     Ok(order * P::CENTS)
 }
 
-fn everywhere<S: Store<Conn: Stock>>() -> Result<Saga<S, i64>, SagaError> {
+fn everywhere<S: Store<Conn: Stock + Sync>>() -> Result<Saga<S, i64>, SagaError> {
     Saga::named("stock").input::<i64>().step::<reserve>().step::<book<Tea>>().build()
 }
 
