@@ -34,7 +34,7 @@ pub use saga::{Migration, Saga, SagaError, SubSaga, Wait};
 pub use service::Service;
 pub use step::{
     Batch, BatchResults, Event, IntoStepError, OnExhausted, Output, Outputs, Rejection, Resolved, RetryPolicy, Signal,
-    Signaled, State, StepContext, StepError, StepErrorKind, StepOptions, StepResultExt,
+    Signaled, State, StepContext, StepError, StepErrorKind, StepResultExt,
 };
 
 #[cfg(feature = "macros")]

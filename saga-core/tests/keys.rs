@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says what it expects by failing")]
 
 use proptest::prelude::*;
-use saga_core::key::{InvalidName, Key, Namespace, StepId, StepKey, Tenant, check_step_name};
-use saga_core::store::{LANES, lane_of};
+use saga_core::key::{InvalidName, Key, Namespace, StepKey, Tenant, check_step_name};
+use saga_core::store::{LANES, StepId, lane_of};
 
 /// The longest step key that an outside service may be handed: the limit of most of them.
 const OUTSIDE_KEY_BYTES_MAX: usize = 255;

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use saga_core::key::StepId;
 use saga_core::machine::{SagaState, StepPhase};
 use saga_core::memory::{MemoryConn, MemoryStore, MemoryTransport};
 use saga_core::store::{
-    Changes, Ids, NewRecord, NewSaga, NewWork, RecordedOutcome, Records, SagaId, Sagas, Status, WorkId, WorkKind,
+    Changes, Ids, NewRecord, NewSaga, NewWork, RecordedOutcome, Records, SagaId, Sagas, Status, StepId, WorkId,
+    WorkKind,
 };
 use saga_core::transport::{Incoming, Message, MessageKind, Subscription, Transport, TransportError};
 use saga_core::{

@@ -346,7 +346,7 @@ impl<'a> ChangeRows<'a> {
         query
             .bind(column(history, |(change, _)| *change))
             .bind(column(history, |(_, entry)| entry.saga.0))
-            .bind(column(history, |(_, entry)| entry.step.as_ref().map(saga_core::key::StepId::as_str)))
+            .bind(column(history, |(_, entry)| entry.step.as_ref().map(saga_core::store::StepId::as_str)))
             .bind(column(history, |(_, entry)| entry.kind.as_str()))
             .bind(column(history, |(_, entry)| i64::from(entry.attempt)))
             .bind(column(history, |(_, entry)| clean(&entry.detail)))

@@ -1,7 +1,6 @@
 //! The migration of a saga to another version of its definition.
 
-use saga_core::key::StepId;
-use saga_core::store::{Applied, Miss, SagaMigration, StoreError, WorkId};
+use saga_core::store::{Applied, Miss, SagaMigration, StepId, StoreError, WorkId};
 use sqlx::{PgConnection, Row as _};
 
 use crate::arrays::column;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use saga_core::key::{Key, StepId, Tenant};
-use saga_core::store::{Applied, Changes, Miss, NewSaga, Records, SagaId, SagaRow, StepRecord, StoreError};
+use saga_core::key::{Key, Tenant};
+use saga_core::store::{Applied, Changes, Miss, NewSaga, Records, SagaId, SagaRow, StepId, StepRecord, StoreError};
 use sqlx::PgConnection;
 
 use crate::changes::{Obstacle, ObstacleKind, WriteOutcome, definitions, refuse_duplicate_changes, split_by_rows};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use saga_core::key::{Key, StepId, Tenant};
+use saga_core::key::{Key, Tenant};
 use saga_core::store::{
-    DefinitionId, Headers, MemberId, Message, RecordedOutcome, Reported, SagaId, SagaRow, Status, StepRecord,
+    DefinitionId, Headers, MemberId, Message, RecordedOutcome, Reported, SagaId, SagaRow, Status, StepId, StepRecord,
     Timestamp, WorkId, WorkKind, WorkRef, WorkStatus,
 };
 use sqlx::postgres::PgRow;

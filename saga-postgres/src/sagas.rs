@@ -293,7 +293,7 @@ fn history_entry(saga: SagaId, row: &PgRow) -> Result<(Timestamp, HistoryEntry),
     let step: Option<&str> = row.try_get(1)?;
     let entry = HistoryEntry {
         saga,
-        step: step.map(saga_core::key::StepId::from_stored),
+        step: step.map(saga_core::store::StepId::from_stored),
         kind: rows::parsed(row, 2, HistoryKind::parse)?,
         attempt: rows::narrow(row, 3)?,
         detail: row.try_get(4)?,

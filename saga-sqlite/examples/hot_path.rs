@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use saga_core::env::BoxFuture;
-use saga_core::key::{Key, StepId, Tenant};
+use saga_core::key::{Key, Tenant};
 use saga_core::store::{
     Advance, Changes, Claim, Condition, DefinitionId, HandlerVerdict, Ids as _, Lease, Members as _, MovedSaga,
-    NewRecord, NewSaga, NewWork, RecordedOutcome, SagaId, Sagas as _, Status, Store as _, TransactionBody, WorkId,
-    WorkKind, WorkRef,
+    NewRecord, NewSaga, NewWork, RecordedOutcome, SagaId, Sagas as _, Status, StepId, Store as _, TransactionBody,
+    WorkId, WorkKind, WorkRef,
 };
 use saga_sqlite::SqliteStore;
 

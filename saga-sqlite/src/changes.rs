@@ -262,7 +262,7 @@ pub(crate) fn insert_messages(conn: &Connection, messages: &[NewMessage], now: T
 
 pub(crate) fn insert_history(conn: &Connection, entry: &HistoryEntry, now: Timestamp) -> rusqlite::Result<()> {
     let sql = "INSERT INTO saga_history (saga, at, step, kind, attempt, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-    let step = entry.step.as_ref().map(saga_core::key::StepId::as_str);
+    let step = entry.step.as_ref().map(saga_core::store::StepId::as_str);
     conn.prepare_cached(sql)?.execute((
         entry.saga.0,
         now.0,

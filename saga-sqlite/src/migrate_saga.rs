@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 
 use rusqlite::{Connection, OptionalExtension as _};
-use saga_core::key::StepId;
-use saga_core::store::{Applied, MemberId, Miss, SagaMigration, Timestamp, WorkId};
+use saga_core::store::{Applied, MemberId, Miss, SagaMigration, StepId, Timestamp, WorkId};
 
 use crate::changes::{insert_history, insert_record};
 use crate::error::Failure;

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use rusqlite::OptionalExtension as _;
-use saga_core::key::{Key, StepId, Tenant};
-use saga_core::store::{Applied, Changes, Records, StepRecord, StoreError};
+use saga_core::key::{Key, Tenant};
+use saga_core::store::{Applied, Changes, Records, StepId, StepRecord, StoreError};
 
 use crate::changes::{Check, check, refuse_duplicate_changes, write};
 use crate::error::{Failure, misuse};

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use rusqlite::types::{FromSqlError, Type, ValueRef};
 use rusqlite::{Connection, Row};
-use saga_core::key::{Key, StepId, Tenant};
+use saga_core::key::{Key, Tenant};
 use saga_core::store::{
-    DefinitionId, Headers, MemberId, Message, MessageId, RecordedOutcome, Reported, SagaId, SagaRow, Status,
+    DefinitionId, Headers, MemberId, Message, MessageId, RecordedOutcome, Reported, SagaId, SagaRow, Status, StepId,
     StepRecord, Timestamp, WorkId, WorkKind, WorkRef, WorkStatus,
 };
 use uuid::Uuid;

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use saga_core::key::{Key, StepId, Tenant};
+use saga_core::key::{Key, Tenant};
 use saga_core::store::{
     Advance, Changes, Claim, Condition, DefinitionId, Lease, NewRecord, NewSaga, NewWork, RecordedOutcome, SagaId,
-    Started, Status, Store, WorkId, WorkKind, WorkRef,
+    Started, Status, StepId, Store, WorkId, WorkKind, WorkRef,
 };
 
 const STEP: &str = "reserve-stock";

@@ -35,6 +35,7 @@ pub trait Environment: Send + Sync + 'static {
     /// Waits before a task looks again whether something has changed, such as a poll of the store; answers whether the
     /// interval has passed. Virtual time cuts a pause short to have the task look once, and then jumps to the next moment
     /// at which something is due.
+    #[doc(hidden)]
     fn pause(&self, pause: Pause) -> BoxFuture<'static, bool> {
         let sleep = self.sleep(pause.interval);
         Box::pin(async move {
@@ -45,12 +46,14 @@ pub trait Environment: Send + Sync + 'static {
 
     /// For how long a member of a store says that it is alive, where the settings say `ttl`. Virtual time adds the jump
     /// that comes next: no heartbeat can be sent during a jump.
+    #[doc(hidden)]
     fn member_ttl(&self, ttl: Duration) -> Duration {
         ttl
     }
 
     /// An activity begins, and goes on until the guard is dropped. Virtual time stands still during a call, a transaction
     /// and a call of the store, and may pass by itself while a caller waits. Other environments return `None`.
+    #[doc(hidden)]
     fn enter(&self, activity: Activity) -> Option<Box<dyn ActivityGuard>> {
         let _ = activity;
         None

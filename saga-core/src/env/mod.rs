@@ -9,7 +9,10 @@ mod environment;
 mod timeout;
 mod tokio;
 
+// What `saga_testkit::VirtualTime` asks for besides time.
+#[doc(hidden)]
 pub use self::activity::{Activity, ActivityGuard, Pause};
+#[doc(hidden)]
 pub use self::during::during;
 pub use self::environment::{BoxFuture, Environment};
 pub(crate) use self::timeout::timeout;

@@ -36,6 +36,8 @@ mod values;
 mod work;
 mod work_row;
 
+pub use crate::key::StepId;
+
 pub use self::changes::{Advance, Applied, Changes, Condition, Miss, NewMessage, NewRecord, Postponed, RevisedRecord};
 pub use self::dead_letters::{
     DeadLetter, DeadLetterFilter, DeadLetterId, DeadLetterReason, DeadLetterState, DeadLetters, NewDeadLetter,

@@ -1,7 +1,7 @@
 use async_trait::async_trait;
-use saga_core::key::{Key, StepId, Tenant};
+use saga_core::key::{Key, Tenant};
 use saga_core::store::{
-    Applied, Changes, Condition, Miss, Records, RetryClass, Sagas, StepRecord, StoreError, StoreErrorKind,
+    Applied, Changes, Condition, Miss, Records, RetryClass, Sagas, StepId, StepRecord, StoreError, StoreErrorKind,
 };
 
 use super::{FaultyStore, StoreFlaw};

@@ -1,11 +1,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use saga_core::key::{Key, StepId, Tenant};
+use saga_core::key::{Key, Tenant};
 use saga_core::memory::MemoryStore;
 use saga_core::store::{
     Changes, ClaimedWork, DeadLetterId, DefinitionId, Hint, Hints, LeasedLane, Listener, MemberId, MessageId, NewWork,
-    WorkId, WorkRef,
+    StepId, WorkId, WorkRef,
 };
 
 use super::StoreFlaw;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use saga_core::key::{InvalidName, StepId};
+use saga_core::key::InvalidName;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{
     Changes, DefinitionId, NewRecord, NewSaga, NewWork, RecordedOutcome, Records, SagaId, SagaWithSteps, Sagas, Status,
-    StepRecord, WorkId, WorkKind, WorkStatus,
+    StepId, StepRecord, WorkId, WorkKind, WorkStatus,
 };
 use saga_core::{Key, Tenant};
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use saga_core::key::{StepId, Tenant};
+use saga_core::key::Tenant;
 use saga_core::store::{
-    Changes, ClaimRequest, Condition, DefinitionId, NewWork, RecordedOutcome, Work, WorkId, WorkKind, WorkRef,
+    Changes, ClaimRequest, Condition, DefinitionId, NewWork, RecordedOutcome, StepId, Work, WorkId, WorkKind, WorkRef,
 };
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};

@@ -1,9 +1,9 @@
 //! What definitions are kept as, and sagas that move from one version to another.
 
-use saga_core::key::StepId;
 use saga_core::store::{
     Applied, Changes, ClaimRequest, Condition, DefinitionId, Definitions, HistoryEntry, HistoryKind, Lease, Miss,
-    NewDefinition, RecordedOutcome, Records, RewrittenRecord, SagaMigration, Status, StoredDefinition, Work, WorkId,
+    NewDefinition, RecordedOutcome, Records, RewrittenRecord, SagaMigration, Status, StepId, StoredDefinition, Work,
+    WorkId,
 };
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};

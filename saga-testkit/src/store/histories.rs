@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 
-use saga_core::key::StepId;
 use saga_core::store::{
     Applied, Changes, Condition, HandlerVerdict, Lease, MemberId, Members, Miss, Outbox, Postponed, RecordedOutcome,
-    Records, SagaId, Started, Status, Store, Work, WorkId, WorkRef,
+    Records, SagaId, Started, Status, StepId, Store, Work, WorkId, WorkRef,
 };
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};

@@ -1,7 +1,7 @@
 //! Large, odd and many values.
 
-use saga_core::key::{KEY_BYTES_MAX, Key, STEP_NAME_BYTES_MAX, StepId, TENANT_BYTES_MAX};
-use saga_core::store::{Changes, RecordedOutcome, Records, Sagas, Started, Status, Store};
+use saga_core::key::{KEY_BYTES_MAX, Key, STEP_NAME_BYTES_MAX, TENANT_BYTES_MAX};
+use saga_core::store::{Changes, RecordedOutcome, Records, Sagas, Started, Status, StepId, Store};
 
 use crate::check::{Outcome, ensure, ensure_eq};
 use crate::fixture::{Begun, Bench, Play, tenant};

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use saga_core::key::StepId;
 use saga_core::store::{
     Changes, Condition, HistoryEntry, HistoryKind, Miss, NewWork, RecordedOutcome, Records, RevisedRecord, Sagas,
-    Status, StoreErrorKind, Tried, Work, WorkId,
+    Status, StepId, StoreErrorKind, Tried, Work, WorkId,
 };
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};

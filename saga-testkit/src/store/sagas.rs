@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use saga_core::key::{StepId, Tenant};
+use saga_core::key::Tenant;
 use saga_core::store::{
-    Changes, Ids, NewSaga, RecordedOutcome, Records, SagaId, SagaProgress, Sagas, Started, Status, WorkId,
+    Changes, Ids, NewSaga, RecordedOutcome, Records, SagaId, SagaProgress, Sagas, Started, Status, StepId, WorkId,
 };
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};

@@ -1,8 +1,8 @@
 //! The sample of sagas that have not ended, which a process reads when it starts.
 
-use saga_core::key::StepId;
 use saga_core::store::{
-    Changes, DefinitionId, Definitions, NewRecord, RecordedOutcome, Records, SagaId, SagaWithSteps, Status, WorkKind,
+    Changes, DefinitionId, Definitions, NewRecord, RecordedOutcome, Records, SagaId, SagaWithSteps, Status, StepId,
+    WorkKind,
 };
 
 use crate::check::{Failed, Outcome, ensure_eq};

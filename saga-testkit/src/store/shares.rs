@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use saga_core::key::StepId;
-use saga_core::store::{Changes, ClaimShare, ClaimStep, Claimed, Lease, ShareRequest, Work, WorkId, WorkKind};
+use saga_core::store::{Changes, ClaimShare, ClaimStep, Claimed, Lease, ShareRequest, StepId, Work, WorkId, WorkKind};
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
 use crate::fixture::{Begun, Bench, HOUR, OTHER, STEP, definition};

@@ -1,7 +1,7 @@
 //! Starting a saga in the application's own transaction.
 
-use saga_core::key::{StepId, Tenant};
-use saga_core::store::{NewSaga, NewWork, Sagas, StartIn, Started, StoreErrorKind};
+use saga_core::key::Tenant;
+use saga_core::store::{NewSaga, NewWork, Sagas, StartIn, Started, StepId, StoreErrorKind};
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
 use crate::fixture::{Bench, name};

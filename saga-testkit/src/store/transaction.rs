@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use saga_core::key::StepId;
 use saga_core::store::{
     Changes, Claim, ClaimRequest, Condition, HandlerVerdict, Lease, NewRecord, RecordedOutcome, RetryClass, SagaRow,
-    Status, Store, StoreErrorKind, TransactError, Work, WorkId, WorkKind, WorkRef,
+    Status, StepId, Store, StoreErrorKind, TransactError, Work, WorkId, WorkKind, WorkRef,
 };
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use saga_core::key::{StepId, Tenant};
+use saga_core::key::Tenant;
 use saga_core::store::{
-    Advance, Changes, Claim, Condition, Ids as _, Records as _, Sagas as _, Started, Status, StoreErrorKind, WorkId,
-    WorkRef,
+    Advance, Changes, Claim, Condition, Ids as _, Records as _, Sagas as _, Started, Status, StepId, StoreErrorKind,
+    WorkId, WorkRef,
 };
 use saga_postgres::PostgresStore;
 use saga_postgres::fault_injection::Mutant;

@@ -3,7 +3,8 @@ use std::time::Duration;
 
 use saga_core::memory::MemoryConn;
 use saga_core::step::{Compensation, Step};
-use saga_core::{OnExhausted, RetryPolicy, StepError, StepOptions, saga_compensation, saga_step};
+use saga_core::step::StepOptions;
+use saga_core::{OnExhausted, RetryPolicy, StepError, saga_compensation, saga_step};
 
 #[saga_step]
 async fn plain(_order: u64) -> Result<(), StepError> {
