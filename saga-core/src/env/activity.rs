@@ -3,7 +3,7 @@
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// What an environment is told to go on: see [`Environment::enter`].
+/// What an environment is told to go on: see [`Environment::enter`](super::Environment::enter).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Activity {
@@ -23,7 +23,7 @@ pub trait ActivityGuard: Send + Sync {
     fn poll(&self, cx: &mut Context<'_>, poll: &mut dyn FnMut(&mut Context<'_>) -> Poll<()>) -> Poll<()>;
 }
 
-/// A wait before the next look for what may have changed without a notice: see [`Environment::pause`].
+/// A wait before the next look for what may have changed without a notice: see [`Environment::pause`](super::Environment::pause).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pause {
     /// How long to wait.
