@@ -11,11 +11,13 @@ pub(crate) enum Cell<'r> {
     Null,
     Integer(i64),
     Real(f64),
+    #[cfg(feature = "postgres")]
     Bool(bool),
     /// Text, and also times and JSON.
     Text(Cow<'r, str>),
     Blob(Cow<'r, [u8]>),
     /// A type that only its own database has, by its name there.
+    #[cfg(feature = "postgres")]
     Foreign(String),
 }
 
@@ -45,10 +47,12 @@ impl<'de> Deserializer<'de> for Cell<'_> {
             Self::Null => visitor.visit_unit(),
             Self::Integer(number) => visitor.visit_i64(number),
             Self::Real(number) => visitor.visit_f64(number),
+            #[cfg(feature = "postgres")]
             Self::Bool(value) => visitor.visit_bool(value),
             Self::Text(Cow::Borrowed(text)) => visitor.visit_str(text),
             Self::Text(Cow::Owned(text)) => visitor.visit_string(text),
             Self::Blob(bytes) => visitor.visit_bytes(&bytes),
+            #[cfg(feature = "postgres")]
             Self::Foreign(ty) => Err(RowError(format!(
                 "it has the type {ty}, which only this database has; cast it in the query, as in `column::text`"
             ))),

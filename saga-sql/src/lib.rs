@@ -1,11 +1,13 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod cell;
 mod conn;
 mod error;
 mod json;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod row;
 #[cfg(feature = "sqlite")]
 mod sqlite;
