@@ -134,7 +134,7 @@ async fn a_process_finds_what_another_one_leaves_before_time_passes() {
     let worker = on(&store, &time, &saga).saga(&short).start().await.unwrap();
     drop(worker.start(&saga, "s-1", "Ada".to_owned()).await.unwrap());
 
-    // Nobody announces this saga: its commit is the caller's own.
+    // The caller commits this saga, so the runtime gets no notice of it.
     let mut transaction = store.transaction();
     drop(caller.start(&short, "s-2", "Ada".to_owned()).in_tx(transaction.conn()).await.unwrap());
     transaction.commit().unwrap();

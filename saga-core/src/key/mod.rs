@@ -6,7 +6,8 @@
 mod external;
 mod key;
 mod name;
-mod step_id;
+// Its type is part of the contract of a store, and public there.
+pub(crate) mod step_id;
 mod step_key;
 mod tenant;
 
@@ -14,8 +15,6 @@ pub(crate) use self::external::external_key;
 pub use self::key::Key;
 pub(crate) use self::name::check_topic;
 pub use self::name::{InvalidName, KEY_BYTES_MAX, STEP_NAME_BYTES_MAX, TENANT_BYTES_MAX, check_step_name};
-// It is part of the contract of a store, and public there.
-#[doc(hidden)]
-pub use self::step_id::StepId;
+pub(crate) use self::step_id::StepId;
 pub use self::step_key::StepKey;
 pub use self::tenant::{Namespace, Tenant};

@@ -22,6 +22,7 @@ pub trait Step: Sized + Send + Sync + 'static {
     /// The name under which the step is recorded: `[a-z0-9-]`, up to 40 bytes.
     const NAME: &'static str;
     /// The options of the attribute.
+    #[doc(hidden)]
     const OPTIONS: StepOptions = StepOptions::DEFAULT;
     /// What the parameters need that the runtime reads, such as [`State`](super::State) and [`Output`](super::Output).
     #[doc(hidden)]

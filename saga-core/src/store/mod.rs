@@ -36,7 +36,7 @@ mod values;
 mod work;
 mod work_row;
 
-pub use crate::key::StepId;
+pub use crate::key::step_id::StepId;
 
 pub use self::changes::{Advance, Applied, Changes, Condition, Miss, NewMessage, NewRecord, Postponed, RevisedRecord};
 pub use self::dead_letters::{

@@ -10,7 +10,7 @@ use crate::machine::SagaState;
 use crate::saga::{Definition, StepDefinition};
 use crate::store::{DefinitionId, RecordedOutcome, SagaWithSteps, StepRecord, Store, StoreError, WorkKind};
 
-/// A kind of value: of which step, and what of it.
+/// The step whose value it is (`None` for the saga), and `input`, `output` or `signal`.
 type Kind = (Option<&'static str>, &'static str);
 
 /// Refuses to start where values of unfinished sagas cannot be read, or warns of them if the settings say so.
