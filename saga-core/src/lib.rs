@@ -30,7 +30,7 @@ pub use engine::{
 };
 pub use key::{Key, Tenant};
 pub use machine::StepPhase;
-pub use saga::{Migration, Saga, SagaError, SubSaga, Wait};
+pub use saga::{Migration, Retention, Saga, SagaError, SubSaga, Wait};
 pub use service::Service;
 pub use step::{
     Batch, BatchResults, Event, IntoStepError, OnExhausted, Output, Outputs, Rejection, Resolved, RetryPolicy, Signal,

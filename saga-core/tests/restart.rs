@@ -196,7 +196,7 @@ async fn g6_a_restart_that_was_made_is_known_after_the_old_saga_moved() {
     assert!(matches!(ended(&runtime, "k").await, Outcome::Completed { .. }));
     assert_eq!(runtime.admin().control("k").restart("bill", "second", WHY).await.unwrap(), RestartOutcome::Begun);
     let old = store.saga(&Tenant::default(), &Key::new("k").unwrap()).await.unwrap().unwrap();
-    let reopened = Advance { id: old.id, expected: old.version, status: Status::Stuck, state: old.state };
+    let reopened = Advance { id: old.id, expected: old.version, status: Status::Stuck, state: old.state, expiry: None };
     let changes = Changes { saga: Some(reopened), ..Changes::default() };
     store.record(vec![changes]).await.unwrap()[0].clone().unwrap();
     assert_eq!(runtime.admin().control("k").restart("bill", "second", WHY).await.unwrap(), RestartOutcome::Already);

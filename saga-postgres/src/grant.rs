@@ -95,7 +95,13 @@ pub(crate) fn keep_unmoved_sagas(claims: &[Claim], started: &[SagaId], changes: 
         unmoved.remove(&advance.id);
     }
     changes.extend(unmoved.into_values().map(|saga| Changes {
-        saga: Some(Advance { id: saga.id, expected: 0, status: saga.status, state: saga.state.clone() }),
+        saga: Some(Advance {
+            id: saga.id,
+            expected: 0,
+            status: saga.status,
+            state: saga.state.clone(),
+            expiry: saga.expiry.clone(),
+        }),
         ..Changes::default()
     }));
 }

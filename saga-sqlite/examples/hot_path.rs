@@ -150,7 +150,13 @@ impl TransactionBody<Connection> for Step {
         let next =
             (!is_last).then(|| command(claim.saga, &claim.key, claim.work.id.0 + 1, self.position + 1, self.lease));
         vec![Changes {
-            saga: Some(Advance { id: claim.saga, expected: u64::from(self.position) + 1, status, state: vec![0; 60] }),
+            saga: Some(Advance {
+                id: claim.saga,
+                expected: u64::from(self.position) + 1,
+                status,
+                state: vec![0; 60],
+                expiry: None,
+            }),
             finished: vec![(claim.work, Condition::Held)],
             records: vec![record],
             commands: next.into_iter().collect(),

@@ -97,7 +97,7 @@ pub fn completed(claim: &Claim) -> Changes {
         took: Duration::ZERO,
     };
     Changes {
-        saga: Some(Advance { id: claim.saga, expected: 1, status: Status::Completed, state: vec![1] }),
+        saga: Some(Advance { id: claim.saga, expected: 1, status: Status::Completed, state: vec![1], expiry: None }),
         finished: vec![(claim.work, Condition::Held)],
         records: vec![record],
         ..Changes::default()
@@ -121,7 +121,7 @@ pub fn advanced(claim: &Claim, next: WorkId, lease: Lease) -> Changes {
         lease: Some(lease),
         tried: None,
     };
-    let saga = Advance { id: claim.saga, expected: 1, status: Status::Running, state: vec![1] };
+    let saga = Advance { id: claim.saga, expected: 1, status: Status::Running, state: vec![1], expiry: None };
     Changes { saga: Some(saga), commands: vec![next], ..completed(claim) }
 }
 

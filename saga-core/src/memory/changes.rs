@@ -92,6 +92,7 @@ pub(super) fn apply(data: &mut Data, change: Changes, now: Timestamp) {
         row.version = advance.expected + 1;
         row.advanced_at = now;
         row.ended_at = if row.status.is_ended() { row.ended_at.or(Some(now)) } else { None };
+        data.date(advance.id, advance.expiry.as_deref(), now);
     }
     for command in change.commands {
         data.insert_work(command, now);

@@ -65,12 +65,17 @@ impl Clock {
 /// Arithmetic with the store's times.
 pub(super) trait Moment {
     fn plus(self, duration: Duration) -> Self;
+    fn minus(self, duration: Duration) -> Self;
     fn since(self, earlier: Self) -> Duration;
 }
 
 impl Moment for Timestamp {
     fn plus(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(micros(duration)))
+    }
+
+    fn minus(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(micros(duration)))
     }
 
     fn since(self, earlier: Self) -> Duration {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::dead_letter_table::DeadLetterTable;
+use super::expiry::{Dated, MaintenanceLease};
 use super::hashing::QuickMap;
 use super::live_members::LiveMembers;
 use super::locks::Locks;
@@ -22,6 +23,8 @@ pub(super) struct Data {
     pub(super) definitions: BTreeMap<DefinitionId, StoredDefinition>,
     pub(super) sagas: BTreeMap<SagaId, SagaData>,
     pub(super) keys: QuickMap<(Tenant, Key), SagaId>,
+    /// Sub-sagas and hosted steps, by their keys.
+    pub(super) below: BTreeMap<(Tenant, Key), SagaId>,
     /// The records of a saga have the order in which they were inserted.
     pub(super) records: QuickMap<(Tenant, Key), Vec<StepRecord>>,
     pub(super) work: BTreeMap<WorkId, WorkRow>,
@@ -34,6 +37,9 @@ pub(super) struct Data {
     pub(super) dead_letters: DeadLetterTable,
     /// What operators did, in the order of the commits.
     pub(super) audit_log: Vec<(Timestamp, HistoryEntry)>,
+    /// When the time of ended sagas is over.
+    pub(super) expiring: BTreeSet<(Timestamp, SagaId)>,
+    pub(super) maintenance: MaintenanceLease,
     pub(super) table: MemoryTable,
     pub(super) locks: Locks,
 }
@@ -44,6 +50,8 @@ pub(super) struct SagaData {
     pub(super) row: SagaRow,
     pub(super) history: Vec<(Timestamp, HistoryEntry)>,
     pub(super) work: BTreeSet<WorkId>,
+    /// When its time is over, if it has ended and is not kept for ever.
+    pub(super) dated: Option<Dated>,
 }
 
 impl Data {
@@ -94,8 +102,14 @@ impl Data {
 
     pub(super) fn insert_saga(&mut self, saga: NewSaga, now: Timestamp) {
         let row = SagaRow::started(&saga, now);
-        self.keys.insert((row.tenant.clone(), row.key.clone()), row.id);
-        self.sagas.insert(row.id, SagaData { row, history: Vec::new(), work: BTreeSet::new() });
+        let key = (row.tenant.clone(), row.key.clone());
+        if row.key.as_str().contains('>') {
+            self.below.insert(key.clone(), row.id);
+        }
+        self.keys.insert(key, row.id);
+        let id = row.id;
+        self.sagas.insert(id, SagaData { row, history: Vec::new(), work: BTreeSet::new(), dated: None });
+        self.date(id, saga.expiry.as_deref(), now);
         for command in saga.commands {
             self.insert_work(command, now);
         }

@@ -1,6 +1,6 @@
 //! The dead letters, by id.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use crate::key::Tenant;
@@ -30,6 +30,24 @@ impl DeadLetterTable {
         let mut row = DeadLetter::open(letter, now);
         row.decide(DeadLetterState::Discarded, note, now);
         self.rows.insert(row.letter.id, row);
+    }
+
+    /// The keys of the sagas that open letters name, in a tenant.
+    pub(super) fn sagas_named(&self, tenant: &Tenant) -> BTreeSet<&str> {
+        let open = self.rows.values().filter(|row| row.state == DeadLetterState::Open && row.letter.tenant == *tenant);
+        open.filter_map(|row| row.letter.saga_key()).collect()
+    }
+
+    /// Deletes letters that were decided before that time.
+    pub(super) fn forget(&mut self, decided_before: Timestamp, limit: usize) -> u64 {
+        let is_old = |row: &&DeadLetter| {
+            row.state != DeadLetterState::Open && row.decided_at.is_some_and(|at| at < decided_before)
+        };
+        let old: Vec<DeadLetterId> = self.rows.values().filter(is_old).map(|row| row.letter.id).take(limit).collect();
+        for id in &old {
+            self.rows.remove(id);
+        }
+        old.len() as u64
     }
 
     pub(super) fn of(&mut self, tenant: &Tenant, id: DeadLetterId) -> Option<&mut DeadLetter> {

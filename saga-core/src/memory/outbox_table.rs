@@ -6,6 +6,7 @@ use super::clock::Moment;
 use super::live_members::LiveMembers;
 use super::locks::OrderingKey;
 use super::work_row::HeldLease;
+use crate::key::Tenant;
 use crate::store::{Lease, LeasedLane, MessageId, NewMessage, NewParked, OutboxDepth, OutboxRow, ParkedKey, Timestamp};
 
 /// The rows of the outbox, their lanes, and the keys that are parked.
@@ -17,8 +18,8 @@ pub(super) struct OutboxTable {
     inserted: u64,
     lanes: BTreeMap<u8, Lane>,
     parked: BTreeMap<OrderingKey, ParkedKey>,
-    /// How many messages were published under each ordering key.
-    published: BTreeMap<OrderingKey, u64>,
+    /// How many messages were published under each ordering key, and when the last one was.
+    published: BTreeMap<OrderingKey, (u64, Timestamp)>,
 }
 
 #[derive(Debug)]
@@ -52,14 +53,31 @@ impl OutboxTable {
 
     /// How many messages were published under this ordering key.
     pub(super) fn published(&self, key: &OrderingKey) -> u64 {
-        self.published.get(key).copied().unwrap_or(0)
+        self.published.get(key).map_or(0, |(position, _)| *position)
     }
 
     /// Inserts a message that counts for its ordering key.
     pub(super) fn publish(&mut self, new: NewMessage, now: Timestamp) {
         let key = (new.tenant.clone(), new.aggregate_type.clone(), new.aggregate_id.clone());
-        self.published.insert(key, new.position);
+        self.published.insert(key, (new.position, now));
         self.insert(new, now);
+    }
+
+    /// Forgets the counters of ordering keys that were not used since that time and have no message here.
+    pub(super) fn forget_published(&mut self, used_before: Timestamp, limit: usize) -> u64 {
+        let waiting: BTreeSet<OrderingKey> = self.rows.values().map(|entry| ordering_key(&entry.row)).collect();
+        let old = self.published.iter().filter(|(key, (_, at))| *at < used_before && !waiting.contains(*key));
+        let old: Vec<OrderingKey> = old.map(|(key, _)| key.clone()).take(limit).collect();
+        for key in &old {
+            self.published.remove(key);
+        }
+        old.len() as u64
+    }
+
+    /// The keys of the sagas that messages here name, in a tenant.
+    pub(super) fn sagas_named(&self, tenant: &Tenant) -> BTreeSet<&str> {
+        let of_tenant = self.rows.values().map(|entry| &entry.row).filter(|row| row.tenant == *tenant);
+        of_tenant.filter_map(|row| row.headers.saga_key.as_deref()).collect()
     }
 
     pub(super) fn held(&mut self, lane: LeasedLane) -> Option<&mut Lane> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::definition::Check;
 use super::parts::Parts;
-use super::{Definition, ResultOf, Saga, SagaError, SagaProblem, StepBuilder};
+use super::{Definition, ResultOf, Retention, Saga, SagaError, SagaProblem, StepBuilder};
 use crate::key::check_step_name;
 use crate::machine::Shape;
 use crate::step::{Payload, codec};
@@ -30,6 +30,7 @@ pub struct Root {
     version: u32,
     deadline: Option<Duration>,
     max_concurrent: Option<usize>,
+    retention: Option<Retention>,
 }
 
 impl<S: Store> Saga<S, ()> {
@@ -45,7 +46,7 @@ impl<S: Store> SagaInit<S> {
         let problem = check_step_name(&self.name).err().map(|error| SagaProblem::Name(saga_name_problem(&error)));
         StepBuilder::new(
             Parts::new(problem),
-            Root { name: self.name, version: 1, deadline: None, max_concurrent: None },
+            Root { name: self.name, version: 1, deadline: None, max_concurrent: None, retention: None },
         )
     }
 }
@@ -129,6 +130,21 @@ impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
         self
     }
 
+    /// Sets how long sagas are kept after their end; without it they are kept for ever, or as
+    /// [`Settings::default_retention`](crate::Settings::default_retention) says.
+    ///
+    /// It applies to sagas that end from now on, and can change without a new version of the definition. The retention of
+    /// sagas that ended before is changed by `retention apply` of the command line. A saga goes together with its
+    /// sub-sagas; what their definitions say does not matter.
+    #[must_use]
+    pub fn retention(mut self, retention: Retention) -> Self {
+        if let Some((key, full)) = retention.short_key() {
+            self.parts.problems.push(SagaProblem::Retention { key, full });
+        }
+        self.place.retention = Some(retention);
+        self
+    }
+
     /// Checks the definition.
     ///
     /// # Errors
@@ -142,14 +158,14 @@ impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
         self.parts.check_order();
         self.parts.check_compensations();
         let Parts { steps, shapes, pivot, problems, width, .. } = self.parts;
-        let Root { name, version, deadline, max_concurrent } = self.place;
+        let Root { name, version, deadline, max_concurrent, retention } = self.place;
         if !problems.is_empty() {
             return Err(SagaError::new(&name, problems));
         }
         let shape = Shape { steps: shapes, pivot };
         let definition = Definition::new(&name, version, shape, steps, width);
         let check_input: Check = |bytes| codec::<I>().decode(bytes).map(drop).map_err(|error| error.to_string());
-        Ok(Arc::new(Definition { deadline, max_concurrent, result, check_input, ..definition }))
+        Ok(Arc::new(Definition { deadline, max_concurrent, retention, result, check_input, ..definition }))
     }
 
     fn check_counts(&mut self) {

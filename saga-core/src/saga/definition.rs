@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::emitted_events::EmittedEvents;
 use super::erase::{BatchRun, ExternalRun, TransactionRun};
-use super::{Arm, Idle, Mapping, ResultOf, StepResolve, StepUndo};
+use super::{Arm, Idle, Mapping, ResultOf, Retention, StepResolve, StepUndo};
 use crate::key::{Key, StepId};
 use crate::machine::{self, Effect, SagaState, Shape, StepShape, UndoShape};
 use crate::step::{NeededOutput, Needs, StepOptions, StepOutputs};
@@ -27,6 +27,8 @@ pub(crate) struct Definition<S: Store> {
     pub(crate) deadline: Option<Duration>,
     /// How many of its steps one process runs at a time, at most.
     pub(crate) max_concurrent: Option<usize>,
+    /// How long a saga is kept after its end; for ever without it.
+    pub(crate) retention: Option<Retention>,
     /// How the result of a saga is made, where it returns one.
     pub(crate) result: Option<ResultOf>,
     /// Whether bytes are an input of a saga.
@@ -161,6 +163,7 @@ impl<S: Store> Definition<S> {
             told: None,
             deadline: None,
             max_concurrent: None,
+            retention: None,
             result: None,
             check_input: |_| Ok(()),
             fresh: OnceLock::new(),
@@ -178,6 +181,7 @@ impl<S: Store> Definition<S> {
             told: None,
             deadline: self.deadline,
             max_concurrent: self.max_concurrent,
+            retention: self.retention,
             result: self.result.clone(),
             check_input: self.check_input,
             fresh: OnceLock::new(),
@@ -287,6 +291,7 @@ impl<S: Store> Definition<S> {
             told: None,
             deadline: None,
             max_concurrent: None,
+            retention: None,
             result: None,
             check_input: |_| Ok(()),
             fresh: OnceLock::new(),

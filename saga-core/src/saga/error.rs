@@ -146,6 +146,17 @@ pub enum SagaProblem {
     /// `max_concurrent` of 0.
     #[error("`.max_concurrent(0)` lets none of its steps run; 1 runs them one after the other")]
     MaxConcurrent,
+    /// A retention whose keys are forgotten before the sagas.
+    #[error(
+        "its retention keeps keys for {key:?} and whole sagas for {full:?}; keep keys at least as long, or leave \
+         `.key_days(..)` out"
+    )]
+    Retention {
+        /// How long keys are kept.
+        key: std::time::Duration,
+        /// How long whole sagas are kept.
+        full: std::time::Duration,
+    },
 }
 
 impl SagaError {

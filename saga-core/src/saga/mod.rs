@@ -18,6 +18,7 @@ mod migration_said;
 mod parts;
 mod played;
 mod result_of;
+mod retention;
 mod returns;
 #[expect(clippy::module_inception, reason = "the type `Saga` is the main item of this folder")]
 mod saga;
@@ -46,6 +47,7 @@ pub use self::migration::{Migration, MigrationBuilder, MigrationError, Migration
 #[doc(hidden)]
 pub use self::played::Player;
 pub(crate) use self::result_of::ResultOf;
+pub use self::retention::Retention;
 pub use self::returns::SagaWithResult;
 pub use self::saga::Saga;
 pub use self::saga_fn::SagaFn;

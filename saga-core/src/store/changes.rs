@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    Headers, HistoryEntry, MessageId, MessageKind, NewDeadLetter, NewSaga, NewWork, RecordedOutcome, SagaId, SagaRow,
-    Status, StepRecord, Timestamp, WorkId, WorkRef, lane_of, service_topic,
+    Expiry, Headers, HistoryEntry, MessageId, MessageKind, NewDeadLetter, NewSaga, NewWork, RecordedOutcome, SagaId,
+    SagaRow, Status, StepRecord, Timestamp, WorkId, WorkRef, lane_of, service_topic,
 };
 use crate::key::{Key, StepId, Tenant};
 
@@ -47,6 +47,8 @@ pub struct Advance {
     pub status: Status,
     /// The machine's state.
     pub state: Vec<u8>,
+    /// How long the saga is kept, if it ends with this advance and is not kept for ever.
+    pub expiry: Option<Box<Expiry>>,
 }
 
 /// The condition under which a work row may be finished.

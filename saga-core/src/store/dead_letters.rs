@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use super::message::SAGA_KEY;
 use super::{Message, StoreError, Timestamp, WorkId};
 use crate::key::Tenant;
 
@@ -121,6 +122,12 @@ pub struct NewDeadLetter {
 }
 
 impl NewDeadLetter {
+    /// The key of the saga that caused the message, as its headers have it. The text is the sender's.
+    pub fn saga_key(&self) -> Option<&str> {
+        let header = self.headers.iter().find(|(name, _)| name == SAGA_KEY);
+        header.map(|(_, text)| &**text)
+    }
+
     /// A letter of one attempt, still without headers, content and message.
     pub(crate) fn new(
         id: DeadLetterId,
@@ -206,7 +213,7 @@ impl Default for DeadLetterFilter {
 /// - `S-DEAD-3` [`dead_letters`](DeadLetters::dead_letters) orders by id, obeys every field of the filter, and never returns more than `limit`.
 /// - `S-DEAD-4` [`replay_dead_letter`](DeadLetters::replay_dead_letter) marks an open letter of that tenant as replayed and inserts, in the same commit, a free row of `work` with its message, due at once, whether or not the message's id was received before; from then on the id counts as received. It answers the state that it found; a letter that is not open, or has no message, stays as it is.
 /// - `S-DEAD-5` [`discard_dead_letter`](DeadLetters::discard_dead_letter) marks an open letter of that tenant as discarded, and answers the state that it found; a letter that is not open stays as it is.
-/// - `S-DEAD-6` A decision keeps its time and its note for ever; no later decision changes them.
+/// - `S-DEAD-6` A decision keeps its time and its note for as long as the letter is kept; no later decision changes them.
 #[async_trait]
 pub trait DeadLetters: Send + Sync {
     /// Inserts letters; answers in the order of the request whether each is new.

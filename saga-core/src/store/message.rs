@@ -141,7 +141,7 @@ pub struct Headers {
     pub signature: Option<String>,
 }
 
-const SAGA_KEY: &str = "saga-cause";
+pub(super) const SAGA_KEY: &str = "saga-cause";
 const STEP: &str = "saga-step";
 const SERVICE: &str = "saga-service";
 const REPLY_TO: &str = "saga-reply-to";

@@ -26,6 +26,7 @@ mod lane;
 mod members;
 mod message;
 mod outbox;
+mod purge;
 mod records;
 mod sagas;
 mod start_in;
@@ -55,6 +56,9 @@ pub use self::lane::{LANES, lane_of};
 pub use self::members::Members;
 pub use self::message::{Answer, Headers, Message, MessageKind, service_topic};
 pub use self::outbox::{LeasedLane, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey};
+pub use self::purge::{
+    EndedExpired, ExpireEnded, ExpiredCount, ExpiredSaga, Expiry, KEPT_AGAIN_FOR, KeptFor, NextAge, Purge, Purged,
+};
 pub use self::records::Records;
 pub use self::sagas::{
     AuditFilter, AuditRow, NewSaga, SagaFilter, SagaProgress, SagaRow, SagaWithSteps, Sagas, Started,

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::{
-    DefinitionId, Failing, HistoryEntry, NewWork, SagaId, Status, StepRecord, StoreError, Timestamp, WorkStatus,
+    DefinitionId, Expiry, Failing, HistoryEntry, NewWork, SagaId, Status, StepRecord, StoreError, Timestamp, WorkStatus,
 };
 use crate::key::{Key, Tenant};
 
@@ -30,6 +30,8 @@ pub struct NewSaga {
     pub state: Vec<u8>,
     /// The first commands.
     pub commands: Vec<NewWork>,
+    /// How long it is kept, if it has ended and is not kept for ever.
+    pub expiry: Option<Box<Expiry>>,
 }
 
 impl NewSaga {
@@ -46,6 +48,7 @@ impl NewSaga {
             status: Status::Running,
             state: Vec::new(),
             commands: Vec::new(),
+            expiry: None,
         }
     }
 
@@ -63,6 +66,7 @@ impl NewSaga {
             input_hash: self.input_hash.clone(),
             status: self.status,
             state: self.state.clone(),
+            expiry: self.expiry.clone(),
         }
     }
 }
@@ -125,6 +129,11 @@ impl SagaRow {
             advanced_at: at,
             ended_at: saga.status.is_ended().then_some(at),
         }
+    }
+
+    /// Whether only its key, outcome and times are kept.
+    pub fn is_tombstone(&self) -> bool {
+        self.state.is_empty() && self.status.is_ended()
     }
 }
 

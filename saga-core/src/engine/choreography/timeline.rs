@@ -63,7 +63,7 @@ impl<S: Store> Choreography<S> {
             Some(_) if before.as_ref() == Some(&timeline) => {}
             Some(row) => {
                 let (expected, state) = (row.version, timeline.encode());
-                changes.saga = Some(Advance { id: row.id, expected, status: Status::Completed, state });
+                changes.saga = Some(Advance { id: row.id, expected, status: Status::Completed, state, expiry: None });
             }
             None => changes.start = Some(Box::new(self.new_timeline(message, key.clone(), &timeline).await?)),
         }

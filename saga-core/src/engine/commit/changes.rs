@@ -42,7 +42,13 @@ pub(crate) fn dead_letter(letter: NewDeadLetter, refusal: Option<NewMessage>) ->
 /// A saga that cannot be read becomes stuck, and the work row that was claimed for it is deleted.
 pub(crate) fn block_saga(row: &SagaRow, work: Option<WorkRef>) -> Changes {
     Changes {
-        saga: Some(Advance { id: row.id, expected: row.version, status: Status::Stuck, state: row.state.clone() }),
+        saga: Some(Advance {
+            id: row.id,
+            expected: row.version,
+            status: Status::Stuck,
+            state: row.state.clone(),
+            expiry: None,
+        }),
         finished: work.map(|work| (work, Condition::Held)).into_iter().collect(),
         ..Changes::default()
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::key::{Namespace, Tenant};
 use crate::machine::ITEMS_MAX;
-use crate::saga::LONGEST;
+use crate::saga::{LONGEST, Retention};
 use crate::step::RetryPolicy;
 use crate::store::Capabilities;
 
@@ -79,6 +79,10 @@ pub struct Settings {
     /// How long message ids are kept to recognise duplicates: 30 days. A command that is older than this, less a margin of a day or a
     /// quarter, becomes a dead letter.
     pub retention: Duration,
+    /// How long sagas are kept after their end if their definition does not say so: for ever. See [`Retention`].
+    pub default_retention: Option<Retention>,
+    /// For how long after a saga has ended clients may repeat its start: 24 h. Keys must be kept at least as long.
+    pub starts_repeat_within: Duration,
     /// How many unfinished sagas of each definition are read when the runtime starts, to see whether their inputs and outputs can be
     /// read as the types of the definition: 100, half of them the oldest and half of them the newest. With 0 none are read.
     pub sampled_sagas_max: usize,
@@ -118,6 +122,8 @@ impl Default for Settings {
             message_attempts: 20,
             reply_timeout: Duration::from_secs(30),
             retention: Duration::from_hours(30 * 24),
+            default_retention: None,
+            starts_repeat_within: Duration::from_hours(24),
             sampled_sagas_max: 100,
             start_with_unreadable_sagas: false,
         }

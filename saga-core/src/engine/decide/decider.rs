@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::choice::choose;
 use super::emitted_events::{tell_of_move, tellable};
+use super::expiry::expiry_of;
 use super::kept_report::keep_report;
 use super::next_command::{is_in_memory, settle_time_left, time_to_wait};
 use super::records::{add_records, add_revision, keep_inputs, reason_of, stuck_entry};
@@ -230,7 +231,9 @@ impl<S: Store> Decider<S> {
             tell_of_move(&self.messages, saga, told, &mut prepared.changes);
         }
         self.keep_result(saga);
-        prepared.changes.saga = Some(Advance { id: saga.id, expected, status: saga.state.status(), state: Vec::new() });
+        let status = saga.state.status();
+        let expiry = expiry_of(saga, status, self.settings.default_retention);
+        prepared.changes.saga = Some(Advance { id: saga.id, expected, status, state: Vec::new(), expiry });
         saga.version = expected + 1;
         prepared.outcome = Some((saga.id, outcome_of(&definition.shape, &saga.state)));
         prepared.turned = (saga.state.phase != phase).then_some(saga.state.phase);

@@ -5,6 +5,7 @@ mod choice;
 mod deadline;
 mod decider;
 mod emitted_events;
+mod expiry;
 mod hosted;
 mod kept_report;
 pub(crate) mod late_success;

@@ -36,7 +36,7 @@ async fn begun_twice(store: &PostgresStore) -> [Claim; 2] {
 
 /// What the done of one of the steps writes; it knows nothing of the other.
 fn done(claim: &Claim, state: u8) -> Changes {
-    let advance = Advance { id: claim.saga, expected: 1, status: Status::Running, state: vec![state] };
+    let advance = Advance { id: claim.saga, expected: 1, status: Status::Running, state: vec![state], expiry: None };
     Changes { saga: Some(advance), ..completed(claim) }
 }
 
@@ -51,7 +51,8 @@ async fn g1_two_events_of_one_saga_in_one_batch_are_one_advance() {
     let store = place.open().await;
     let claims = begun_twice(&store).await;
     let mut folded = done(&claims[0], 1);
-    folded.saga = Some(Advance { id: claims[0].saga, expected: 1, status: Status::Completed, state: vec![1, 2] });
+    folded.saga =
+        Some(Advance { id: claims[0].saga, expected: 1, status: Status::Completed, state: vec![1, 2], expiry: None });
     folded.finished.push((claims[1].work, Condition::Held));
     folded.records.extend(completed(&claims[1]).records);
     let body = Body::new(&claims).note("one").note("two").records(vec![folded]);

@@ -16,7 +16,8 @@ async fn g1_a_rejection_in_a_batch_takes_its_own_writes_back_and_nothing_else() 
     let store = place.open().await;
     let claims = [begun(&store, "k-1").await, begun(&store, "k-2").await, begun(&store, "k-3").await];
     let mut rejected = completed(&claims[1]);
-    rejected.saga = Some(Advance { id: claims[1].saga, expected: 1, status: Status::Compensated, state: vec![2] });
+    rejected.saga =
+        Some(Advance { id: claims[1].saga, expected: 1, status: Status::Compensated, state: vec![2], expiry: None });
     rejected.records[0].outcome = RecordedOutcome::Rejected;
     let meeting = Arc::new(Meeting::default());
     let body = Body::new(&claims)

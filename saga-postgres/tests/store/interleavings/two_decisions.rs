@@ -21,7 +21,8 @@ async fn a_step_is_done_while_an_operator_acts(place: &Place) -> (SagaRow, Vec<u
             let mut changes = completed(&claims[0]);
             // What the operator did stays, and the step is done besides.
             let state = [&*row.state, &[1]].concat();
-            changes.saga = Some(Advance { id: row.id, expected: row.version, status: Status::Completed, state });
+            changes.saga =
+                Some(Advance { id: row.id, expected: row.version, status: Status::Completed, state, expiry: None });
             vec![changes]
         }
     });
@@ -30,7 +31,7 @@ async fn a_step_is_done_while_an_operator_acts(place: &Place) -> (SagaRow, Vec<u
         async move { body.transact(&one).await }
     });
     meeting.entered.notified().await;
-    let action = Advance { id: claim.saga, expected: 1, status: Status::Running, state: vec![9] };
+    let action = Advance { id: claim.saga, expected: 1, status: Status::Running, state: vec![9], expiry: None };
     let entry = HistoryEntry {
         saga: claim.saga,
         step: None,
