@@ -116,7 +116,7 @@ impl<I: Serialize + DeserializeOwned + Send + Sync + 'static> Callers<I> {
             let is_as_expected = match &outcome {
                 Outcome::Completed { .. } => expected == Expected::Completed,
                 Outcome::Compensated { .. } => expected == Expected::Compensated,
-                Outcome::Stuck { .. } => false,
+                Outcome::Stuck { .. } | Outcome::Tombstone { .. } => false,
             };
             ensure!(is_as_expected, "order {number} ended as {outcome}");
             let now = self.watch.elapsed();

@@ -15,6 +15,8 @@ pub(crate) struct Summary {
     /// The number of compensated orders for each reason.
     compensated: BTreeMap<String, usize>,
     stuck: usize,
+    /// Orders of which only a tombstone is left.
+    purged: usize,
     pub(crate) repeated_calls: i64,
     pub(crate) took: Duration,
 }
@@ -31,6 +33,8 @@ impl Summary {
         *(if already_started { &mut self.already_started } else { &mut self.started }) += 1;
         match outcome {
             Outcome::Completed { .. } => self.completed += 1,
+            // An order of long ago, whose saga was purged.
+            Outcome::Tombstone { .. } => self.purged += 1,
             Outcome::Compensated { reason, .. } => {
                 // "out of stock: NW-011" is one reason, whichever the product; the runtime adds a remark in brackets.
                 let reason = reason.message().split([':', '(']).next().unwrap_or_default().trim();
@@ -64,6 +68,9 @@ impl fmt::Display for Summary {
         row("compensated", &self.compensated.values().sum::<usize>())?;
         for (reason, count) in &self.compensated {
             row(&format!("  {reason}"), count)?;
+        }
+        if self.purged > 0 {
+            row("ended long ago", &self.purged)?;
         }
         row("stuck", &self.stuck)?;
         row("calls outside that were retries", &self.repeated_calls)?;

@@ -132,9 +132,11 @@ impl AccessPolicy {
         let step = step.split_once('#').map_or(step, |(step, _)| step);
         match message.kind {
             MessageKind::Command | MessageKind::Undo => {
-                let may_ask =
-                    self.asks_for_all.contains(service) || self.asks.contains(&(service.to_owned(), step.to_owned()));
-                if may_ask { Ok(()) } else { Err(format!("`{service}` may not ask for the step `{step}`")) }
+                if self.allows_to_ask(service, step) {
+                    Ok(())
+                } else {
+                    Err(format!("`{service}` may not ask for the step `{step}`"))
+                }
             }
             MessageKind::Reply | MessageKind::Report => {
                 if answers(service, step) {
@@ -143,8 +145,14 @@ impl AccessPolicy {
                     Err(format!("`{service}` may not answer for the step `{step}`: no saga here has it done there"))
                 }
             }
-            MessageKind::Fact | MessageKind::Event => Ok(()),
+            // The host closes only the steps that the service may ask for.
+            MessageKind::Fact | MessageKind::Event | MessageKind::Closed => Ok(()),
         }
+    }
+
+    /// Whether a service may ask for a step.
+    pub(crate) fn allows_to_ask(&self, service: &str, step: &str) -> bool {
+        self.asks_for_all.contains(service) || self.asks.contains(&(service.to_owned(), step.to_owned()))
     }
 
     /// The services that the sender of a message is proven to speak for.

@@ -2,7 +2,7 @@
 //!
 //! Each folder is a component, and knows only those below it. From the lowest to the highest:
 //! lifecycle, health, context, `store_calls`, bulkhead, queue, membership, outcome, instance, statistics, message, schedule,
-//! outbox, decide, commit, start, admin, execute, `dead_letter`, host, coordinator, choreography, inbox, claim, runtime.
+//! outbox, decide, commit, start, admin, execute, `dead_letter`, host, coordinator, choreography, inbox, claim, maintenance, runtime.
 //! `cargo xtask tidy` checks it; ARCHITECTURE.md has four ways through them.
 
 mod admin;
@@ -20,6 +20,7 @@ mod host;
 mod inbox;
 mod instance;
 mod lifecycle;
+mod maintenance;
 mod membership;
 mod message;
 mod outbox;
@@ -40,6 +41,9 @@ pub use self::admin::{
 pub use self::context::{BuildError, RuntimeError, Settings, StartError, UnreadableValues};
 pub use self::health::{ComponentHealth, Health};
 pub use self::lifecycle::Panicked;
+pub use self::maintenance::{
+    Archive, ArchiveBatch, ArchiveError, ArchivedEntry, ArchivedPayload, ArchivedRecord, ArchivedSaga,
+};
 pub use self::outcome::{CompensationCause, Outcome, SagaFailure, SagaResult};
 pub use self::runtime::{
     PublishError, PublishEvent, PublishEventInTx, Runtime, RuntimeBuilder, SagaHandle, StartSaga, StartSagaInTx,

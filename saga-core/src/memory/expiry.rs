@@ -28,7 +28,7 @@ impl Dated {
     }
 
     fn tombstone(expiry: &Expiry, ended_at: Timestamp) -> Self {
-        Self { at: ended_at.plus(expiry.delete_in), delete_at: None, hosts: expiry.hosts.clone() }
+        Self { at: ended_at.plus(expiry.delete_in), delete_at: None, hosts: Vec::new() }
     }
 
     pub(super) fn next(&self) -> NextAge {

@@ -196,7 +196,7 @@ fn purge(data: &mut Data, expired: &ExpiredSaga, now: Timestamp, purged: &mut Pu
         }
         Some(delete_at) => {
             empty(data, expired);
-            data.set_dated(expired.id, Some(Dated { at: delete_at, delete_at: None, ..dated }));
+            data.set_dated(expired.id, Some(Dated { at: delete_at, delete_at: None, hosts: Vec::new() }));
             purged.tombstones.push(expired.id);
         }
     }

@@ -48,10 +48,13 @@ pub enum MessageKind {
     Fact,
     /// The progress of a running command or undo, addressed to the service that sent it. It decides nothing.
     Report,
+    /// Sagas that are closed: their records are deleted. Addressed to a service that did steps of them.
+    Closed,
 }
 
 impl MessageKind {
-    const ALL: [Self; 6] = [Self::Event, Self::Command, Self::Undo, Self::Reply, Self::Fact, Self::Report];
+    const ALL: [Self; 7] =
+        [Self::Event, Self::Command, Self::Undo, Self::Reply, Self::Fact, Self::Report, Self::Closed];
 
     /// The kind as it is stored and shown.
     pub const fn as_str(self) -> &'static str {
@@ -62,6 +65,7 @@ impl MessageKind {
             Self::Reply => "reply",
             Self::Fact => "fact",
             Self::Report => "report",
+            Self::Closed => "closed",
         }
     }
 

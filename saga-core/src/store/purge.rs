@@ -17,7 +17,7 @@ pub struct Expiry {
     pub tombstone_in: Duration,
     /// The time from the end until the tombstone is deleted; at least `tombstone_in`.
     pub delete_in: Duration,
-    /// The services that did steps of the saga. They are told when its records are gone.
+    /// The services that did steps of the saga. They are told before its records are deleted.
     pub hosts: Vec<String>,
 }
 
@@ -123,7 +123,7 @@ pub struct ExpiredCount {
 /// # Contract
 /// - `S-PURGE-1` The commit that ends a saga dates it by the store's clock and the [`Expiry`] of its [`Advance`](super::Advance) or [`NewSaga`](super::NewSaga). An advance without an expiry, such as one that reopens the saga, clears the date. A saga that has not ended has none.
 /// - `S-PURGE-2` [`expired`](Purge::expired) lists at most `limit` ended sagas whose time is over by the store's clock, those that are over longest first, and no others.
-/// - `S-PURGE-3` [`purge`](Purge::purge) takes each saga whole or not at all, with its sub-sagas, in one commit. A tombstone keeps id, tenant, key, definition, digest, input hash, status, version, times and the history entries of the kind [`HistoryKind::Operator`](super::HistoryKind::Operator), also those of its sub-sagas. Of a deleted saga nothing is left.
+/// - `S-PURGE-3` [`purge`](Purge::purge) takes each saga whole or not at all, with its sub-sagas, in one commit. A tombstone keeps id, tenant, key, definition, digest, input hash, status, version, times and the history entries of the kind [`HistoryKind::Operator`](super::HistoryKind::Operator), also those of its sub-sagas; it has no hosts any more. Of a deleted saga nothing is left.
 /// - `S-PURGE-4` [`purge`](Purge::purge) looks again at each saga under its lock: one whose version has moved, whose time is not over, or which has not ended is left as it is. So is one that another transaction holds; the call does not wait for it long.
 /// - `S-PURGE-5` [`purge`](Purge::purge) keeps for another hour, and says why, a saga that an open dead letter names, one that a message in the outbox names, and one with a work row or a sub-saga that has not ended. The header `saga-cause` names a saga by its key, by that of a sub-saga, or, for a hosted step, by the key of the saga that it is a step of.
 /// - `S-PURGE-6` [`lease_maintenance`](Purge::lease_maintenance) gives one living member at a time the lease, with an epoch above every earlier one; the same member renews it under the same epoch. A [`purge`](Purge::purge) under an older epoch fails with the kind `Conflict` and changes nothing.

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -28,6 +29,12 @@ pub trait Transport: Send + Sync + 'static {
 
     /// Sends messages and waits until each is accepted or refused.
     async fn publish(&self, messages: Vec<Message>) -> Vec<Result<(), TransportError>>;
+
+    /// The longest time after which a message that was sent may be delivered, or delivered again; `None` if there is no end.
+    /// A runtime whose message ids are forgotten earlier does not start.
+    fn redelivers_within(&self) -> Option<Duration> {
+        None
+    }
 
     /// Whether messages can be sent, as far as the transport knows without sending one. A process that cannot send
     /// leaves the outbox to other processes.

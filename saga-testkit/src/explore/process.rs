@@ -236,7 +236,7 @@ pub(super) fn finished((outcome, is_operated): (Outcome, bool)) -> Result<Finish
     match outcome {
         Outcome::Completed { .. } => Ok(Finished { ended: Ended::Completed, is_operated }),
         Outcome::Compensated { .. } => Ok(Finished { ended: Ended::Compensated, is_operated }),
-        stuck @ Outcome::Stuck { .. } => Err(format!("it is {stuck}")),
+        other @ (Outcome::Stuck { .. } | Outcome::Tombstone { .. }) => Err(format!("it is {other}")),
     }
 }
 

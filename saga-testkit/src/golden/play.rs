@@ -127,7 +127,7 @@ impl<S: Store, I: Payload> Played<'_, S, I> {
                 return Ok(match outcome.map_err(|error| error.to_string())? {
                     Outcome::Completed { .. } => "completed".to_owned(),
                     Outcome::Compensated { failed_step, .. } => format!("compensated, because `{failed_step}` failed"),
-                    stuck @ Outcome::Stuck { .. } => stuck.to_string(),
+                    other @ (Outcome::Stuck { .. } | Outcome::Tombstone { .. }) => other.to_string(),
                 });
             }
             for step in self.names() {

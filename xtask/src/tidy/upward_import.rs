@@ -47,7 +47,7 @@ const MAY_IMPORT: [(&str, &[&str]); 15] = [
 
 /// The folders of the engine in layers, lowest first. A folder imports of itself and of lower layers only. Empty as long as
 /// the engine is one folder.
-const ENGINE_LAYERS: [&[&str]; 25] = [
+const ENGINE_LAYERS: [&[&str]; 26] = [
     &["lifecycle"],
     &["health"],
     &["context"],
@@ -72,6 +72,7 @@ const ENGINE_LAYERS: [&[&str]; 25] = [
     &["choreography"],
     &["inbox"],
     &["claim"],
+    &["maintenance"],
     &["runtime"],
 ];
 

@@ -66,6 +66,7 @@ impl<S: Store> AdminContext<S> {
 
     /// The saga as the engine decides about it.
     pub(crate) fn instance(&self, stored: &SagaWithSteps) -> Result<SagaInstance<S>, RuntimeError> {
+        not_tombstone(&stored.saga)?;
         let definition = self.definition_of(&stored.saga)?;
         let mut saga = SagaInstance::of_row(&stored.saga, stored.records.clone(), definition)
             .map_err(|problem| unreadable(&stored.saga, &problem))?;
@@ -166,6 +167,14 @@ pub(crate) fn refused(key: &Key, problem: impl Into<String>) -> RuntimeError {
 
 pub(crate) fn moved(row: &SagaRow) -> RuntimeError {
     RuntimeError::Moved { key: row.key.to_string(), status: row.status, version: row.version }
+}
+
+/// Refuses a tombstone.
+pub(crate) fn not_tombstone(row: &SagaRow) -> Result<(), RuntimeError> {
+    if row.is_tombstone() {
+        return Err(RuntimeError::Tombstone { key: row.key.to_string(), status: row.status });
+    }
+    Ok(())
 }
 
 pub(crate) fn unreadable(row: &SagaRow, problem: &str) -> RuntimeError {

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::admin_context::{AdminContext, refused};
+use super::admin_context::{AdminContext, not_tombstone, refused};
 use super::audit::AuditEntry;
 use super::batch_plan::{BatchAction, BatchFilter, BatchPlan, BatchResult, BatchSummary, PlannedAction};
 use super::cancel::{CancelOutcome, cancel};
@@ -160,7 +160,8 @@ impl<S: Store> SagaAdmin<S> {
         row: &SagaRow,
         now: Timestamp,
     ) -> Option<PlannedAction> {
-        let found = self.ctx.definition_of(row).map_err(|error| error.to_string()).and_then(|definition| {
+        let known = not_tombstone(row).and_then(|()| self.ctx.definition_of(row));
+        let found = known.map_err(|error| error.to_string()).and_then(|definition| {
             let state = SagaState::decode(&row.state, definition.steps.len())?;
             Ok((definition, state))
         });
@@ -266,7 +267,7 @@ fn trouble_of(shape: &machine::Shape, state: &SagaState) -> Option<(String, Stri
     match outcome_of(shape, state) {
         Some(Outcome::Stuck { step, reason }) => Some((step, reason)),
         Some(Outcome::Compensated { failed_step, reason, .. }) => Some((failed_step, reason.to_string())),
-        Some(Outcome::Completed { .. }) => None,
+        Some(Outcome::Completed { .. } | Outcome::Tombstone { .. }) => None,
         None => state
             .failure
             .as_ref()

@@ -7,18 +7,18 @@ use serde::{Serialize, Serializer};
 
 use crate::store::{HistoryKind, Timestamp};
 
-pub(super) fn time<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn time<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(at)
 }
 
-pub(super) fn optional_time<S: Serializer>(at: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn optional_time<S: Serializer>(at: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
     at.map(|at| at.to_string()).serialize(serializer)
 }
 
-pub(super) fn optional_seconds<S: Serializer>(took: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn optional_seconds<S: Serializer>(took: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
     took.map(|took| took.as_secs_f64()).serialize(serializer)
 }
 
-pub(super) fn history_kind<S: Serializer>(kind: &HistoryKind, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn history_kind<S: Serializer>(kind: &HistoryKind, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(kind.as_str())
 }

@@ -8,7 +8,7 @@ mod cancel;
 mod control_error;
 mod dead_letters;
 mod due_now;
-mod json;
+pub(crate) mod json;
 mod migrate;
 mod outbox;
 mod outline;

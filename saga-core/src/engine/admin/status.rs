@@ -93,7 +93,7 @@ pub struct SagaStatus {
     /// How many decisions about it were committed. An operator can act
     /// [at this revision](super::SagaControl::at_revision) only.
     pub revision: u64,
-    /// The steps in the order of the definition. A step that runs for each item of a list is followed by those of its items
+    /// The steps in the order of the definition; none of a tombstone. A step that runs for each item of a list is followed by those of its items
     /// that are under way, or that failed.
     pub steps: Vec<StepStatus>,
     /// When the saga starts compensating if it has not reached its pivot; `None` if it has no deadline.
@@ -129,7 +129,8 @@ impl SagaSummary {
             let state = SagaState::decode(&row.state, outline.steps.len()).ok()?;
             Some((outcome_by(|step| outline.steps.get(step).map_or("", |step| &step.name), &state), state.paused))
         });
-        let (outcome, pause) = state.unwrap_or_default();
+        let tombstone = Outcome::of_tombstone(&row);
+        let (outcome, pause) = state.unwrap_or((tombstone, None));
         let paused = pause.map(|pause| PausedBy { actor: pause.by, reason: pause.reason, since: None });
         let is_known = outline.is_some_and(|outline| outline.is_registered);
         let waits_for = (!is_known && !row.status.is_ended())
@@ -155,15 +156,7 @@ impl SagaSummary {
 
 impl SagaStatus {
     pub(crate) fn of(stored: SagaWithSteps, outline: &Outline) -> Result<Self, String> {
-        let state = SagaState::decode(&stored.saga.state, outline.steps.len())?;
-        let mut steps = Vec::with_capacity(outline.steps.len());
-        for (index, step) in outline.steps.iter().enumerate() {
-            steps.push(StepStatus::of_step(outline, index, &state, &stored));
-            let is_seen = |phase| !matches!(phase, StepPhase::Ready | StepPhase::Done | StepPhase::Undone);
-            for item in state.items_of(index).unwrap_or_default().filter(|&item| is_seen(state.steps[item].phase)) {
-                steps.push(StepStatus::of_item(step, item, &state, &stored));
-            }
-        }
+        let steps = if stored.saga.is_tombstone() { Vec::new() } else { steps_of(&stored, outline)? };
         let deadline = stored.work.iter().find(|work| work.kind == WorkKind::Deadline).map(|work| work.due_at);
         let history: Vec<HistoryEvent> =
             stored.history.into_iter().map(|(at, entry)| HistoryEvent::of(at, entry)).collect();
@@ -175,6 +168,19 @@ impl SagaStatus {
         }
         Ok(Self { summary, revision, steps, deadline, history })
     }
+}
+
+fn steps_of(stored: &SagaWithSteps, outline: &Outline) -> Result<Vec<StepStatus>, String> {
+    let state = SagaState::decode(&stored.saga.state, outline.steps.len())?;
+    let mut steps = Vec::with_capacity(outline.steps.len());
+    for (index, step) in outline.steps.iter().enumerate() {
+        steps.push(StepStatus::of_step(outline, index, &state, stored));
+        let is_seen = |phase| !matches!(phase, StepPhase::Ready | StepPhase::Done | StepPhase::Undone);
+        for item in state.items_of(index).unwrap_or_default().filter(|&item| is_seen(state.steps[item].phase)) {
+            steps.push(StepStatus::of_item(step, item, &state, stored));
+        }
+    }
+    Ok(steps)
 }
 
 impl HistoryEvent {

@@ -10,7 +10,7 @@ use crate::engine::commit::{CONFLICTS_MAX, ends, retry_on_conflict};
 use crate::engine::message::{HandleError, InboundMessage, TIMELINES, timeline_key};
 use crate::key::Key;
 use crate::machine::{Fact, Mark, Timeline};
-use crate::store::{Advance, Changes, DeadLetterReason, Message, Miss, NewSaga, SagaId, Status, Store};
+use crate::store::{Advance, Changes, DeadLetterReason, Expiry, Message, Miss, NewSaga, SagaId, Status, Store};
 
 impl<S: Store> Choreography<S> {
     /// Joins what a service reports.
@@ -63,7 +63,13 @@ impl<S: Store> Choreography<S> {
             Some(_) if before.as_ref() == Some(&timeline) => {}
             Some(row) => {
                 let (expected, state) = (row.version, timeline.encode());
-                changes.saga = Some(Advance { id: row.id, expected, status: Status::Completed, state, expiry: None });
+                changes.saga = Some(Advance {
+                    id: row.id,
+                    expected,
+                    status: Status::Completed,
+                    state,
+                    expiry: self.timeline_expiry(),
+                });
             }
             None => changes.start = Some(Box::new(self.new_timeline(message, key.clone(), &timeline).await?)),
         }
@@ -75,6 +81,10 @@ impl<S: Store> Choreography<S> {
         Ok(!matches!(recorded, Err(Miss::Saga(_))))
     }
 
+    fn timeline_expiry(&self) -> Option<Box<Expiry>> {
+        self.ctx.settings.events_retention.map(|retention| Box::new(Expiry::deleted_in(retention)))
+    }
+
     async fn new_timeline(&self, message: &Message, key: Key, timeline: &Timeline) -> Result<NewSaga, HandleError> {
         let later = || HandleError::Later { why: "the store gave no ids".to_owned(), is_counted: false };
         let ids = self.committer.store_calls.take_ids(1).await.ok_or_else(later)?;
@@ -83,6 +93,7 @@ impl<S: Store> Choreography<S> {
             input: b"null".to_vec(),
             status: Status::Completed,
             state: timeline.encode(),
+            expiry: self.timeline_expiry(),
             ..NewSaga::new(id, &message.tenant, key, TIMELINES.clone(), digest)
         })
     }

@@ -3,6 +3,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::engine::bulkhead::{CLAIM_MAX, ClaimPlan};
@@ -26,14 +27,16 @@ const WHILE_STUCK_MAX: Duration = Duration::from_secs(30);
 
 /// Claims unleased work.
 pub(crate) struct Poller<S: Store> {
-    pub(super) ctx: Arc<EngineContext<S>>,
-    pub(super) committer: Arc<Committer<S>>,
+    pub(crate) ctx: Arc<EngineContext<S>>,
+    pub(crate) committer: Arc<Committer<S>>,
     pub(super) decider: Arc<Decider<S>>,
+    /// Whether more work was due than the last claim could take.
+    is_behind: AtomicBool,
 }
 
 impl<S: Store> Poller<S> {
     pub(crate) fn new(committer: Arc<Committer<S>>, decider: Arc<Decider<S>>) -> Self {
-        Self { ctx: Arc::clone(&committer.ctx), committer, decider }
+        Self { ctx: Arc::clone(&committer.ctx), committer, decider, is_behind: AtomicBool::new(false) }
     }
 }
 
@@ -50,6 +53,11 @@ impl<S: Store> Poller<S> {
             command.saga.keep_own_output(step, output.into());
         }
         Ok(())
+    }
+
+    /// Whether more work was due than the last claim could take.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.is_behind.load(Ordering::Relaxed)
     }
 
     /// Claims work until the runtime stops.
@@ -85,6 +93,7 @@ impl<S: Store> Poller<S> {
                     self.ctx.health.store_works("claim");
                     self.committer.scheduler.poll_timer.has_polled(claimed);
                     was_full = claimed == CLAIM_MAX || is_fair && claimed > 0;
+                    self.is_behind.store(was_full, Ordering::Relaxed);
                     let next_due_in = if was_full { Some(Duration::ZERO) } else { next_due_in };
                     if let Some(due_in) = next_due_in {
                         self.committer.scheduler.announce_work(due_in);

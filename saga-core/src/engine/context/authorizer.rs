@@ -42,6 +42,11 @@ impl MessageAuthorizer {
         })
     }
 
+    /// Whether a service may ask for a step that this process hosts.
+    pub(crate) fn may_ask(&self, service: &str, step: &str) -> bool {
+        self.policy.as_ref().is_none_or(|policy| policy.allows_to_ask(service, step))
+    }
+
     /// Signs a message that is handed to the transport. It is signed then, and not when it is committed, so that no
     /// signature by a key that was taken away waits in the outbox.
     pub(crate) fn sign(&self, mut message: Message) -> Message {

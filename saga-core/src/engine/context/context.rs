@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use uuid::Uuid;
 
@@ -14,7 +15,7 @@ use crate::env::Environment;
 use crate::saga::Definition;
 use crate::service::Reaction;
 use crate::step::States;
-use crate::store::{DefinitionId, Store};
+use crate::store::{DefinitionId, Status, Store};
 use crate::transport::Transport;
 
 /// What every component of a runtime may use.
@@ -74,6 +75,17 @@ impl<S: Store> EngineContext<S> {
     /// How many commands of ordinary steps one transaction may carry.
     pub(crate) fn batch_max(&self) -> usize {
         self.settings.batch_max.min(self.store.capabilities().batch_max)
+    }
+
+    /// The shortest time for which anything is kept; none if everything is kept for ever.
+    pub(crate) fn shortest_retention(&self) -> Option<Duration> {
+        let settings = &self.settings;
+        let of = |definition: &Arc<Definition<S>>| definition.retention.or(settings.default_retention);
+        let sagas = self.definitions.values().filter(|definition| !definition.is_hosted()).filter_map(of);
+        let sagas = sagas
+            .flat_map(|retention| [Status::Completed, Status::Compensated].map(|status| retention.full_for(status)));
+        let messages = (!self.services.is_empty()).then_some(settings.retention);
+        sagas.chain(messages).chain(settings.events_retention).min()
     }
 
     pub(crate) fn random_uuid(&self) -> Uuid {

@@ -123,6 +123,17 @@ pub enum RuntimeError {
         /// What is wrong.
         problem: String,
     },
+    /// Only a tombstone of the saga is kept.
+    #[error(
+        "the saga `{key}` was {status} and is only a tombstone now: its payloads and step records are deleted, so nothing can be \
+         done with it"
+    )]
+    Tombstone {
+        /// The saga's key.
+        key: String,
+        /// How it ended.
+        status: crate::store::Status,
+    },
     /// The saga has moved since the operator read it.
     #[error("the saga `{key}` has moved since: it is {status} at revision {version} now; read it again before you act")]
     Moved {

@@ -3,6 +3,7 @@
 mod authorizer;
 mod context;
 mod error;
+mod horizons;
 mod registered;
 mod settings;
 mod step_guard;

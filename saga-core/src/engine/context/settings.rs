@@ -76,11 +76,14 @@ pub struct Settings {
     pub message_attempts: u32,
     /// After how long without a reply a command to another service is sent again: 30 s at first, and up to 32 times that.
     pub reply_timeout: Duration,
-    /// How long message ids are kept to recognise duplicates: 30 days. A command that is older than this, less a margin of a day or a
-    /// quarter, becomes a dead letter.
+    /// How long message ids are kept to recognise duplicates, and decided dead letters: 30 days. A command that is older than this,
+    /// less a margin of a day or a quarter, becomes a dead letter.
     pub retention: Duration,
     /// How long sagas are kept after their end if their definition does not say so: for ever. See [`Retention`].
     pub default_retention: Option<Retention>,
+    /// How long steps that events asked for, and the timelines of choreographed sagas, are kept after they last changed: for ever.
+    /// No service says when such a saga has ended, so this must be longer than all its parts may take together.
+    pub events_retention: Option<Duration>,
     /// For how long after a saga has ended clients may repeat its start: 24 h. Keys must be kept at least as long.
     pub starts_repeat_within: Duration,
     /// How many unfinished sagas of each definition are read when the runtime starts, to see whether their inputs and outputs can be
@@ -123,6 +126,7 @@ impl Default for Settings {
             reply_timeout: Duration::from_secs(30),
             retention: Duration::from_hours(30 * 24),
             default_retention: None,
+            events_retention: None,
             starts_repeat_within: Duration::from_hours(24),
             sampled_sagas_max: 100,
             start_with_unreadable_sagas: false,

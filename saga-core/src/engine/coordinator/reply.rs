@@ -124,7 +124,8 @@ impl<S: Store> Coordinator<S> {
 
     /// The saga as the store has it.
     async fn read_saga(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaInstance<S>>, HandleError> {
-        let Some(row) = self.ctx.store.saga(tenant, key).await? else { return Ok(None) };
+        let row = self.ctx.store.saga(tenant, key).await?;
+        let Some(row) = row.filter(|row| !row.is_tombstone()) else { return Ok(None) };
         let Some(definition) = self.ctx.definitions.get(&row.definition) else {
             // Another process has the definition, or this one will after a deployment.
             let why = format!("{} is not registered here", row.definition);

@@ -232,7 +232,7 @@ impl<S: Store> Decider<S> {
         }
         self.keep_result(saga);
         let status = saga.state.status();
-        let expiry = expiry_of(saga, status, self.settings.default_retention);
+        let expiry = expiry_of(saga, status, &self.settings);
         prepared.changes.saga = Some(Advance { id: saga.id, expected, status, state: Vec::new(), expiry });
         saga.version = expected + 1;
         prepared.outcome = Some((saga.id, outcome_of(&definition.shape, &saga.state)));

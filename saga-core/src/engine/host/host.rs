@@ -20,9 +20,6 @@ use crate::store::{
     WorkId, WorkKind, WorkRef,
 };
 
-/// A message must be this much younger than the retention, since the clocks of two databases may differ.
-const MARGIN_MAX: Duration = Duration::from_hours(24);
-
 /// The content of an undo: the input of the step, and its output if the coordinator knows that it was done.
 pub(crate) fn undo_content<S: Store>(
     request: &HostRequest<S>,
@@ -306,7 +303,7 @@ impl<S: Store> Host<S> {
 
     /// Refuses a message that is older than the records: whether its step was done before is no longer known.
     pub(crate) fn check_age(&self, inbound: &InboundMessage) -> Result<(), HandleError> {
-        let horizon = self.ctx.settings.retention.saturating_sub(MARGIN_MAX.min(self.ctx.settings.retention / 4));
+        let horizon = self.ctx.settings.message_age_max();
         if inbound.age > horizon {
             let (age, limit) = (inbound.age.as_secs(), horizon.as_secs());
             let detail = format!("it was committed {age} s ago, and records are kept for {limit} s at least");

@@ -43,6 +43,7 @@ impl<S: Store> Inbox<S> {
             _ if arrived.work.is_none() => Ok(()),
             MessageKind::Reply => self.coordinator.handle_reply(arrived).await,
             MessageKind::Report => self.coordinator.handle_report(arrived).await,
+            MessageKind::Closed => self.host.handle_closed(arrived).await,
             MessageKind::Fact => self.choreography.handle_fact(arrived).await,
             MessageKind::Event => self.choreography.handle_event(arrived).await,
         };

@@ -33,7 +33,7 @@ impl<S: Store> Inbox<S> {
             let is_fast = match message.kind {
                 MessageKind::Reply | MessageKind::Report | MessageKind::Command | MessageKind::Fact => true,
                 MessageKind::Event => self.validator.runs_step(&message, service),
-                MessageKind::Undo => false,
+                MessageKind::Undo | MessageKind::Closed => false,
             };
             if !is_fast {
                 to_store.push(message);

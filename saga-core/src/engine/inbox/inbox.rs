@@ -54,12 +54,6 @@ impl InboundSource {
     }
 }
 
-/// Old message ids are deleted this many times per retention.
-const RETENTION_SHARE: u32 = 720;
-
-/// How many ids one statement deletes.
-const FORGOTTEN_AT_A_TIME: usize = 10_000;
-
 pub(crate) fn arrived(
     messages: Vec<Message>,
     received_batch: &ReceivedBatch,
@@ -276,12 +270,10 @@ impl<S: Store> Inbox<S> {
         self.ctx.store.receive(received).await
     }
 
-    /// Claims unleased messages until the runtime stops: retried and replayed ones, and those of dead processes. Also deletes old
-    /// message ids.
+    /// Claims unleased messages until the runtime stops: retried and replayed ones, and those of dead processes.
     pub(crate) async fn poll_inbox(self: Arc<Self>) {
         let mut failures = 0;
         let mut pause = Pause::of(self.ctx.settings.poll_interval);
-        let mut forget_at = self.ctx.env.now().saturating_add(self.ctx.settings.retention / RETENTION_SHARE);
         loop {
             let pausing = async {
                 if failures > 0 {
@@ -310,10 +302,6 @@ impl<S: Store> Inbox<S> {
                     failures += 1;
                 }
             }
-            if self.ctx.env.now() >= forget_at {
-                forget_at = self.ctx.env.now().saturating_add(self.ctx.settings.retention / RETENTION_SHARE);
-                self.forget_ids().await;
-            }
         }
     }
 
@@ -341,17 +329,5 @@ impl<S: Store> Inbox<S> {
         let found = !arrived.is_empty();
         self.dispatch_all(arrived).await;
         Ok((found, claimed.next_due_in))
-    }
-
-    /// Deletes all message ids that are older than the retention, some at a time.
-    async fn forget_ids(&self) {
-        while !self.ctx.lifecycle.is_stopping() {
-            let forgetting = self.ctx.store.forget_received(self.ctx.settings.retention, FORGOTTEN_AT_A_TIME);
-            match catch_panic("forget_received", forgetting).await {
-                Ok(forgotten) if forgotten >= FORGOTTEN_AT_A_TIME as u64 => {}
-                Ok(_) => return,
-                Err(error) => return log::warn!(%error, "old message ids not deleted"),
-            }
-        }
     }
 }

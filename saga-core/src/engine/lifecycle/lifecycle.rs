@@ -36,6 +36,11 @@ impl Lifecycle {
         self.tasks.enter()
     }
 
+    /// Whether no counted task is left.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.tasks.is_idle()
+    }
+
     /// Waits until no counted task is left.
     pub(crate) async fn idle(&self) {
         self.tasks.idle().await;

@@ -31,6 +31,11 @@ impl Tasks {
         TaskGuard(Arc::clone(&self.shared))
     }
 
+    /// Whether no work is in flight.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.shared.under_way.load(Ordering::Acquire) == 0
+    }
+
     /// Waits until no work is in flight.
     pub(crate) async fn idle(&self) {
         loop {

@@ -1,6 +1,7 @@
 //! Builds and validates the messages between services. The outbox sends them, and the inbox receives them.
 
 mod check_value;
+mod closed;
 mod command;
 mod event;
 mod event_routes;
@@ -18,6 +19,7 @@ mod timeline_key;
 mod validator;
 
 pub(crate) use self::check_value::check_value;
+pub(crate) use self::closed::{CLOSED_MAX, closed_sagas};
 pub(crate) use self::command::UndoContent;
 pub(crate) use self::event_routes::{event_id_of, for_service, saga_key_of};
 pub(crate) use self::fingerprint::fingerprint_of;

@@ -40,6 +40,7 @@ impl<S: Store> Validator<S> {
         match message.kind {
             MessageKind::Event => return self.check_event(message, service),
             MessageKind::Fact => return self.check_fact(message, service),
+            MessageKind::Closed => return check_closed(message, service),
             MessageKind::Command | MessageKind::Undo | MessageKind::Reply | MessageKind::Report => {}
         }
         let headers = &message.headers;
@@ -54,7 +55,9 @@ impl<S: Store> Validator<S> {
         match message.kind {
             MessageKind::Reply | MessageKind::Report if headers.correlation.is_none() => missing("saga-correlation"),
             MessageKind::Reply if headers.answer.is_none() => missing("saga-answer"),
-            MessageKind::Reply | MessageKind::Report | MessageKind::Event | MessageKind::Fact => Ok(()),
+            MessageKind::Reply | MessageKind::Report | MessageKind::Event | MessageKind::Fact | MessageKind::Closed => {
+                Ok(())
+            }
             MessageKind::Command | MessageKind::Undo => {
                 let Some(reply_to) = &headers.reply_to else { return missing("saga-reply-to") };
                 if let Err(problem) = check_step_name(reply_to) {
@@ -74,5 +77,23 @@ impl<S: Store> Validator<S> {
     pub(crate) fn bytes_max(&self, kind: MessageKind) -> usize {
         let max = self.ctx.settings.payload_bytes_max;
         if kind == MessageKind::Undo { 2 * max + UNDO_FRAME_BYTES } else { max }
+    }
+}
+
+/// Whether a message that closes sagas says who it is from, and is for this service.
+fn check_closed(message: &Message, service: &str) -> Result<(), HandleError> {
+    let dead = |reason, detail: String| Err(HandleError::Dead(reason, detail));
+    let headers = &message.headers;
+    let Some(from) = &headers.reply_to else {
+        return dead(DeadLetterReason::Unreadable, "the header `saga-reply-to` is missing".to_owned());
+    };
+    if let Err(problem) = check_step_name(from) {
+        return dead(DeadLetterReason::Unreadable, format!("in the header `saga-reply-to` {problem}"));
+    }
+    match headers.service.as_deref() {
+        Some(addressed) if addressed != service => {
+            dead(DeadLetterReason::UnknownStep, format!("the service `{addressed}` is not hosted here"))
+        }
+        _ => Ok(()),
     }
 }

@@ -5,6 +5,7 @@ use std::any::TypeId;
 use super::outcome::{CompensationCause, Outcome};
 use crate::engine::context::RuntimeError;
 use crate::step::{CodecError, Payload, Rejection, codec};
+use crate::store::Status;
 
 /// Why [`SagaHandle::result`](crate::SagaHandle::result) has no result to return.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +51,12 @@ pub enum SagaFailure {
         /// Why.
         reason: String,
     },
+    /// Only a tombstone of the saga is kept: it ended longer ago than its definition [keeps](crate::Retention) sagas.
+    #[error("the saga was {status}, and only its tombstone is kept")]
+    Tombstone {
+        /// How it ended: completed or compensated.
+        status: Status,
+    },
     /// The saga returned a value of another type: its definition was another one when it completed.
     #[error("the result of the saga cannot be read as {0}")]
     Unreadable(#[from] CodecError),
@@ -72,6 +79,10 @@ impl Outcome {
                 Err(SagaFailure::NoResult { reason })
             }
             Self::Stuck { step, reason } => Err(SagaFailure::Stuck { step, reason }),
+            Self::Tombstone { status: Status::Completed } if TypeId::of::<R>() == TypeId::of::<()>() => {
+                Ok(codec::<R>().decode(b"null")?)
+            }
+            Self::Tombstone { status } => Err(SagaFailure::Tombstone { status }),
             Self::Compensated { failed_step: step, reason, cause, .. } => Err(match cause {
                 CompensationCause::StepFailed => SagaFailure::StepFailed { step, reason },
                 CompensationCause::Cancelled => SagaFailure::Cancelled { reason },

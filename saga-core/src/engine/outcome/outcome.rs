@@ -8,10 +8,11 @@ use super::result::SagaResult;
 use crate::key::StepId;
 use crate::machine::{Failure, FailureKind, KeptResult, Phase, SagaState, Shape};
 use crate::step::Rejection;
+use crate::store::{SagaRow, Status};
 
 /// How a saga ended, or that it needs a person.
 ///
-/// In JSON, `kind` is `completed`, `compensated` or `stuck`, beside the fields.
+/// In JSON, `kind` is `completed`, `compensated`, `stuck` or `tombstone`, beside the fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Outcome {
@@ -46,6 +47,19 @@ pub enum Outcome {
         /// Why.
         reason: String,
     },
+    /// It ended longer ago than its definition [keeps](crate::Retention) sagas: only its key and how it ended are known.
+    #[non_exhaustive]
+    Tombstone {
+        /// How it ended: completed or compensated.
+        status: Status,
+    },
+}
+
+impl Outcome {
+    /// What a tombstone says; nothing of another saga.
+    pub(crate) fn of_tombstone(row: &SagaRow) -> Option<Self> {
+        row.is_tombstone().then_some(Self::Tombstone { status: row.status })
+    }
 }
 
 /// What made a saga compensate.
@@ -84,6 +98,7 @@ impl fmt::Display for Outcome {
                 CompensationCause::Forced => write!(f, "compensated, because an operator ended it: {reason}"),
             },
             Self::Stuck { step, reason } => write!(f, "stuck at `{step}`: {reason}"),
+            Self::Tombstone { status } => write!(f, "{status}, and only its tombstone is kept"),
         }
     }
 }

@@ -69,6 +69,9 @@ impl<S: Store> OutcomeWatcher<S> {
 
 impl<S: Store> OutcomeWatcher<S> {
     pub(crate) fn outcome_of_row(&self, row: &SagaRow) -> Option<Outcome> {
+        if let Some(tombstone) = Outcome::of_tombstone(row) {
+            return Some(tombstone);
+        }
         let definition = self.ctx.definitions.get(&row.definition)?;
         match SagaState::decode(&row.state, definition.steps.len()) {
             Ok(state) => outcome_of(&definition.shape, &state),

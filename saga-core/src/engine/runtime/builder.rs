@@ -9,6 +9,7 @@ use super::runtime::{Runtime, run};
 use super::stored_values::check_stored_values;
 use crate::authorization::{AccessPolicy, SigningKey};
 use crate::engine::context::{BuildError, EngineContext, MessageAuthorizer, Ports, Registered, Settings};
+use crate::engine::maintenance::Archive;
 use crate::env::{Activity, Environment, TokioEnvironment, during};
 use crate::key::check_step_name;
 use crate::log;
@@ -25,6 +26,7 @@ pub struct RuntimeBuilder<S: Store> {
     transport: Option<Arc<dyn Transport>>,
     access_policy: Option<AccessPolicy>,
     signing_key: Option<SigningKey>,
+    archive: Option<Arc<dyn Archive>>,
     env: Option<Arc<dyn Environment>>,
     settings: Settings,
     registered: Registered<S>,
@@ -38,6 +40,7 @@ impl<S: Store> RuntimeBuilder<S> {
             transport: None,
             access_policy: None,
             signing_key: None,
+            archive: None,
             env: None,
             settings: Settings::default(),
             registered: Registered::nothing(),
@@ -114,6 +117,13 @@ impl<S: Store> RuntimeBuilder<S> {
         self
     }
 
+    /// Archives sagas before they are [purged](crate::Retention). Without an archive they are only deleted.
+    #[must_use]
+    pub fn archive(mut self, archive: impl Archive) -> Self {
+        self.archive = Some(Arc::new(archive));
+        self
+    }
+
     /// Changes the settings.
     #[must_use]
     pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
@@ -142,6 +152,7 @@ impl<S: Store> RuntimeBuilder<S> {
         self.check_access(&capabilities);
         self.check_states();
         self.check_remote_steps();
+        self.check_horizons();
         if !self.problems.is_empty() {
             return Err(BuildError::Invalid(self.problems));
         }
@@ -173,7 +184,7 @@ impl<S: Store> RuntimeBuilder<S> {
         services.extend(self.settings.service.clone().filter(|name| !services.contains(name)));
         let ports = Ports { store: self.store, transport, authorizer, env };
         let ctx = Arc::new(EngineContext::new(ports, self.settings, self.registered));
-        let engine = Arc::new(Engine::new(ctx, incarnation.member));
+        let engine = Arc::new(Engine::new(ctx, incarnation.member, self.archive));
         engine.membership.set_alive_until(began.saturating_add(member_ttl));
         // What is sent from the moment that this returns is received.
         let mut incoming = Vec::new();
@@ -182,6 +193,18 @@ impl<S: Store> RuntimeBuilder<S> {
             incoming.push(during(&*engine.ctx.env, Activity::Waiting, subscribing).await);
         }
         Ok(run(engine, incoming))
+    }
+
+    fn check_horizons(&mut self) {
+        if let Some(transport) = &self.transport {
+            let within = transport.redelivers_within();
+            self.problems.extend(self.settings.horizon_problems(within, transport.name()));
+        } else {
+            self.problems.extend(self.settings.horizon_problems(None, "memory"));
+        }
+        for definition in self.registered.definitions.values() {
+            self.problems.extend(self.settings.retention_problems(definition));
+        }
     }
 
     /// Who has steps done by others is told what became of them under its name.

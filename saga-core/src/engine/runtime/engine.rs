@@ -21,6 +21,7 @@ use crate::engine::execute::transaction::Transactions;
 use crate::engine::host::Host;
 use crate::engine::inbox::Inbox;
 use crate::engine::instance::WorkItem;
+use crate::engine::maintenance::{Archive, Maintenance};
 use crate::engine::membership::Membership;
 use crate::engine::message::{Messages, Validator};
 use crate::engine::outbox::{Outbox, Publisher, Relay};
@@ -50,13 +51,14 @@ pub(crate) struct Engine<S: Store> {
     pub(crate) poller: Arc<Poller<S>>,
     pub(crate) statistics: Arc<Counters>,
     pub(crate) hints: Arc<HintListener<S>>,
+    pub(crate) maintenance: Arc<Maintenance<S>>,
     /// Kept for the scheduler, which refers to it weakly.
     _executors: Arc<dyn Dispatch<S>>,
 }
 
 impl<S: Store> Engine<S> {
     /// Builds the components from the lowest to the highest.
-    pub(crate) fn new(ctx: Arc<EngineContext<S>>, member: MemberId) -> Self {
+    pub(crate) fn new(ctx: Arc<EngineContext<S>>, member: MemberId, archive: Option<Arc<dyn Archive>>) -> Self {
         let poll_timer = Arc::new(PollTimer::new());
         let store_calls = Arc::new(StoreCalls::new(Arc::clone(&ctx)));
         let membership = Arc::new(Membership::new(Arc::clone(&ctx), Arc::clone(&poll_timer), member));
@@ -96,7 +98,7 @@ impl<S: Store> Engine<S> {
         ));
         let transactions = Arc::new(Transactions::new(attempts, Arc::clone(&leases), records));
         let recovery = Arc::new(Recovery::new(Arc::clone(&external), Arc::clone(&transactions)));
-        let host = Arc::new(Host::new(Arc::clone(&committer), Arc::clone(&starter), messages, validator));
+        let host = Arc::new(Host::new(Arc::clone(&committer), Arc::clone(&starter), Arc::clone(&messages), validator));
         let coordinator = Arc::new(Coordinator::new(Arc::clone(&committer), Arc::clone(&decider)));
         let choreography = Arc::new(Choreography::new(host));
         let inbox = Arc::new(Inbox::new(Arc::clone(&coordinator), choreography));
@@ -104,6 +106,7 @@ impl<S: Store> Engine<S> {
         let executors: Arc<dyn Dispatch<S>> = Arc::new(Executors { external: Arc::clone(&external), coordinator });
         scheduler.dispatch_to(&executors);
         let hints = Arc::new(HintListener::new(Arc::clone(&committer)));
+        let maintenance = Arc::new(Maintenance::new(Arc::clone(&poller), messages, archive));
         Self {
             ctx,
             membership,
@@ -120,6 +123,7 @@ impl<S: Store> Engine<S> {
             poller,
             statistics: counters,
             hints,
+            maintenance,
             _executors: executors,
         }
     }

@@ -11,6 +11,7 @@ use crate::engine::execute::lease::LeaseKeeper;
 use crate::engine::execute::recovery::Recovery;
 use crate::engine::execute::transaction::Transactions;
 use crate::engine::inbox::{InboundSource, Inbox};
+use crate::engine::maintenance::Maintenance;
 use crate::engine::membership::Membership;
 use crate::engine::outbox::{Outbox, Relay};
 use crate::engine::outcome::OutcomeWatcher;
@@ -40,6 +41,7 @@ impl<S: Store> Engine<S> {
         lifecycle.run_task("relay", &self.relay, Relay::relay);
         lifecycle.run_task("direct", &self.committer.outbox, Outbox::serve_send_queue);
         lifecycle.run_task("hints", &self.hints, HintListener::listen);
+        lifecycle.run_task("maintenance", &self.maintenance, Maintenance::run);
         lifecycle.run_task("watch", &self.outcomes, OutcomeWatcher::watch);
         for (service, first) in self.ctx.services.iter().zip(incoming) {
             self.spawn_receivers(service, first);

@@ -1,0 +1,21 @@
+//! What else is kept for a time only: message ids, decided dead letters, and the counters of ordering keys.
+
+use super::maintenance::{Maintenance, PassError};
+use crate::engine::store_calls::catch_panic;
+use crate::store::Store;
+
+/// How many rows one statement deletes.
+const AT_A_TIME: usize = 5_000;
+
+impl<S: Store> Maintenance<S> {
+    /// Deletes some of each kind; answers whether more may be due.
+    pub(super) async fn forget_batch(&self) -> Result<bool, PassError> {
+        let (store, retention) = (&self.ctx.store, self.ctx.settings.retention);
+        let counts = [
+            catch_panic("forget_received", store.forget_received(retention, AT_A_TIME)).await?,
+            catch_panic("forget_dead_letters", store.forget_dead_letters(retention, AT_A_TIME)).await?,
+            catch_panic("forget_published", store.forget_published(retention, AT_A_TIME)).await?,
+        ];
+        Ok(counts.iter().any(|count| *count >= AT_A_TIME as u64))
+    }
+}

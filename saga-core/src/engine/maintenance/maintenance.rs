@@ -1,0 +1,118 @@
+//! The maintenance task: purges what is kept for a time only, in one process at a time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::archive::Archive;
+use super::pace::Pace;
+use crate::engine::claim::Poller;
+use crate::engine::commit::Committer;
+use crate::engine::context::EngineContext;
+use crate::engine::lifecycle::backoff_after;
+use crate::engine::message::Messages;
+use crate::env::Pause;
+use crate::log;
+use crate::store::{Store, StoreError};
+
+/// The task looks this many times per shortest retention, and at least once in [`INTERVAL_MAX`].
+const LOOKS: u32 = 720;
+const INTERVAL_MAX: Duration = Duration::from_mins(10);
+
+/// Why a pass ended before everything was done.
+#[derive(Debug)]
+pub(super) enum PassError {
+    /// The store failed.
+    Store(StoreError),
+    /// The archive failed; nothing that it did not keep was purged.
+    Archive(super::archive::ArchiveError),
+}
+
+impl From<StoreError> for PassError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Purges ended sagas, and what else is kept for a time only.
+pub(crate) struct Maintenance<S: Store> {
+    pub(super) ctx: Arc<EngineContext<S>>,
+    pub(super) committer: Arc<Committer<S>>,
+    pub(super) messages: Arc<Messages>,
+    pub(super) poller: Arc<Poller<S>>,
+    pub(super) archive: Option<Arc<dyn Archive>>,
+}
+
+impl<S: Store> Maintenance<S> {
+    pub(crate) fn new(poller: Arc<Poller<S>>, messages: Arc<Messages>, archive: Option<Arc<dyn Archive>>) -> Self {
+        let (ctx, committer) = (Arc::clone(&poller.ctx), Arc::clone(&poller.committer));
+        Self { ctx, committer, messages, poller, archive }
+    }
+}
+
+impl<S: Store> Maintenance<S> {
+    /// Runs until the runtime stops. Without anything that is kept for a time only it ends at once.
+    pub(crate) async fn run(self: Arc<Self>) {
+        let Some(shortest) = self.ctx.shortest_retention() else { return };
+        let interval = (shortest / LOOKS).clamp(self.ctx.settings.poll_interval, INTERVAL_MAX);
+        let (mut failures, mut pace) = (0, Pace::new());
+        loop {
+            let pausing = async {
+                if failures > 0 {
+                    self.ctx.env.sleep(backoff_after(failures).max(self.ctx.settings.poll_interval)).await;
+                } else {
+                    self.ctx.env.pause(Pause::of(interval)).await;
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.ctx.lifecycle.stopping.cancelled() => return,
+                () = pausing => {}
+            }
+            if !self.committer.scheduler.membership.wait_until_alive().await {
+                return;
+            }
+            failures = match self.pass(&mut pace).await {
+                Ok(()) => {
+                    self.ctx.health.store_works("purge");
+                    0
+                }
+                Err(PassError::Store(error)) => {
+                    self.ctx.health.store_failed("purge", &error);
+                    failures + 1
+                }
+                Err(PassError::Archive(error)) => {
+                    log::warn!(%error, "archive failed");
+                    failures + 1
+                }
+            };
+        }
+    }
+
+    /// Does what is due, if this process has the lease.
+    async fn pass(&self, pace: &mut Pace) -> Result<(), PassError> {
+        let Some(owner) = self.committer.scheduler.membership.member() else { return Ok(()) };
+        while let Some(epoch) = self.ctx.store.lease_maintenance(owner, self.ctx.settings.lease_ttl).await? {
+            let began = self.ctx.env.now();
+            let size = pace.batch();
+            let more = self.purge_batch(epoch, size).await? | self.forget_batch().await?;
+            let worked = self.ctx.env.now().saturating_sub(began);
+            if !more || self.ctx.lifecycle.is_stopping() {
+                break;
+            }
+            pace.took(worked);
+            self.rest(worked).await;
+        }
+        Ok(())
+    }
+
+    /// Leaves the store to the sagas.
+    async fn rest(&self, worked: Duration) {
+        let rest = Pace::rest(worked, !self.ctx.lifecycle.is_idle());
+        if !rest.is_zero() {
+            self.ctx.env.sleep(rest).await;
+        }
+        while self.poller.is_behind() && !self.ctx.lifecycle.is_stopping() {
+            self.ctx.env.sleep(self.ctx.settings.poll_interval).await;
+        }
+    }
+}

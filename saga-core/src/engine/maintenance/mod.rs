@@ -1,0 +1,13 @@
+//! Maintenance: purges ended sagas, and what else is kept for a time only, in one process at a time.
+
+mod archive;
+mod forget;
+#[expect(clippy::module_inception, reason = "the type `Maintenance` is the main item of this folder")]
+mod maintenance;
+mod pace;
+mod purge;
+
+pub use self::archive::{
+    Archive, ArchiveBatch, ArchiveError, ArchivedEntry, ArchivedPayload, ArchivedRecord, ArchivedSaga,
+};
+pub(crate) use self::maintenance::Maintenance;

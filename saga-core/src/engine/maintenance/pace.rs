@@ -1,0 +1,76 @@
+//! How much one batch takes, and how long the task rests after it.
+
+use std::time::Duration;
+
+/// How many sagas the first batch takes.
+const FIRST: usize = 200;
+const SMALLEST: usize = 50;
+const LARGEST: usize = 2_000;
+
+/// How long a batch should take: other transactions wait at most so long for what it locks.
+const AIM: Duration = Duration::from_millis(50);
+
+/// While the process has work, the task rests this many times as long as it worked.
+const RESTS: u32 = 9;
+
+/// The pace of the maintenance task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pace {
+    batch: usize,
+}
+
+impl Pace {
+    pub(crate) fn new() -> Self {
+        Self { batch: FIRST }
+    }
+
+    /// How much the next batch takes.
+    pub(crate) fn batch(self) -> usize {
+        self.batch
+    }
+
+    /// A full batch took so long: the next one is smaller or larger.
+    pub(crate) fn took(&mut self, took: Duration) {
+        self.batch = if took > AIM {
+            (self.batch / 2).max(SMALLEST)
+        } else if took < AIM / 2 {
+            (self.batch * 2).min(LARGEST)
+        } else {
+            self.batch
+        };
+    }
+
+    /// How long the task rests after it has worked for so long.
+    pub(crate) fn rest(worked: Duration, is_busy: bool) -> Duration {
+        if is_busy { worked.saturating_mul(RESTS) } else { Duration::ZERO }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_batch_is_followed_by_a_smaller_one_and_a_quick_batch_by_a_larger_one() {
+        let mut pace = Pace::new();
+        pace.took(AIM * 2);
+        assert_eq!(pace.batch(), FIRST / 2);
+        for _ in 0..20 {
+            pace.took(AIM * 2);
+        }
+        assert_eq!(pace.batch(), SMALLEST);
+        for _ in 0..20 {
+            pace.took(AIM / 4);
+        }
+        assert_eq!(pace.batch(), LARGEST);
+        pace.took(AIM * 3 / 4);
+        assert_eq!(pace.batch(), LARGEST);
+    }
+
+    #[test]
+    fn the_task_takes_a_tenth_of_the_time_of_a_busy_process() {
+        let worked = Duration::from_millis(40);
+        assert_eq!(Pace::rest(worked, true), worked * 9);
+        assert_eq!(Pace::rest(worked, false), Duration::ZERO);
+    }
+}
