@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use saga_core::store::{
     Advance, Changes, Condition, HistoryEntry, Miss, NewMessage, NewRecord, Postponed, RevisedRecord, Started,
     StoreError, Timestamp, WorkRef,
@@ -13,6 +13,7 @@ use saga_core::store::{
 use crate::clock::{micros, plus};
 use crate::dead_letters::insert_open;
 use crate::error::{Failure, misuse};
+use crate::expiry::Dates;
 use crate::rows::{id_bytes, signed};
 use crate::saga_rows::{CurrentProgress, by_key, current_progress, saga_by_id, start};
 use crate::session::Session;
@@ -217,21 +218,36 @@ fn revise(conn: &Connection, old: &RevisedRecord) -> rusqlite::Result<bool> {
 
 fn advance_saga(conn: &Connection, advance: &Advance, from: CurrentProgress, now: Timestamp) -> rusqlite::Result<bool> {
     let (expected, version) = (signed(advance.expected), signed(advance.expected + 1));
+    let dates = Dates::of_advance(advance, now);
     if from.is_new {
-        let sql = "INSERT INTO saga_progress (id, status, version, state, advanced_at, ended_at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, CASE WHEN ?6 THEN ?5 END)";
-        let row = (advance.id.0, advance.status.as_str(), version, &*advance.state, now.0, advance.status.is_ended());
+        let sql = "INSERT INTO saga_progress (id, status, version, state, advanced_at, ended_at, expires_at, delete_at, \
+             hosts) VALUES (?1, ?2, ?3, ?4, ?5, CASE WHEN ?6 THEN ?5 END, ?7, ?8, ?9)";
+        let (status, ends) = (advance.status.as_str(), advance.status.is_ended());
+        let row =
+            (advance.id.0, status, version, &*advance.state, now.0, ends, dates.expires_at, dates.delete_at, dates.hosts);
         return Ok(conn.prepare_cached(sql)?.execute(row)? == 1);
     }
-    let changed = if advance.status == from.status {
-        // The index over the status stays as it is.
+    let changed = if advance.status == from.status && !advance.status.is_ended() {
+        // The indexes over the status and the expiry stay as they are.
         let sql = "UPDATE saga_progress SET version = ?3, state = ?4, advanced_at = ?5 WHERE id = ?1 AND version = ?2";
         conn.prepare_cached(sql)?.execute((advance.id.0, expected, version, &*advance.state, now.0))?
     } else {
         let sql = "UPDATE saga_progress SET version = ?3, state = ?4, advanced_at = ?5, status = ?6, \
-             ended_at = CASE WHEN ?7 THEN coalesce(ended_at, ?5) END WHERE id = ?1 AND version = ?2";
+             ended_at = CASE WHEN ?7 THEN coalesce(ended_at, ?5) END, expires_at = ?8, delete_at = ?9, hosts = ?10 \
+             WHERE id = ?1 AND version = ?2";
         let (status, ends) = (advance.status.as_str(), advance.status.is_ended());
-        conn.prepare_cached(sql)?.execute((advance.id.0, expected, version, &*advance.state, now.0, status, ends))?
+        conn.prepare_cached(sql)?.execute(params![
+            advance.id.0,
+            expected,
+            version,
+            &*advance.state,
+            now.0,
+            status,
+            ends,
+            dates.expires_at,
+            dates.delete_at,
+            dates.hosts,
+        ])?
     };
     Ok(changed == 1)
 }

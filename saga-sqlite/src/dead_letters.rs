@@ -121,7 +121,8 @@ pub(crate) fn insert_discarded(session: &Session, letter: &NewDeadLetter, note: 
 
 fn insert(conn: &Connection, letter: &NewDeadLetter, state: DeadLetterState, now: Timestamp) -> rusqlite::Result<()> {
     let sql = "INSERT INTO saga_dead_letters (id, fingerprint, tenant, reason, detail, source, headers, payload, \
-         message, attempts, seen, buried_at, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11, ?12)";
+         message, attempts, seen, buried_at, state, saga_key) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 1, ?11, ?12, ?13)";
     conn.prepare_cached(sql)?.execute(params![
         letter.id.0,
         letter.fingerprint,
@@ -135,6 +136,7 @@ fn insert(conn: &Connection, letter: &NewDeadLetter, state: DeadLetterState, now
         letter.attempts,
         now.0,
         state.as_str(),
+        letter.saga_key(),
     ])?;
     Ok(())
 }

@@ -217,6 +217,6 @@ fn from_sql(index: usize, error: FromSqlError) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error))
 }
 
-fn unreadable(index: usize, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> rusqlite::Error {
+pub(crate) fn unreadable(index: usize, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(index, Type::Text, error.into())
 }

@@ -5,6 +5,7 @@ use saga_core::key::{Key, Tenant};
 use saga_core::store::{NewSaga, SagaId, SagaRow, Started, Status, Timestamp};
 
 use crate::error::{Failure, misuse};
+use crate::expiry::Dates;
 use crate::rows::{self, FromRow, select_sagas};
 use crate::session::Session;
 use crate::work_rows::insert_work;
@@ -75,13 +76,24 @@ pub(crate) fn insert_saga(
 pub(crate) fn insert_progress(
     conn: &Connection,
     id: SagaId,
-    (status, state): (Status, &[u8]),
+    saga: &NewSaga,
     now: Timestamp,
 ) -> rusqlite::Result<()> {
+    let dates = Dates::of_start(saga, now);
     conn.prepare_cached(
-        "INSERT INTO saga_progress (id, status, version, state, advanced_at, ended_at) VALUES (?1, ?2, 1, ?3, ?4, ?5)",
+        "INSERT INTO saga_progress (id, status, version, state, advanced_at, ended_at, expires_at, delete_at, hosts) \
+         VALUES (?1, ?2, 1, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?
-    .execute((id.0, status.as_str(), state, now.0, status.is_ended().then_some(now.0)))?;
+    .execute((
+        id.0,
+        saga.status.as_str(),
+        &*saga.state,
+        now.0,
+        saga.status.is_ended().then_some(now.0),
+        dates.expires_at,
+        dates.delete_at,
+        dates.hosts,
+    ))?;
     Ok(())
 }
 
@@ -94,7 +106,7 @@ pub(crate) fn start(session: &mut Session, saga: &NewSaga) -> Result<Started, Fa
             .map(|known| Started::AlreadyExists(Box::new(known)))
             .ok_or(Failure::Sql(rusqlite::Error::QueryReturnedNoRows));
     }
-    insert_progress(&session.conn, saga.id, (saga.status, &saga.state), now)?;
+    insert_progress(&session.conn, saga.id, saga, now)?;
     for command in &saga.commands {
         insert_work(session, command, command.saga, now)?;
     }

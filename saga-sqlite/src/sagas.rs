@@ -141,7 +141,7 @@ fn list(conn: &Connection, filter: &SagaFilter, now: Timestamp) -> rusqlite::Res
     conn.prepare_cached(sql)?.query_map(parameters, SagaRow::from_row)?.collect()
 }
 
-fn history(conn: &Connection, saga: SagaId) -> rusqlite::Result<Vec<(Timestamp, HistoryEntry)>> {
+pub(crate) fn history(conn: &Connection, saga: SagaId) -> rusqlite::Result<Vec<(Timestamp, HistoryEntry)>> {
     conn.prepare_cached("SELECT at, step, kind, attempt, detail, saga FROM saga_history WHERE saga = ?1 ORDER BY id")?
         .query_map([saga.0], history_entry)?
         .collect()
@@ -154,7 +154,7 @@ fn history_entry(row: &Row<'_>) -> rusqlite::Result<(Timestamp, HistoryEntry)> {
     Ok((Timestamp(row.get(0)?), entry))
 }
 
-fn work(conn: &Connection, saga: SagaId) -> rusqlite::Result<Vec<WorkStatus>> {
+pub(crate) fn work(conn: &Connection, saga: SagaId) -> rusqlite::Result<Vec<WorkStatus>> {
     conn.prepare_cached(
         "SELECT id, kind, step, attempts, due_at, owner, retrying_since, error, epoch, maybe, payload, \
          report, reported_at, progress \

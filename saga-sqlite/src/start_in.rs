@@ -8,6 +8,7 @@ use crate::changes::insert_messages;
 use crate::definition_numbers::number_or_new;
 use crate::error::{misuse, store_error};
 use crate::ids::IdCounter;
+use crate::published::count;
 use crate::saga_rows;
 use crate::store::SqliteStore;
 use crate::work_rows::insert_work_row;
@@ -56,10 +57,7 @@ fn in_savepoint<T>(
 
 /// Only one transaction writes at a time, so the counter needs no lock.
 fn publish(conn: &Connection, mut message: NewMessage, now: Timestamp) -> rusqlite::Result<()> {
-    let count = "INSERT INTO saga_published (tenant, aggregatetype, aggregateid, position) VALUES (?1, ?2, ?3, 1) \
-         ON CONFLICT DO UPDATE SET position = position + 1 RETURNING position";
-    let key = (message.tenant.as_str(), &*message.aggregate_type, &*message.aggregate_id);
-    let position: i64 = conn.prepare_cached(count)?.query_row(key, |row| row.get(0))?;
+    let position = count(conn, &message, now)?;
     message.position = position.unsigned_abs();
     insert_messages(conn, &[message], now)
 }
@@ -92,7 +90,7 @@ fn start(
 fn write(conn: &Connection, saga: &NewSaga, now: Timestamp) -> rusqlite::Result<()> {
     let definition = number_or_new(conn, &saga.definition)?;
     saga_rows::insert_saga(conn, saga, saga.id, definition, now)?;
-    saga_rows::insert_progress(conn, saga.id, (saga.status, &saga.state), now)?;
+    saga_rows::insert_progress(conn, saga.id, saga, now)?;
     for command in &saga.commands {
         let definition = number_or_new(conn, &command.definition)?;
         insert_work_row(conn, command, saga.id, definition, now)?;

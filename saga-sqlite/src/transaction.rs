@@ -174,7 +174,7 @@ impl Transact {
             let has_moved =
                 changes.iter().any(|change| change.saga.as_ref().is_some_and(|advance| advance.id == saga.id));
             if is_granted && !has_moved {
-                insert_progress(&session.conn, saga.id, (saga.status, &saga.state), now)?;
+                insert_progress(&session.conn, saga.id, saga, now)?;
             }
         }
         Ok(())

@@ -9,9 +9,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use saga_core::store::{
     Applied, AuditFilter, AuditRow, Capabilities, Changes, Claim, ClaimRequest, Claimed, ClaimedMessages, DeadLetter,
-    DeadLetterFilter, DeadLetterId, DeadLetterState, DeadLetters, DefinitionId, Definitions, Hint, Hints, Ids, Inbox,
+    DeadLetterFilter, DeadLetterId, DeadLetterState, DeadLetters, DefinitionId, Definitions, EndedExpired, ExpireEnded, ExpiredCount, ExpiredSaga, Expiry, Hint, Hints, Ids, Inbox,
     Incarnation, Lease, LeasedLane, Listener, MemberId, Members, MessageId, NewDeadLetter, NewDefinition, NewParked,
-    NewReceived, NewSaga, Outbox, OutboxDepth, OutboxRow, ParkedKey, ReceivedBatch, Records, SagaFilter, SagaId,
+    NewReceived, NewSaga, Outbox, OutboxDepth, OutboxRow, ParkedKey, Purge, Purged, ReceivedBatch, Records, SagaFilter, SagaId,
     SagaMigration, SagaProgress, SagaRow, SagaWithSteps, Sagas, ShareRequest, Started, Status, StepId, StepRecord,
     Store, StoreError, StoredDefinition, Timestamp, TransactError, TransactionBody, Work, WorkId, WorkRef,
 };
@@ -179,6 +179,19 @@ intercept! {
         fn rejoin(former: MemberId, ttl: Duration) -> Incarnation;
         fn heartbeat(member: MemberId, ttl: Duration) -> bool;
         fn leave(member: MemberId) -> ();
+    }
+
+    Purge {
+        fn lease_maintenance(owner: MemberId, ttl: Duration) -> Option<u64>;
+        fn expired(limit: usize) -> Vec<ExpiredSaga>;
+        fn whole_sagas(sagas: &[SagaId]) -> Vec<SagaWithSteps>;
+        fn purge(epoch: u64, sagas: &[ExpiredSaga]) -> Purged;
+        fn count_expired(limit: usize) -> Vec<ExpiredCount>;
+        fn set_expiry(tenant: &Tenant, key: &Key, expiry: Option<&Expiry>) -> bool;
+        fn expire_ended(request: &ExpireEnded) -> EndedExpired;
+        fn expire_hosted(definitions: &[DefinitionId], closed: &[(Tenant, Key)], delete_in: Duration) -> u64;
+        fn forget_dead_letters(older_than: Duration, limit: usize) -> u64;
+        fn forget_published(older_than: Duration, limit: usize) -> u64;
     }
 }
 

@@ -10,6 +10,7 @@ mod flaw;
 mod harness;
 mod members;
 mod outbox;
+mod purge;
 mod records;
 mod sagas;
 mod store;
