@@ -223,8 +223,17 @@ fn advance_saga(conn: &Connection, advance: &Advance, from: CurrentProgress, now
         let sql = "INSERT INTO saga_progress (id, status, version, state, advanced_at, ended_at, expires_at, delete_at, \
              hosts) VALUES (?1, ?2, ?3, ?4, ?5, CASE WHEN ?6 THEN ?5 END, ?7, ?8, ?9)";
         let (status, ends) = (advance.status.as_str(), advance.status.is_ended());
-        let row =
-            (advance.id.0, status, version, &*advance.state, now.0, ends, dates.expires_at, dates.delete_at, dates.hosts);
+        let row = (
+            advance.id.0,
+            status,
+            version,
+            &*advance.state,
+            now.0,
+            ends,
+            dates.expires_at,
+            dates.delete_at,
+            dates.hosts,
+        );
         return Ok(conn.prepare_cached(sql)?.execute(row)? == 1);
     }
     let changed = if advance.status == from.status && !advance.status.is_ended() {

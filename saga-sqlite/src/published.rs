@@ -43,9 +43,8 @@ pub(crate) fn forget_published(conn: &Connection, used_before: i64, most: usize)
     let dated_before = used_before.saturating_sub(micros(DATED_EVERY));
     let old = statement.query_map((dated_before, limit(most.saturating_add(waiting.len()))), ordering_key)?;
     let old: Vec<OrderingKey> = old.collect::<rusqlite::Result<_>>()?;
-    let mut delete = conn.prepare_cached(
-        "DELETE FROM saga_published WHERE tenant = ?1 AND aggregatetype = ?2 AND aggregateid = ?3",
-    )?;
+    let mut delete = conn
+        .prepare_cached("DELETE FROM saga_published WHERE tenant = ?1 AND aggregatetype = ?2 AND aggregateid = ?3")?;
     let mut deleted = 0;
     for key in old.into_iter().filter(|key| !waiting.contains(key)).take(most) {
         deleted += delete.execute(key)? as u64;

@@ -120,7 +120,9 @@ fn lease(session: &Session, owner: MemberId, ttl: Duration) -> rusqlite::Result<
     let (conn, now, members) = (&session.conn, session.now(), &session.shared.members);
     let (epoch, holder) = conn
         .prepare_cached("SELECT epoch, owner, leased_until FROM saga_maintenance WHERE name = 'purge'")?
-        .query_row((), |row| Ok((rows::unsigned(row, 0)?, (row.get::<_, Option<i64>>(1)?, row.get::<_, Option<i64>>(2)?))))?;
+        .query_row((), |row| {
+            Ok((rows::unsigned(row, 0)?, (row.get::<_, Option<i64>>(1)?, row.get::<_, Option<i64>>(2)?)))
+        })?;
     let holder = match holder {
         (Some(holder), Some(until)) if until > now.0 => Some(MemberId(holder)),
         _ => None,
@@ -130,10 +132,8 @@ fn lease(session: &Session, owner: MemberId, ttl: Duration) -> rusqlite::Result<
         return Ok(None);
     }
     let epoch = epoch + u64::from(holder.is_none());
-    conn.prepare_cached(
-        "UPDATE saga_maintenance SET epoch = ?1, owner = ?2, leased_until = ?3 WHERE name = 'purge'",
-    )?
-    .execute((rows::signed(epoch), owner.0, plus(now, ttl).0))?;
+    conn.prepare_cached("UPDATE saga_maintenance SET epoch = ?1, owner = ?2, leased_until = ?3 WHERE name = 'purge'")?
+        .execute((rows::signed(epoch), owner.0, plus(now, ttl).0))?;
     Ok(Some(epoch))
 }
 

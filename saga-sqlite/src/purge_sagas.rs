@@ -120,7 +120,8 @@ struct OldMessages {
 
 impl OldMessages {
     fn read(conn: &Connection, due: &[Due<'_>]) -> rusqlite::Result<Self> {
-        let until = due.iter().map(|due| due.advanced_at).max().unwrap_or(i64::MIN).saturating_add(micros(COMMITTED_WITHIN));
+        let until =
+            due.iter().map(|due| due.advanced_at).max().unwrap_or(i64::MIN).saturating_add(micros(COMMITTED_WITHIN));
         let mut statement =
             conn.prepare_cached("SELECT tenant, headers, committed_at FROM saga_outbox ORDER BY seq LIMIT ?1")?;
         let mut rows = statement.query([limit(MESSAGES_MAX)])?;
@@ -153,8 +154,10 @@ fn make_tombstone(conn: &Connection, due: &Due<'_>, delete_at: i64) -> rusqlite:
     delete_records(conn, due, due.saga.key.as_str())?;
     conn.prepare_cached("DELETE FROM saga_history WHERE saga = ?1 AND kind <> 'operator'")?.execute([id.0])?;
     conn.prepare_cached("UPDATE saga_sagas SET input = x'' WHERE id = ?1")?.execute([id.0])?;
-    conn.prepare_cached("UPDATE saga_progress SET state = x'', expires_at = ?2, delete_at = NULL, hosts = NULL WHERE id = ?1")?
-        .execute((id.0, delete_at))?;
+    conn.prepare_cached(
+        "UPDATE saga_progress SET state = x'', expires_at = ?2, delete_at = NULL, hosts = NULL WHERE id = ?1",
+    )?
+    .execute((id.0, delete_at))?;
     Ok(())
 }
 

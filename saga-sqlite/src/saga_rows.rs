@@ -73,12 +73,7 @@ pub(crate) fn insert_saga(
 }
 
 /// Inserts the progress of a new saga.
-pub(crate) fn insert_progress(
-    conn: &Connection,
-    id: SagaId,
-    saga: &NewSaga,
-    now: Timestamp,
-) -> rusqlite::Result<()> {
+pub(crate) fn insert_progress(conn: &Connection, id: SagaId, saga: &NewSaga, now: Timestamp) -> rusqlite::Result<()> {
     let dates = Dates::of_start(saga, now);
     conn.prepare_cached(
         "INSERT INTO saga_progress (id, status, version, state, advanced_at, ended_at, expires_at, delete_at, hosts) \

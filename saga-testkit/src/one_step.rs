@@ -54,6 +54,7 @@ pub async fn new_saga<S: Store>(store: &S, key: &str) -> NewSaga {
         status: Status::Running,
         state: vec![0],
         commands: vec![command],
+        expiry: None,
     }
 }
 

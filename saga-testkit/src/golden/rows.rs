@@ -109,6 +109,7 @@ pub(super) async fn put(
         status: Status::parse(&rows.status).ok_or_else(|| format!("no status is {:?}", rows.status))?,
         state: rows.state.clone().into_bytes(),
         commands,
+        expiry: None,
     };
     store.start(vec![new]).await.map_err(|error| error.to_string())?;
     let applied =
