@@ -18,6 +18,7 @@ chapters! {
     Services = "../../docs/guide/src/services.md",
     Choreography = "../../docs/guide/src/choreography.md",
     Operating = "../../docs/guide/src/operating.md",
+    Retention = "../../docs/guide/src/retention.md",
     Testing = "../../docs/guide/src/testing.md",
     WritingAStore = "../../docs/guide/src/writing-a-store.md",
     WritingATransport = "../../docs/guide/src/writing-a-transport.md",
