@@ -5,6 +5,7 @@ use crate::line::Line;
 /// What is done a second.
 const STEPS: &str = "steps/s";
 const MESSAGES: &str = "messages/s";
+const SAGAS: &str = "sagas/s";
 const MILLISECONDS: &str = "ms";
 /// Processor time.
 const CPU: &str = "cpu ms/step";
@@ -24,6 +25,10 @@ impl Figures {
 
     pub(crate) fn of_messages(name: impl Into<String>) -> Self {
         Self::of(name, MESSAGES)
+    }
+
+    pub(crate) fn of_sagas(name: impl Into<String>) -> Self {
+        Self::of(name, SAGAS)
     }
 
     pub(crate) fn of_milliseconds(name: impl Into<String>) -> Self {

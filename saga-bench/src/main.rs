@@ -50,6 +50,8 @@ enum Benchmark {
     Sqlite(sqlite::Options),
     /// Sagas on PostgreSQL with durable commits, beside hand-written code and other runtimes.
     Postgres(postgres::Options),
+    /// Purging ended sagas on PostgreSQL, alone and beside sagas, and how large the tables stay.
+    Retention(postgres::retention::Options),
     /// Other runtimes doing the same sagas on PostgreSQL, each as its authors advise.
     Peers(peers::Options),
     /// The relay from PostgreSQL to RabbitMQ, beside bare lapin; and how long one message takes from its commit.
@@ -86,6 +88,7 @@ fn run(benchmark: Benchmark) -> Result<bool> {
     match benchmark {
         Benchmark::Sqlite(options) => sqlite::run(&options),
         Benchmark::Postgres(options) => postgres::run(&options),
+        Benchmark::Retention(options) => postgres::retention::run(&options),
         Benchmark::Peers(options) => peers::run(&options).map(|()| true),
         Benchmark::Amqp(options) => amqp::run(&options),
         Benchmark::Memory(options) => memory::run(&options),
@@ -98,7 +101,7 @@ fn run(benchmark: Benchmark) -> Result<bool> {
 /// Runs the benchmarks one after the other, each as if it were named alone. One that fails is told, and the others go on.
 fn run_all(all: &All) -> Result<bool> {
     let (mut failed, mut is_reached) = (Vec::new(), true);
-    for name in ["postgres", "remote", "amqp", "sqlite", "memory"] {
+    for name in ["postgres", "retention", "remote", "amqp", "sqlite", "memory"] {
         if !all.json {
             println!("\n== {name}\n");
         }
