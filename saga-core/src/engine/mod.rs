@@ -42,9 +42,7 @@ pub use self::admin::{
 pub use self::context::{BuildError, RuntimeError, Settings, StartError, UnreadableValues};
 pub use self::health::{ComponentHealth, Health};
 pub use self::lifecycle::Panicked;
-pub use self::maintenance::{
-    Archive, ArchiveBatch, ArchiveError, ArchivedEntry, ArchivedPayload, ArchivedRecord, ArchivedSaga,
-};
+pub use self::maintenance::{Archive, ArchiveBatch, ArchiveError, ArchivedSaga};
 pub use self::outcome::{CompensationCause, Outcome, SagaFailure, SagaResult};
 pub use self::runtime::{
     PublishError, PublishEvent, PublishEventInTx, Runtime, RuntimeBuilder, SagaHandle, StartSaga, StartSagaInTx,
