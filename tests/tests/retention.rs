@@ -114,7 +114,9 @@ on_every_clock! { an_ended_saga_becomes_a_tombstone_and_then_is_deleted, a_sub_s
 /// What the table keeps of a saga: its partition, and its content.
 async fn archived(store: &PostgresStore) -> Vec<(String, String)> {
     let sql = "SELECT tableoid::regclass::text, content::text FROM saga.archived_sagas ORDER BY id";
-    let rows = store.write(async |conn| -> Result<_, Box<dyn std::error::Error + Send + Sync>> { Ok(sqlx::query_as(sql).fetch_all(&mut *conn).await?) });
+    let rows = store.write(async |conn| -> Result<_, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(sqlx::query_as(sql).fetch_all(&mut *conn).await?)
+    });
     rows.await.unwrap()
 }
 
@@ -122,8 +124,13 @@ async fn archived(store: &PostgresStore) -> Vec<(String, String)> {
 async fn sagas_are_kept_in_a_table_by_month() {
     let time = VirtualTime::new();
     let (store, _kept) = PostgresStore::on_clock(time.environment()).await;
-    let saga: Saga<PostgresStore, u32> =
-        Saga::named("order").input().retention(Retention::days(1)).step::<take_out>().step::<approve>().build().unwrap();
+    let saga: Saga<PostgresStore, u32> = Saga::named("order")
+        .input()
+        .retention(Retention::days(1))
+        .step::<take_out>()
+        .step::<approve>()
+        .build()
+        .unwrap();
     let runtime = Runtime::builder(store.clone()).environment(time.environment()).saga(&saga);
     let runtime = runtime.archive(TableArchive::new(&store)).start().await.unwrap();
     for day in 0..40 {

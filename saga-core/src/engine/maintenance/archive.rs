@@ -137,10 +137,6 @@ impl ArchivedPayload {
         let json = json.filter(|json| !json.get().contains(['\n', '\r']));
         Self(json.unwrap_or_else(|| in_hexadecimal(bytes)))
     }
-
-    pub fn as_json(&self) -> &str {
-        self.0.get()
-    }
 }
 
 fn in_hexadecimal(bytes: &[u8]) -> Box<RawValue> {
