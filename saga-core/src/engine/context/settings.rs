@@ -41,7 +41,7 @@ pub struct Settings {
     /// How many consecutive steps of one saga one step transaction carries at most: 16. With 1 each has a commit of its own.
     pub steps_per_transaction_max: usize,
     /// Whether one step transaction may carry commands of several tenants: false, so that each transaction has one tenant. Turn it on
-    /// for many tenants with few sagas each: a thousand tenants with one command each then need about thirty commits, and not a
+    /// for many tenants with few sagas each: a thousand tenants with one command each then need as few as thirty commits, and not a
     /// thousand.
     ///
     /// Tenants share the transaction and nothing else. Each step sees the tenant of its own saga, one call of a batch step has the
