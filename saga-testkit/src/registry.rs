@@ -6,7 +6,7 @@ use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
     acts, batch_steps, begun, claims, concurrency, definitions, hints, histories, inbox, lanes, leases, letters,
     limits, listing, members, misses, outbox, publish_in, records, recovery, reports, running_on, sagas, sampling,
-    shares, start_in, starting, together, transaction, unknown, waiting,
+    shares, start_in, starting, tenants, together, transaction, unknown, waiting,
 };
 use crate::transport::{self, acknowledge, content, dead_letters, delivery, full_queue, ordering, prefetch, publish};
 
@@ -294,6 +294,10 @@ fn transactions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-TX-12"] => together::a_claim_whose_handler_has_run_is_passed_over::<H>,
         ["S-TX-13", "S-TX-9"] => together::a_claim_that_goes_back_runs_again_without_its_writes::<H>,
         ["S-TX-15"] => together::a_rollback_goes_back_to_the_last_savepoint::<H>,
+        ["S-TX-16", "S-TX-4"] => tenants::claims_of_several_tenants_commit_together::<H>,
+        ["S-TX-16", "S-TX-1"] => tenants::a_claim_is_judged_by_the_records_of_its_own_tenant::<H>,
+        ["S-TX-16", "S-TX-14"] => tenants::a_moved_saga_brings_the_records_of_its_own_tenant::<H>,
+        ["S-TX-16", "S-TX-10"] => tenants::one_key_starts_in_several_tenants::<H> needs StartsInTransactions,
         ["S-TX-11"] => transaction::a_handler_with_a_conflict_rolls_all_back::<H>,
         ["S-TX-4"] => batch_steps::one_call_writes_for_many_sagas::<H>,
         ["S-TX-3", "S-TX-4"] => batch_steps::an_answer_concerns_its_own_saga_only::<H>,

@@ -1,7 +1,7 @@
 //! Mistakes between services, in batches and about groups that are made on purpose: the checker finds each of them in the simulation.
 
 use saga_testkit::checker::Guarantee;
-use saga_testkit::sim::{Mutant, has_crowd, has_load, has_services, run, run_mutant};
+use saga_testkit::sim::{Mutant, has_crowd, has_load, has_services, run, run_mutant, shares_tenants};
 
 /// How many schedules are looked through for one in which the mistake has consequences.
 const SCHEDULES: u64 = 2_000;
@@ -66,6 +66,11 @@ fn an_undo_that_brings_another_input_than_its_command_is_found() {
 #[test]
 fn a_batch_step_that_writes_for_what_it_rejects_is_found() {
     is_found_in(Mutant::WritesForRejected, Guarantee::G1, "", |seed| has_crowd(seed) && !has_services(seed));
+}
+
+#[test]
+fn tenants_that_share_a_transaction_unasked_are_found() {
+    is_found_in(Mutant::SharesTenantsUnasked, Guarantee::G12, "shares a transaction", |seed| !shares_tenants(seed));
 }
 
 #[test]

@@ -121,7 +121,7 @@ impl Facts<'_> {
             variants: vec![variant()],
         };
         let sagas = keys.iter().map(|(_, key)| plan(key)).collect();
-        Ledger { sagas, entries: page.events, finals, rest, pace: None }
+        Ledger { sagas, entries: page.events, finals, rest, pace: None, shares_tenants: false }
     }
 
     /// What this program did and saw. Each start has a number for each saga.

@@ -18,6 +18,9 @@ pub struct Ledger {
     /// How much of its work the run could do at once, where that is to be held against the time that it took.
     #[serde(default)]
     pub pace: Option<Pace>,
+    /// Whether one transaction may carry steps of several tenants.
+    #[serde(default)]
+    pub shares_tenants: bool,
 }
 
 /// How much of its work a run can do at once.
@@ -99,6 +102,11 @@ pub enum What {
         reads: Option<u64>,
         /// The transaction that it was given, by a number that no other one has.
         transaction: Option<u64>,
+    },
+    /// A batch step was called once for all of these, which have begun.
+    BatchCalled {
+        /// The numbers of these calls.
+        calls: Vec<u64>,
     },
     /// A step function returned. One that was dropped, or panicked, never does.
     Left {

@@ -154,6 +154,8 @@ flaws! {
         SkipsMovedSagas breaks "S-TX-5",
         /// A saga that moved comes without its records.
         ForgetsOtherRecords breaks "S-TX-14",
+        /// The records of the first claim's tenant decide about the claims of all tenants.
+        JudgesByTheFirstTenant breaks "S-TX-16",
         /// The error does not name the handler that ended the transaction.
         HidesTheCulprit breaks "S-TX-6",
         /// The decision is written though no claim was granted.

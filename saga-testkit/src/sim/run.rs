@@ -158,7 +158,8 @@ fn run_scenario(scenario: Scenario, parts: &'static Parts, log: Option<&Log>) ->
     rest.panics = executor.panics().iter().map(|panicked| panicked.message.clone()).collect();
     let pace = scenario.load.as_ref().map(|load| load.pace(scenario.replicas));
     let sagas = plans(&scenario, &parts.definitions);
-    let ledger = Ledger { sagas, entries: world.recorder.take(), finals, rest, pace };
+    let (entries, shares_tenants) = (world.recorder.take(), scenario.shares_tenants);
+    let ledger = Ledger { sagas, entries, finals, rest, pace, shares_tenants };
     world.hit_if(ledger.pace.is_some(), Fault::MoreThanLines);
     for (plan, end) in ledger.sagas.iter().zip(&ledger.finals) {
         match end.standing {

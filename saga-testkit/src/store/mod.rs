@@ -27,6 +27,7 @@ pub(crate) mod sampling;
 pub(crate) mod shares;
 pub(crate) mod start_in;
 pub(crate) mod starting;
+pub(crate) mod tenants;
 pub(crate) mod together;
 pub(crate) mod transaction;
 pub(crate) mod unknown;

@@ -10,6 +10,10 @@ const SERVICES_SEED: u64 = 0x7365_7276_6963_6573;
 const CROWD_PER_MILLE: u32 = 150;
 /// Sets the draw of that apart from all others.
 const CROWD_SEED: u64 = 0x0000_6372_6f77_6421;
+/// In how many schedules of a thousand tenants share commits.
+const SHARED_PER_MILLE: u32 = 300;
+/// Sets the draw of that apart from all others.
+const SHARED_SEED: u64 = 0x0000_7368_6172_6564;
 /// How many schedules of a thousand have more work than lines, where they have one service. Each takes as long as a dozen
 /// others.
 const LOAD_PER_MILLE: u32 = 10;
@@ -24,6 +28,11 @@ pub fn has_services(seed: u64) -> bool {
 /// Whether in the schedule of that seed many sagas with batch steps are started, where it has one service.
 pub fn has_crowd(seed: u64) -> bool {
     Random::new(seed ^ CROWD_SEED).per_mille(CROWD_PER_MILLE)
+}
+
+/// Whether in the schedule of that seed one transaction may carry commands of several tenants.
+pub fn shares_tenants(seed: u64) -> bool {
+    Random::new(seed ^ SHARED_SEED).per_mille(SHARED_PER_MILLE)
 }
 
 /// Whether there is more work than lines in the schedule of that seed.

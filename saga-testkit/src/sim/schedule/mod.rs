@@ -8,7 +8,7 @@ mod rates;
 mod scenario;
 
 pub use self::draw::SAGAS_MIN;
-pub use self::kinds::{has_crowd, has_load, has_services};
+pub use self::kinds::{has_crowd, has_load, has_services, shares_tenants};
 pub(crate) use self::load::load_definitions;
 pub use self::random::Random;
 pub(crate) use self::random::splitmix64;

@@ -24,6 +24,8 @@ pub struct Scenario {
     pub poll_max: Duration,
     /// What is special where there is more work than lines.
     pub load: Option<Load>,
+    /// Whether one transaction may carry commands of several tenants.
+    pub shares_tenants: bool,
     /// What is broken on purpose.
     pub mutant: Option<Mutant>,
 }
@@ -75,6 +77,8 @@ pub enum Mutant {
     BeginsAndForgets,
     /// That a call ended without an answer is forgotten, where another process has its claim by then.
     ForgetsLateUnknown,
+    /// Tenants share commits though the settings do not say so.
+    SharesTenantsUnasked,
 }
 
 impl Mutant {
@@ -102,6 +106,7 @@ impl Mutant {
         Self::BeginsBlindly,
         Self::BeginsAndForgets,
         Self::ForgetsLateUnknown,
+        Self::SharesTenantsUnasked,
     ];
 }
 

@@ -75,6 +75,8 @@ faults! {
     AnsweredAlone = "answered alone",
     /// A handler was called again in its transaction, since another one failed behind the same savepoint.
     CalledAgain = "called again",
+    /// Commands of several tenants were committed by one transaction.
+    TenantsShared = "tenants shared a commit",
     /// Two transactions write one row.
     RowConflict = "row conflict",
     /// A call took effect outside, and its answer was lost.

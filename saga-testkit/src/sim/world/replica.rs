@@ -143,6 +143,8 @@ impl Replica {
                 settings.batch_inputs_max = batch_step;
                 settings.external_calls_max = calls;
                 settings.steps_per_transaction_max = run_on;
+                settings.tenants_share_commits = self.world.scenario.shares_tenants
+                    || self.world.scenario.mutant == Some(Mutant::SharesTenantsUnasked);
                 settings.shutdown_timeout = LEASE;
                 settings.publish_attempts = 2;
                 settings.reply_timeout = ANSWER;

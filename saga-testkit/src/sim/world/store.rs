@@ -1,12 +1,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_core::memory::MemoryStore;
+use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::store::{
-    ClaimRequest, Claimed, ClaimedWork, Incarnation, Lease, MemberId, Members, ShareRequest, StoreError, Work,
-    WorkKind, WorkRef,
+    Claim, ClaimRequest, Claimed, ClaimedWork, Incarnation, Lease, MemberId, Members, ShareRequest, Store, StoreError,
+    TransactError, TransactionBody, Work, WorkKind, WorkRef,
 };
 
+use super::fault::Fault;
 use super::hook::Hook;
 use super::world::Seat;
 use crate::checker::What;
@@ -80,6 +81,19 @@ impl Intercept for SimCalls {
 
     fn inner(&self) -> &MemoryStore {
         &self.data
+    }
+
+    async fn transact(
+        &self,
+        claims: Vec<Claim>,
+        body: Box<dyn TransactionBody<MemoryConn>>,
+    ) -> Result<(), TransactError> {
+        let has_several = claims.windows(2).any(|pair| pair[0].tenant != pair[1].tenant);
+        let answer = self.data.transact(claims, body).await;
+        if let Some(seat) = self.seat.as_ref().filter(|_| has_several && answer.is_ok()) {
+            seat.world.hit(Fault::TenantsShared);
+        }
+        answer
     }
 
     async fn claim(&self, mut request: ClaimRequest) -> Result<Claimed, StoreError> {

@@ -9,6 +9,7 @@ mod rest;
 mod services;
 mod signals;
 mod starts;
+mod tenants;
 mod time;
 mod tools;
 mod undo;
