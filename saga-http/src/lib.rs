@@ -12,4 +12,4 @@ pub use self::client::{ForStep, StepRequest};
 #[cfg(feature = "server")]
 pub use self::problem::Problem;
 #[cfg(feature = "server")]
-pub use self::status::{StatusRoutes, status_routes};
+pub use self::status::{StatusRoutes, openapi, status_routes};

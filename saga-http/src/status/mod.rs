@@ -7,13 +7,16 @@ mod etag;
 mod events;
 mod list;
 mod long_poll;
+mod openapi;
 mod parameters;
 mod polling;
 mod prefer;
 mod routes;
 mod sagas;
+mod schema;
 mod service;
 mod shown;
 mod view;
 
+pub use self::openapi::openapi;
 pub use self::routes::{StatusRoutes, status_routes};
