@@ -34,8 +34,8 @@ mod store_calls;
 pub use self::admin::{
     AuditEntry, AuditRecord, BatchAction, BatchFilter, BatchPlan, BatchResult, BatchSummary, CancelOutcome,
     ChildStatus, DeadLetterAdmin, HistoryEvent, ItemCounts, MigrationReport, OutboxAdmin, PauseOutcome, PausedBy,
-    PlannedAction, ReplacedInput, RestartOutcome, ResumeOutcome, SagaAdmin, SagaControl, SagaQuery, SagaStatus,
-    SagaSummary, SignalOutcome, StepProgress, StepStatus, TimelineStatus, Unregistered, WaitKind,
+    PlannedAction, ReplacedInput, RestartOutcome, ResumeOutcome, SagaAdmin, SagaControl, SagaMoves, SagaQuery,
+    SagaStatus, SagaSummary, SignalOutcome, StepProgress, StepStatus, TimelineStatus, Unregistered, WaitKind,
 };
 pub use self::context::{BuildError, RuntimeError, Settings, StartError, UnreadableValues};
 pub use self::health::{ComponentHealth, Health};
