@@ -16,4 +16,6 @@ mod service;
 mod shown;
 mod view;
 
+pub(crate) use self::prefer::wait as preferred_wait;
 pub use self::routes::{StatusRoutes, status_routes};
+pub(crate) use self::shown::Shown;
