@@ -14,11 +14,12 @@ struct Migration {
 }
 
 /// In the order of their numbers. A released migration never changes.
-const MIGRATIONS: [Migration; 4] = [
+const MIGRATIONS: [Migration; 5] = [
     Migration { number: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") },
     Migration { number: 2, name: "shapes", sql: include_str!("../migrations/0002_shapes.sql") },
     Migration { number: 3, name: "reports", sql: include_str!("../migrations/0003_reports.sql") },
     Migration { number: 4, name: "begun", sql: include_str!("../migrations/0004_begun.sql") },
+    Migration { number: 5, name: "idempotency_keys", sql: include_str!("../migrations/0005_idempotency_keys.sql") },
 ];
 
 const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].number;

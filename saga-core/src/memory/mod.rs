@@ -16,6 +16,7 @@ mod dead_letters;
 mod definitions;
 mod hashing;
 mod hints;
+mod idempotency;
 mod inbox;
 mod live_members;
 mod locks;

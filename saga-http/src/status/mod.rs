@@ -19,4 +19,6 @@ mod shown;
 mod view;
 
 pub use self::openapi::openapi;
+pub(crate) use self::prefer::wait as preferred_wait;
 pub use self::routes::{StatusRoutes, status_routes};
+pub(crate) use self::shown::Shown;

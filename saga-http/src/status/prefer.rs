@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderName};
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 
 /// The preference `wait`. As RFC 7240 asks, what cannot be read is ignored, and the first of several counts.
-pub(super) fn wait(headers: &HeaderMap) -> Option<Duration> {
+pub(crate) fn wait(headers: &HeaderMap) -> Option<Duration> {
     let lines = headers.get_all(PREFER).iter().filter_map(|value| value.to_str().ok());
     lines.flat_map(|line| line.split(',')).find_map(read)
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// A saga, with the problem inside if it failed.
 #[derive(Serialize)]
-pub(super) struct Shown<'a> {
+pub(crate) struct Shown<'a> {
     #[serde(flatten)]
     status: &'a SagaStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,7 +29,7 @@ pub(super) struct SagaProblem<'a> {
 }
 
 impl<'a> Shown<'a> {
-    pub(super) fn of(status: &'a SagaStatus) -> Self {
+    pub(crate) fn of(status: &'a SagaStatus) -> Self {
         Self { status, problem: status.summary.outcome.as_ref().and_then(SagaProblem::of) }
     }
 }
