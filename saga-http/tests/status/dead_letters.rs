@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::fixture::{Shop, User, get, request_of, routes, send};
 use crate::stores::{Fresh, on_every_store};
 
-fn letter(number: u8, reason: DeadLetterReason) -> NewDeadLetter {
+pub(crate) fn letter(number: u8, reason: DeadLetterReason) -> NewDeadLetter {
     NewDeadLetter {
         id: DeadLetterId(i64::from(number) + 1_000_000),
         fingerprint: [number; 32],

@@ -7,6 +7,7 @@ mod fixture;
 mod leaving;
 mod list;
 mod one;
+mod schema;
 mod stores;
 mod tenants;
 mod waiting;
