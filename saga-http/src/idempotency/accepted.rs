@@ -52,7 +52,9 @@ impl IntoResponse for SagaAccepted {
 /// A key as a part of a path, after RFC 3986.
 fn escaped(key: &str) -> String {
     let escape = |byte: u8| match byte {
-        b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'.' | b'_' | b'~' | b':' | b'@' => char::from(byte).to_string(),
+        b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'-' | b'.' | b'_' | b'~' | b':' | b'@' => {
+            char::from(byte).to_string()
+        }
         _ => format!("%{byte:02X}"),
     };
     key.bytes().map(escape).collect()

@@ -150,7 +150,8 @@ fn too_long(bytes_max: usize) -> Problem {
         bytes_max,
         "a response cannot be kept under its key: it is too long, or streamed; answer with a `Location` to read it from"
     );
-    let detail = format!("the response is longer than {bytes_max} bytes, or streamed, and cannot be kept; nothing was done");
+    let detail =
+        format!("the response is longer than {bytes_max} bytes, or streamed, and cannot be kept; nothing was done");
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
 }
 

@@ -94,9 +94,7 @@ impl<S: IdempotencyKeys> InProgress<S> {
         let Ok(Some(status)) = status else { return accepted };
         let mut response = Json(Shown::of(&status)).into_response();
         let headers = response.headers_mut();
-        for (from, to) in
-            [(header::LOCATION, header::CONTENT_LOCATION), (IDEMPOTENT_REPLAYED, IDEMPOTENT_REPLAYED)]
-        {
+        for (from, to) in [(header::LOCATION, header::CONTENT_LOCATION), (IDEMPOTENT_REPLAYED, IDEMPOTENT_REPLAYED)] {
             headers.extend(accepted.headers().get(from).map(|value| (to, value.clone())));
         }
         let seconds = self.incoming.wait.unwrap_or_default().as_secs();

@@ -64,7 +64,8 @@ impl<S: IdempotencyKeys> Settings<S> {
         let Some(key) = key::read(&parts.headers, self.strict)? else {
             return if self.required { Err(key::missing()) } else { Ok(None) };
         };
-        let unauthorized = || Problem::new(StatusCode::UNAUTHORIZED, "a request with a key needs a known sender; log in first");
+        let unauthorized =
+            || Problem::new(StatusCode::UNAUTHORIZED, "a request with a key needs a known sender; log in first");
         let principal = (self.principal)(parts).ok_or_else(unauthorized)?;
         IdempotencyKey::new(tenant.clone(), &principal, &key).map(Some).map_err(|error| match error {
             InvalidIdempotencyKey::Principal => {

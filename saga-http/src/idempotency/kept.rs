@@ -10,14 +10,8 @@ const FORMAT: u8 = 1;
 pub(super) const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// What belongs to one connection or to one client, and not to the response.
-const NOT_KEPT: [HeaderName; 6] = [
-    header::SET_COOKIE,
-    header::CONNECTION,
-    header::TRANSFER_ENCODING,
-    header::DATE,
-    header::TRAILER,
-    header::UPGRADE,
-];
+const NOT_KEPT: [HeaderName; 6] =
+    [header::SET_COOKIE, header::CONNECTION, header::TRANSFER_ENCODING, header::DATE, header::TRAILER, header::UPGRADE];
 
 /// What becomes of a response with this status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -72,7 +72,8 @@ fn is_parameters(mut text: &str) -> bool {
                     None => return false,
                 },
                 None => {
-                    let after = value.trim_start_matches(|byte: char| byte.is_ascii_graphic() && !"\";,".contains(byte));
+                    let after =
+                        value.trim_start_matches(|byte: char| byte.is_ascii_graphic() && !"\";,".contains(byte));
                     if after.len() == value.len() {
                         return false;
                     }
@@ -118,8 +119,23 @@ mod tests {
     fn what_is_no_key_is_refused() {
         let refused = Err(StatusCode::BAD_REQUEST);
         for value in [
-            &b""[..], b"\"\"", b"\"a", b"\"a\"b", b"\"a\", \"b\"", b"a,b", b"a b", b"\"a b\"", b"a\"b", b"\"\\a\"",
-            b"\xc3\xa4", b"\"\xc3\xa4\"", b"\"a\";", b"\"a\";V", b"\"a\";v=", b"\"a\";v=\"", &[b'k'; 256],
+            &b""[..],
+            b"\"\"",
+            b"\"a",
+            b"\"a\"b",
+            b"\"a\", \"b\"",
+            b"a,b",
+            b"a b",
+            b"\"a b\"",
+            b"a\"b",
+            b"\"\\a\"",
+            b"\xc3\xa4",
+            b"\"\xc3\xa4\"",
+            b"\"a\";",
+            b"\"a\";V",
+            b"\"a\";v=",
+            b"\"a\";v=\"",
+            &[b'k'; 256],
         ] {
             assert_eq!(check(&[value], false), refused, "{}", String::from_utf8_lossy(value));
         }

@@ -9,8 +9,8 @@ mod fingerprint;
 mod handler;
 mod in_progress;
 mod incoming;
-mod key;
 mod kept;
+mod key;
 mod settings;
 mod transaction;
 

@@ -122,10 +122,7 @@ pub(super) struct Settings<S: IdempotencyKeys> {
 impl<S: IdempotencyKeys> NewIdempotency<S> {
     /// Whose key it is: the name of the user or client that the application has authenticated. It is 1 to 255 bytes without
     /// control characters. A request with a key for which it answers `None` gets 401.
-    pub fn principal(
-        self,
-        principal: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static,
-    ) -> Idempotency<S> {
+    pub fn principal(self, principal: impl Fn(&Parts) -> Option<String> + Send + Sync + 'static) -> Idempotency<S> {
         let settings = Settings {
             store: self.store,
             runtime: self.runtime,

@@ -4,10 +4,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::StatusCode;
+use saga_core::engine::PublishError;
 use saga_core::step::Payload;
 use saga_core::store::IdempotencyKeys;
 use saga_core::{Event, Runtime, Saga, StartError};
-use saga_core::engine::PublishError;
 
 use super::accepted::SagaAccepted;
 use super::answer::unavailable;
@@ -95,7 +95,9 @@ impl<'a, S: IdempotencyKeys> Tx<'a, S> {
 }
 
 fn without_runtime() -> Problem {
-    tracing::error!("a handler needs a runtime, and its `Idempotency` was made by `of_store`; make it by `new(&runtime)`");
+    tracing::error!(
+        "a handler needs a runtime, and its `Idempotency` was made by `of_store`; make it by `new(&runtime)`"
+    );
     Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the server is not set up to start sagas or to publish events here")
 }
 
@@ -108,7 +110,9 @@ impl From<StartError> for Problem {
             | StartError::Input(_)
             | StartError::TooLarge { .. } => Self::new(StatusCode::UNPROCESSABLE_ENTITY, error),
             StartError::Store(error) => unavailable(&error),
-            StartError::ShuttingDown => Self::new(StatusCode::SERVICE_UNAVAILABLE, error).retry_after(super::answer::SOON),
+            StartError::ShuttingDown => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, error).retry_after(super::answer::SOON)
+            }
             error => {
                 tracing::error!(%error, "a handler could not start a saga");
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the server could not start the saga")
