@@ -184,10 +184,9 @@ async fn after_a_cut_or_a_time_out_the_outcome_is_unknown() {
     let error = impatient.send().await.for_step().unwrap_err();
     assert_eq!(error.kind(), StepErrorKind::Transient);
     // The answer of success breaks off, or is not what it should be.
-    for answer in [
-        "HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n{\"numb",
-        "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nfine",
-    ] {
+    for answer in
+        ["HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n{\"numb", "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nfine"]
+    {
         let service = Service::new([Act::Answer(answer)]).await;
         assert_eq!(charge_json(&service).await.unwrap_err().kind(), StepErrorKind::Transient, "{answer}");
     }
@@ -210,7 +209,12 @@ async fn charge_card(ctx: &StepContext, cents: u64, State(url): State<String>) -
 }
 
 #[saga_compensation]
-async fn refund(ctx: &StepContext, _cents: u64, _charge: Option<Value>, State(url): State<String>) -> Result<(), StepError> {
+async fn refund(
+    ctx: &StepContext,
+    _cents: u64,
+    _charge: Option<Value>,
+    State(url): State<String>,
+) -> Result<(), StepError> {
     Client::new().delete(&url).idempotency_key(ctx.original_key(), ctx).send().await.for_step()?;
     Ok(())
 }
@@ -227,8 +231,7 @@ async fn a_saga_sends_one_key_until_the_answer_is_definite() {
     ];
     let service = Service::new(acts).await;
     let order = Saga::named("order").input::<u64>().step::<charge_card>().build().unwrap();
-    let runtime =
-        Runtime::builder(MemoryStore::new()).saga(&order).state(service.url.clone()).start().await.unwrap();
+    let runtime = Runtime::builder(MemoryStore::new()).saga(&order).state(service.url.clone()).start().await.unwrap();
     let running = runtime.start(&order, "order-7", 1200).traceparent(TRACE).await.unwrap();
     let outcome = running.outcome().await.unwrap().to_string();
     assert_eq!(outcome, "compensated, because `charge-card` failed: card is blocked");

@@ -41,10 +41,7 @@ async fn book<S: SqlStore + IdempotencyKeys>(
     tx.start(&trips.book_trip, trip.id.clone(), trip).await
 }
 
-async fn itinerary<S: SqlStore>(
-    State(trips): Shared<S>,
-    Path(key): Path<String>,
-) -> Result<Json<Itinerary>, Problem> {
+async fn itinerary<S: SqlStore>(State(trips): Shared<S>, Path(key): Path<String>) -> Result<Json<Itinerary>, Problem> {
     let running = trips.runtime.attach_to(&trips.book_trip, key).await.map_err(refused)?;
     match running.result().await {
         Ok(itinerary) => Ok(Json(itinerary)),

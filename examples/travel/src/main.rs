@@ -9,8 +9,8 @@ use saga_sql::SqlStore;
 use saga_sqlite::SqliteStore;
 use tokio::net::TcpListener;
 use travel::app::{start_hotels, start_trips};
-use travel::http::routes;
 use travel::companies::Companies;
+use travel::http::routes;
 use travel::providers::Providers;
 
 /// Books trips: flights, a hotel and a car, or nothing.
@@ -57,7 +57,10 @@ async fn main() -> anyhow::Result<()> {
 }
 
 /// One line for each broker.
-async fn with_broker<S: SqlStore + IdempotencyKeys>(cli: &Cli, open: impl AsyncFn(&str) -> anyhow::Result<S>) -> anyhow::Result<()> {
+async fn with_broker<S: SqlStore + IdempotencyKeys>(
+    cli: &Cli,
+    open: impl AsyncFn(&str) -> anyhow::Result<S>,
+) -> anyhow::Result<()> {
     match &cli.broker {
         #[cfg(feature = "rabbitmq")]
         Some(url) => serve(cli, open, saga_amqp::AmqpTransport::connect(url).await?).await,

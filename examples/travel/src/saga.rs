@@ -36,20 +36,14 @@ pub fn book_trip<S: SqlStore>() -> Result<Saga<S, Trip, Itinerary>, SagaError> {
         )
         .parallel(|group| {
             group
-                .branch(|branch| {
-                    branch.for_each::<book_flight, _>(FLIGHTS_AT_ONCE, |trip: &Trip| trip.legs.clone())
-                })
-                .branch(|branch| {
-                    branch.step_from::<hotels::contract::book_room, _>(|trip: &Trip| trip.hotel.clone())
-                })
+                .branch(|branch| branch.for_each::<book_flight, _>(FLIGHTS_AT_ONCE, |trip: &Trip| trip.legs.clone()))
+                .branch(|branch| branch.step_from::<hotels::contract::book_room, _>(|trip: &Trip| trip.hotel.clone()))
         })
         .when(
             "with-car",
             |trip: &Trip| trip.car.is_some(),
             |branch| {
-                branch.sub_saga_from::<CarRental, _>(&rent_car, |trip: &Trip| {
-                    trip.car.clone().unwrap_or_default()
-                })
+                branch.sub_saga_from::<CarRental, _>(&rent_car, |trip: &Trip| trip.car.clone().unwrap_or_default())
             },
         )
         .step::<confirm_booking>()

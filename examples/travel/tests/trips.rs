@@ -15,8 +15,8 @@ use saga_sqlite::SqliteStore;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 use travel::app::{Trips, start_hotels, start_trips};
-use travel::http::routes;
 use travel::companies::{Companies, NO_ANSWER, NO_FLIGHTS};
+use travel::http::routes;
 use travel::providers::Providers;
 use travel::trip::Itinerary;
 

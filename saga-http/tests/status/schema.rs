@@ -25,7 +25,12 @@ impl Described {
     }
 
     /// The properties of an object, with those of what it contains as its own, and those that it must have.
-    fn properties<'a>(&'a self, schema: &'a Value, found: &mut BTreeMap<&'a str, &'a Value>, required: &mut Vec<&'a str>) {
+    fn properties<'a>(
+        &'a self,
+        schema: &'a Value,
+        found: &mut BTreeMap<&'a str, &'a Value>,
+        required: &mut Vec<&'a str>,
+    ) {
         let schema = self.resolved(schema);
         for part in schema["allOf"].as_array().into_iter().flatten() {
             self.properties(part, found, required);
