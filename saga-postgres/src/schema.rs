@@ -15,7 +15,7 @@ struct Migration {
 }
 
 /// In the order of their numbers. A released migration never changes.
-const MIGRATIONS: [Migration; 7] = [
+const MIGRATIONS: [Migration; 8] = [
     Migration { number: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") },
     Migration { number: 2, name: "steps", sql: include_str!("../migrations/0002_steps.sql") },
     Migration { number: 3, name: "shapes", sql: include_str!("../migrations/0003_shapes.sql") },
@@ -23,12 +23,13 @@ const MIGRATIONS: [Migration; 7] = [
     Migration { number: 5, name: "begun", sql: include_str!("../migrations/0005_begun.sql") },
     Migration { number: 6, name: "shares", sql: include_str!("../migrations/0006_shares.sql") },
     Migration { number: 7, name: "tenants", sql: include_str!("../migrations/0007_tenants.sql") },
+    Migration { number: 8, name: "idempotency_keys", sql: include_str!("../migrations/0008_idempotency_keys.sql") },
 ];
 
 const LATEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].number;
 
 /// The tables of a schema of this version, besides `migrations`.
-const TABLES: [&str; 14] = [
+const TABLES: [&str; 15] = [
     "definitions",
     "sagas",
     "progress",
@@ -43,6 +44,7 @@ const TABLES: [&str; 14] = [
     "dead_letters",
     "members",
     "guards",
+    "idempotency_keys",
 ];
 
 /// The class of the advisory locks of migrations: "saga" in ASCII.

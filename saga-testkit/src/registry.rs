@@ -4,7 +4,7 @@ use crate::check::{Check, Need};
 use crate::fixture::Bench;
 use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
-    acts, batch_steps, begun, claims, concurrency, definitions, hints, histories, inbox, lanes, leases, letters,
+    acts, batch_steps, begun, claims, concurrency, definitions, hints, histories, inbox, keys, lanes, leases, letters,
     limits, listing, members, misses, outbox, publish_in, records, recovery, reports, running_on, sagas, sampling,
     shares, start_in, starting, tenants, together, transaction, unknown, waiting,
 };
@@ -33,8 +33,32 @@ pub fn store_checks<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
     checks
 }
 
-/// The checks of starting sagas inside the application's own transaction.
+/// The checks of starting sagas inside the application's own transaction, and of requests that take effect once.
 pub fn start_in_checks<H: StartInHarness>() -> Vec<Check<Bench<H>>> {
+    let mut checks = transactions_of_the_application::<H>();
+    checks.extend(requests::<H>());
+    checks
+}
+
+fn requests<H: StartInHarness>() -> Vec<Check<Bench<H>>> {
+    checks![
+        ["S-KEY-1"] => keys::a_kept_response_comes_with_its_writes::<H>,
+        ["S-KEY-1", "S-KEY-13"] => keys::of_a_commit_in_doubt_both_are_there_or_none::<H> needs UnknownCommit,
+        ["S-KEY-2"] => keys::another_request_under_the_key_has_no_effect::<H>,
+        ["S-KEY-3"] => keys::a_key_in_use_is_not_waited_for::<H> needs Shared,
+        ["S-KEY-4"] => keys::a_kept_refusal_has_no_writes::<H>,
+        ["S-KEY-5"] => keys::what_is_not_kept_frees_its_key::<H>,
+        ["S-KEY-6"] => keys::a_key_is_of_one_principal_of_one_tenant::<H>,
+        ["S-KEY-7"] => keys::a_leased_key_is_in_flight_until_its_lease_ends::<H>,
+        ["S-KEY-8"] => keys::a_lease_is_completed_under_its_epoch::<H>,
+        ["S-KEY-9"] => keys::a_key_is_new_after_its_time::<H>,
+        ["S-KEY-10"] => keys::only_keys_whose_time_is_over_are_deleted::<H>,
+        ["S-KEY-11"] => keys::a_body_that_ended_the_transaction_keeps_no_response::<H> needs EndedTransaction,
+        ["S-KEY-12"] => keys::a_body_without_a_key_has_its_transaction::<H>,
+    ]
+}
+
+fn transactions_of_the_application<H: StartInHarness>() -> Vec<Check<Bench<H>>> {
     checks![
         ["S-IN-1"] => start_in::a_committed_start_is_there::<H>,
         ["S-IN-1"] => start_in::a_start_that_was_rolled_back_is_not_there::<H>,

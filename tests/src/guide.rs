@@ -17,6 +17,7 @@ chapters! {
     Versions = "../../docs/guide/src/versions.md",
     Services = "../../docs/guide/src/services.md",
     Choreography = "../../docs/guide/src/choreography.md",
+    Http = "../../docs/guide/src/http.md",
     Operating = "../../docs/guide/src/operating.md",
     Retention = "../../docs/guide/src/retention.md",
     Testing = "../../docs/guide/src/testing.md",

@@ -36,7 +36,7 @@ pub use self::admin::{
     AuditEntry, AuditRecord, BatchAction, BatchFilter, BatchPlan, BatchResult, BatchSummary, CancelOutcome,
     ChildStatus, DeadLetterAdmin, HistoryEvent, ItemCounts, MigrationReport, OutboxAdmin, PauseOutcome, PausedBy,
     PlannedAction, ReplacedInput, RestartOutcome, ResumeOutcome, RetentionAdmin, RetentionDue, RetentionPolicy,
-    SagaAdmin, SagaControl, SagaQuery, SagaStatus, SagaSummary, SignalOutcome, StepProgress, StepStatus,
+    SagaAdmin, SagaControl, SagaMoves, SagaQuery, SagaStatus, SagaSummary, SignalOutcome, StepProgress, StepStatus,
     TimelineStatus, Unregistered, WaitKind,
 };
 pub use self::context::{BuildError, RuntimeError, Settings, StartError, UnreadableValues};

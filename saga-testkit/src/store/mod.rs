@@ -9,6 +9,7 @@ pub(crate) mod definitions;
 pub(crate) mod hints;
 pub(crate) mod histories;
 pub(crate) mod inbox;
+pub(crate) mod keys;
 pub(crate) mod lanes;
 pub(crate) mod leases;
 pub(crate) mod letters;
