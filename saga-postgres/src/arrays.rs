@@ -7,6 +7,7 @@ use sqlx::query::Query;
 
 use crate::clock::micros;
 use crate::definition_numbers::Numbers;
+use crate::expiry::{Term, bind_terms};
 use crate::lock_wait::LockWait;
 use crate::store::PostgresStore;
 
@@ -46,7 +47,7 @@ pub(crate) fn bind_commands<'q>(query: Statement<'q>, commands: &[Command<'_>]) 
         .bind(column(commands, |command| command.new.lease.map(|lease| micros(lease.ttl))))
 }
 
-/// The arguments of `start_sagas`.
+/// The arguments of `start_dated_sagas`.
 pub(crate) struct StartArrays<'a> {
     sagas: Vec<(&'a NewSaga, i32)>,
     commands: Vec<Command<'a>>,
@@ -76,7 +77,7 @@ impl<'a> StartArrays<'a> {
             LockWait::Short => format!(" FROM {}", store.short_wait()),
             LockWait::AsInTransaction => String::new(),
         };
-        let sql = store.sql(&format!("SELECT {{schema}}.start_sagas({}){from}", placeholders(21)));
+        let sql = store.sql(&format!("SELECT {{schema}}.start_dated_sagas({}){from}", placeholders(24)));
         let query = sqlx::query(sql)
             .bind(column(sagas, |(saga, _)| saga.id.0))
             .bind(column(sagas, |(saga, _)| saga.tenant.as_str()))
@@ -88,6 +89,6 @@ impl<'a> StartArrays<'a> {
             .bind(column(sagas, |(saga, _)| &*saga.state))
             .bind(column(sagas, |(saga, _)| saga.status.as_str()))
             .bind(column(sagas, |(saga, _)| saga.status.is_ended()));
-        bind_commands(query, &self.commands)
+        bind_commands(bind_terms(query, sagas, |(saga, _)| Term::of_start(saga)), &self.commands)
     }
 }

@@ -15,16 +15,17 @@ use crate::clock::micros;
 use crate::dead_letters::bind_dead_letters;
 use crate::definition_numbers::Numbers;
 use crate::error::misuse;
+use crate::expiry::{Term, bind_terms};
 use crate::grant::Granted;
 use crate::options::Relay;
 use crate::rows::{self, clean, signed};
 use crate::sagas::definitions_of;
 use crate::store::PostgresStore;
 
-/// The number of arguments of `record_changes`.
-const ARGUMENTS: usize = 92;
+/// The number of arguments of `record_dated_changes`.
+const ARGUMENTS: usize = 98;
 
-/// Why a change misses, as `record_changes` answers it.
+/// Why a change misses, as `record_dated_changes` answers it.
 #[derive(Debug)]
 pub(crate) struct Obstacle {
     pub(crate) change: usize,
@@ -41,7 +42,7 @@ pub(crate) enum ObstacleKind {
     NoSaga(i64),
 }
 
-/// The answer of `record_changes`.
+/// The answer of `record_dated_changes`.
 pub(crate) enum WriteOutcome {
     /// The misses. All other changes are written.
     Obstacles(Vec<Obstacle>),
@@ -238,10 +239,10 @@ impl<'a> ChangeRows<'a> {
 
     fn query(&self, store: &PostgresStore, granted: Option<&Granted>) -> crate::arrays::Statement<'static> {
         let sql = match granted {
-            Some(_) => format!("SELECT * FROM {{schema}}.record_changes({})", placeholders(ARGUMENTS)),
+            Some(_) => format!("SELECT * FROM {{schema}}.record_dated_changes({})", placeholders(ARGUMENTS)),
             // The first argument is NULL; the expression sets the lock timeout before the function is called.
             None => format!(
-                "SELECT r.* FROM {} CROSS JOIN LATERAL {{schema}}.record_changes(coalesce($1, nullif(short.waits, short.waits)){}) r",
+                "SELECT r.* FROM {} CROSS JOIN LATERAL {{schema}}.record_dated_changes(coalesce($1, nullif(short.waits, short.waits)){}) r",
                 store.short_wait(),
                 placeholders(ARGUMENTS).trim_start_matches("$1"),
             ),
@@ -266,6 +267,7 @@ impl<'a> ChangeRows<'a> {
             .bind(column(&self.sagas, |(_, advance)| advance.status.as_str()))
             .bind(column(&self.sagas, |(_, advance)| advance.status.is_ended()))
             .bind(column(&self.sagas, |(_, advance)| &*advance.state));
+        let query = bind_terms(query, &self.sagas, |(_, advance)| Term::of_advance(advance));
         let query = self.bind_starts(query).bind(column(&self.commands, |command| command.change));
         let query = self.bind_messages(bind_commands(query, &self.commands));
         let query = query.bind(column(&self.letters, |(change, _)| *change));
@@ -275,7 +277,7 @@ impl<'a> ChangeRows<'a> {
 
     fn bind_starts<'q>(&self, query: crate::arrays::Statement<'q>) -> crate::arrays::Statement<'q> {
         let starts = &self.starts;
-        query
+        let query = query
             .bind(column(starts, |(change, ..)| *change))
             .bind(column(starts, |(.., saga)| saga.id.0))
             .bind(column(starts, |(.., saga)| saga.tenant.as_str()))
@@ -286,7 +288,8 @@ impl<'a> ChangeRows<'a> {
             .bind(column(starts, |(.., saga)| &*saga.input_hash))
             .bind(column(starts, |(.., saga)| &*saga.state))
             .bind(column(starts, |(.., saga)| saga.status.as_str()))
-            .bind(column(starts, |(.., saga)| saga.status.is_ended()))
+            .bind(column(starts, |(.., saga)| saga.status.is_ended()));
+        bind_terms(query, starts, |(.., saga)| Term::of_start(saga))
     }
 
     fn bind_postponed<'q>(&self, query: crate::arrays::Statement<'q>) -> crate::arrays::Statement<'q> {

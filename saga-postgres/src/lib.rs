@@ -53,7 +53,9 @@ mod connection_cache;
 mod dead_letters;
 mod definition_numbers;
 mod definitions;
+mod ended;
 mod error;
+mod expiry;
 #[doc(hidden)]
 pub mod fault_injection;
 mod grant;
@@ -68,10 +70,14 @@ mod keyed_transaction;
 mod lock_wait;
 mod members;
 mod migrate_saga;
+mod migrations;
+mod online_index;
 mod options;
 mod outbox;
 mod pool;
 mod pooler;
+mod purge;
+mod purge_sagas;
 mod records;
 mod rows;
 mod sagas;
@@ -89,6 +95,7 @@ mod test_clock;
 mod timeline;
 mod transaction;
 mod unfinished;
+mod whole_sagas;
 mod work;
 
 /// The version of sqlx that this store uses. The connection in a step's signature must be of this version, and a program

@@ -108,7 +108,13 @@ impl PostgresStore {
                 ObstacleKind::NoSaga(saga) => return Err(misuse(OPERATION, format!("there is no saga {saga}"))),
                 ObstacleKind::KeyTaken => match taken.remove(&change) {
                     Some(known) => Miss::Saga(Box::new(known)),
-                    None => return Err(misuse(OPERATION, "a key is taken, but its saga does not exist")),
+                    // The saga was deleted in between, so its key is new now.
+                    None => {
+                        match Box::pin(self.record_on(conn, &changes[change..=change], numbers, failed)).await?.pop() {
+                            Some(Err(miss)) => miss,
+                            _ => continue,
+                        }
+                    }
                 },
                 ObstacleKind::Saga(saga) => match rows.iter().position(|row| row.id.0 == saga) {
                     Some(index) => Miss::Saga(Box::new(rows.swap_remove(index))),

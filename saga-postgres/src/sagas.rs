@@ -159,8 +159,12 @@ impl Sagas for PostgresStore {
     }
 }
 
+/// How often a start is tried again whose key was taken by a saga that is gone.
+const START_TRIES: usize = 3;
+
 impl PostgresStore {
-    /// Starts sagas by one statement, and reads those whose keys are taken.
+    /// Starts sagas by one statement, and reads those whose keys are taken. A saga that is deleted in between has no row:
+    /// its key is new now.
     pub(crate) async fn start_on(
         &self,
         conn: &mut PgConnection,
@@ -170,6 +174,35 @@ impl PostgresStore {
         lock_wait: LockWait,
         failed: fn(&'static str, sqlx::Error) -> StoreError,
     ) -> Result<Vec<Started>, StoreError> {
+        let mut started = self.start_once(conn, operation, sagas, numbers, lock_wait, failed).await?;
+        for _ in 0..START_TRIES {
+            let left: Vec<usize> = (0..sagas.len()).filter(|index| started[*index].is_none()).collect();
+            if left.is_empty() {
+                break;
+            }
+            let again: Vec<NewSaga> = left.iter().map(|index| sagas[*index].clone()).collect();
+            let answers = self.start_once(conn, operation, &again, numbers, lock_wait, failed).await?;
+            for (index, answer) in left.into_iter().zip(answers) {
+                started[index] = answer;
+            }
+        }
+        let gone = || {
+            let detail =
+                "a key is taken, but the saga that has it does not exist; it was deleted again and again, or by hand";
+            StoreError::new(StoreErrorKind::Corrupt, operation, detail)
+        };
+        started.into_iter().map(|started| started.ok_or_else(gone)).collect()
+    }
+
+    async fn start_once(
+        &self,
+        conn: &mut PgConnection,
+        operation: &'static str,
+        sagas: &[NewSaga],
+        numbers: &Numbers,
+        lock_wait: LockWait,
+        failed: fn(&'static str, sqlx::Error) -> StoreError,
+    ) -> Result<Vec<Option<Started>>, StoreError> {
         // Two calls that insert the same keys in different orders would wait for each other.
         let mut first: HashMap<(&Tenant, &Key), usize> = HashMap::with_capacity(sagas.len());
         for (index, saga) in sagas.iter().enumerate() {
@@ -197,9 +230,7 @@ impl PostgresStore {
                 }
             }
         }
-        let gone =
-            || StoreError::new(StoreErrorKind::Corrupt, operation, "a key is taken, but its saga does not exist");
-        started.into_iter().map(|started| started.ok_or_else(gone)).collect()
+        Ok(started)
     }
 
     /// The sagas that have these keys.
@@ -289,7 +320,7 @@ pub(crate) fn definitions_of(saga: &NewSaga) -> Vec<DefinitionId> {
     std::iter::once(saga.definition.clone()).chain(commands).collect()
 }
 
-fn history_entry(saga: SagaId, row: &PgRow) -> Result<(Timestamp, HistoryEntry), sqlx::Error> {
+pub(crate) fn history_entry(saga: SagaId, row: &PgRow) -> Result<(Timestamp, HistoryEntry), sqlx::Error> {
     let step: Option<&str> = row.try_get(1)?;
     let entry = HistoryEntry {
         saga,

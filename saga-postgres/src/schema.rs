@@ -3,52 +3,18 @@
 use std::time::Duration;
 
 use saga_core::store::{StoreError, StoreErrorKind};
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Postgres, Row as _, Transaction};
 
 use crate::error::{is_conflict, sentence};
+use crate::migrations::{LATEST, MIGRATIONS, Migration, TABLES};
+use crate::online_index::{Turn, build};
 use crate::options::PostgresOptions;
 
-struct Migration {
-    number: i32,
-    name: &'static str,
-    sql: &'static str,
-}
-
-/// In the order of their numbers. A released migration never changes.
-const MIGRATIONS: [Migration; 8] = [
-    Migration { number: 1, name: "tables", sql: include_str!("../migrations/0001_tables.sql") },
-    Migration { number: 2, name: "steps", sql: include_str!("../migrations/0002_steps.sql") },
-    Migration { number: 3, name: "shapes", sql: include_str!("../migrations/0003_shapes.sql") },
-    Migration { number: 4, name: "reports", sql: include_str!("../migrations/0004_reports.sql") },
-    Migration { number: 5, name: "begun", sql: include_str!("../migrations/0005_begun.sql") },
-    Migration { number: 6, name: "shares", sql: include_str!("../migrations/0006_shares.sql") },
-    Migration { number: 7, name: "tenants", sql: include_str!("../migrations/0007_tenants.sql") },
-    Migration { number: 8, name: "idempotency_keys", sql: include_str!("../migrations/0008_idempotency_keys.sql") },
-];
-
-const LATEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].number;
-
-/// The tables of a schema of this version, besides `migrations`.
-const TABLES: [&str; 15] = [
-    "definitions",
-    "sagas",
-    "progress",
-    "work",
-    "records",
-    "history",
-    "outbox",
-    "published",
-    "lanes",
-    "parked",
-    "received",
-    "dead_letters",
-    "members",
-    "guards",
-    "idempotency_keys",
-];
-
 /// The class of the advisory locks of migrations: "saga" in ASCII.
-const LOCK_CLASS: i32 = 0x7361_6761;
+pub(crate) const LOCK_CLASS: i32 = 0x7361_6761;
+
+/// The level at which each statement sees what others have committed.
+pub(crate) const READ_COMMITTED: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 /// How long a migration waits for a table: other sessions that need the table wait behind it meanwhile.
 const SET_LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = 500";
@@ -94,10 +60,19 @@ pub(crate) async fn migrate(conn: &mut PgConnection, options: &PostgresOptions) 
 
 async fn migrate_once(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), Failure> {
     // An up-to-date schema is only read, which needs no rights to write.
-    let mut tx = conn.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
-    if missing(&mut tx, options).await?.is_empty() {
-        return Ok(tx.commit().await?);
+    let mut tx = conn.begin_with(READ_COMMITTED).await?;
+    match missing(&mut tx, options).await?.len() {
+        0 => Ok(tx.commit().await?),
+        all if all == MIGRATIONS.len() => create(tx, options).await,
+        _ => {
+            tx.commit().await?;
+            upgrade(conn, options).await
+        }
     }
+}
+
+/// Creates the schema in one transaction. Its tables are empty, so their indexes are built at once.
+async fn create(mut tx: Transaction<'_, Postgres>, options: &PostgresOptions) -> Result<(), Failure> {
     sqlx::query("SELECT pg_advisory_xact_lock($1, hashtext($2))")
         .bind(LOCK_CLASS)
         .bind(&options.schema)
@@ -105,22 +80,46 @@ async fn migrate_once(conn: &mut PgConnection, options: &PostgresOptions) -> Res
         .execute(&mut *tx)
         .await?;
     tx.execute(SET_LOCK_TIMEOUT).await?;
-    // Another process may have migrated before this one got the lock.
+    // Another process may have created it before this one got the lock.
     for migration in missing(&mut tx, options).await? {
         if migration.number == 1 {
             create_journal(&mut tx, options).await?;
         }
         tx.execute(sqlx::raw_sql(AssertSqlSafe(for_schema(migration.sql, options)))).await?;
-        let note = for_schema("INSERT INTO {schema}.migrations (number, name) VALUES ($1, $2)", options);
-        sqlx::query(AssertSqlSafe(note))
-            .bind(migration.number)
-            .bind(options.clock.name_of(migration.name))
-            .persistent(false)
-            .execute(&mut *tx)
-            .await?;
+        for index in migration.indexes {
+            tx.execute(sqlx::raw_sql(AssertSqlSafe(for_schema(&index.create(""), options)))).await?;
+        }
+        note(&mut tx, migration, options).await?;
     }
-    tx.commit().await?;
-    Ok(())
+    Ok(tx.commit().await?)
+}
+
+/// Applies the migrations that are missing while other processes work. The tables change in a transaction; then the
+/// indexes are built without a lock that keeps others from writing; and a migration is noted when all of it is done. A
+/// process that ends in between leaves what the next one goes on with.
+async fn upgrade(conn: &mut PgConnection, options: &PostgresOptions) -> Result<(), Failure> {
+    let turn = Turn::take(options).await?;
+    // Another process may have migrated before it was this one's turn.
+    for migration in missing(conn, options).await? {
+        let mut tx = conn.begin_with(READ_COMMITTED).await?;
+        tx.execute(SET_LOCK_TIMEOUT).await?;
+        tx.execute(sqlx::raw_sql(AssertSqlSafe(for_schema(migration.sql, options)))).await?;
+        if migration.indexes.is_empty() {
+            note(&mut tx, migration, options).await?;
+        }
+        tx.commit().await?;
+        if !migration.indexes.is_empty() {
+            build(migration.indexes, options).await?;
+            note(conn, migration, options).await?;
+        }
+    }
+    Ok(turn.end().await?)
+}
+
+async fn note(conn: &mut PgConnection, migration: &Migration, options: &PostgresOptions) -> Result<(), sqlx::Error> {
+    let note = for_schema("INSERT INTO {schema}.migrations (number, name) VALUES ($1, $2)", options);
+    let note = sqlx::query(AssertSqlSafe(note)).bind(migration.number).bind(options.clock.name_of(migration.name));
+    note.persistent(false).execute(conn).await.map(drop)
 }
 
 /// Requires the schema of this version; changes nothing.
@@ -182,8 +181,10 @@ async fn missing(conn: &mut PgConnection, options: &PostgresOptions) -> Result<V
         .iter()
         .zip(&MIGRATIONS)
         .all(|((number, name), known)| *number == known.number && name == options.clock.name_of(known.name));
-    let lacking: Vec<&str> = TABLES.into_iter().filter(|table| !tables.iter().any(|there| there == table)).collect();
-    let is_whole = if applied.is_empty() { lacking.len() == TABLES.len() } else { lacking.is_empty() };
+    let made = TABLES.iter().filter(|(since, _)| applied.iter().any(|(number, _)| number == since));
+    let has = |name: &str| tables.iter().any(|table| table == name);
+    let lacking: Vec<&str> = made.map(|(_, table)| *table).filter(|table| !has(table)).collect();
+    let is_whole = if applied.is_empty() { !TABLES.iter().any(|(_, table)| has(table)) } else { lacking.is_empty() };
     if !is_in_order || !is_whole {
         let found = match (applied.is_empty(), lacking.first()) {
             (true, _) => "holds tables of the runtime without a record of any migration".to_owned(),
@@ -214,23 +215,4 @@ async fn applied(conn: &mut PgConnection, options: &PostgresOptions) -> Result<V
 
 fn refused(kind: StoreErrorKind, detail: String) -> Failure {
     Failure::Refused(StoreError::new(kind, "open", detail))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn migrations_are_numbered_from_one() {
-        let numbers: Vec<i32> = MIGRATIONS.iter().map(|migration| migration.number).collect();
-        assert_eq!(numbers, (1..=LATEST).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn every_table_that_is_looked_for_is_created() {
-        for table in TABLES {
-            let create = format!("TABLE {{schema}}.{table} (");
-            assert!(MIGRATIONS.iter().any(|migration| migration.sql.contains(&create)), "{table}");
-        }
-    }
 }

@@ -89,11 +89,15 @@ impl PostgresStore {
         started.pop().ok_or_else(|| misuse(operation, "a start was not answered"))
     }
 
-    /// The lock on the counter's row lasts until the caller's transaction ends.
+    /// The lock on the counter's row lasts until the caller's transaction ends. The date is exact to an hour only, since
+    /// each other one is written to an index.
     async fn publish_in_savepoint(&self, conn: &mut PgConnection, new: &NewMessage) -> Result<(), sqlx::Error> {
-        let sql = "WITH counted AS (INSERT INTO {schema}.published AS p (tenant, aggregatetype, aggregateid, position) \
-             VALUES ($1, $2, $3, 1) ON CONFLICT (tenant, aggregatetype, aggregateid) \
-             DO UPDATE SET position = p.position + 1 RETURNING p.position) \
+        let sql = "WITH counted AS (INSERT INTO {schema}.published AS p \
+                 (tenant, aggregatetype, aggregateid, position, published_at) \
+             VALUES ($1, $2, $3, 1, clock_timestamp()) ON CONFLICT (tenant, aggregatetype, aggregateid) \
+             DO UPDATE SET position = p.position + 1, published_at = CASE \
+                 WHEN p.published_at > clock_timestamp() - interval '1 hour' THEN p.published_at \
+                 ELSE clock_timestamp() END RETURNING p.position) \
              INSERT INTO {schema}.outbox (id, lane, tenant, aggregatetype, aggregateid, type, position, committed_at, \
              payload, kind, headers) \
              SELECT $4, $5, $1, $2, $3, $6, c.position, clock_timestamp(), $7, $8, $9 FROM counted c";

@@ -87,6 +87,7 @@ async fn work(store: SqliteStore, lease: Lease, next: Arc<AtomicU32>, sagas: u32
             status: Status::Running,
             state: vec![0; 60],
             commands: vec![command(saga, &key, ids.start + 1, 0, lease)],
+            expiry: None,
         };
         store.start(vec![new]).await?;
         for step in 0..STEPS {

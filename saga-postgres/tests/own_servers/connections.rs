@@ -131,7 +131,7 @@ async fn without_settings_of_their_own_the_functions_read_whole_tables() {
     let (_alone, server) = alone().await;
     let spoilt = async || {
         let mut read = Vec::new();
-        for function in ["grant_claims_of_tenants", "claim_reported_work", "record_changes"] {
+        for function in ["grant_claims_of_tenants", "claim_reported_work", "record_dated_changes"] {
             let place = Place::on(&server).await;
             place.open().await.close().await;
             place.spoil(function, "SET enable_seqscan TO 'off'", "").await;

@@ -65,7 +65,7 @@ async fn g7_of_two_decisions_at_once_both_facts_are_kept() {
 async fn without_the_compare_and_set_the_first_decision_is_lost() {
     let place = Place::new().await;
     place.open().await.close().await;
-    place.spoil("record_changes", "p.version IS DISTINCT FROM s.expected", "p.version IS NULL").await;
+    place.spoil("record_dated_changes", "p.version IS DISTINCT FROM s.expected", "p.version IS NULL").await;
     let (row, decided) = a_step_is_done_while_an_operator_acts(&place).await;
     assert_eq!(decided, Vec::<u64>::new());
     assert_eq!((row.version, &*row.state), (2, &[1][..]), "what the operator did is overwritten");
