@@ -10,6 +10,7 @@ mod in_flight;
 mod kills;
 mod limits;
 mod mistakes;
+mod nested;
 mod python;
 mod rules;
 mod sagas;
