@@ -54,7 +54,15 @@ impl<'a> SagaProblem<'a> {
                 cause: None,
                 error: None,
             }),
-            Outcome::Completed { .. } => None,
+            Outcome::Tombstone { status: Status::Compensated, .. } => Some(Self {
+                r#type: "urn:saga:compensated",
+                title: "The saga was compensated: nothing of it is left",
+                detail,
+                step: "",
+                cause: None,
+                error: None,
+            }),
+            Outcome::Completed { .. } | Outcome::Tombstone { .. } => None,
         }
     }
 }
