@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::{Client, Response};
 use saga_core::memory::MemoryStore;
 use saga_core::step::StepErrorKind;
-use saga_core::{Runtime, Saga, State, StepContext, StepError, saga_compensation, saga_step};
+use saga_core::{Runtime, Saga, State, StepContext, StepError, saga_step};
 use saga_http::{ForStep as _, StepRequest as _};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -203,20 +203,9 @@ async fn a_client_with_middleware_means_the_same() {
     assert_eq!(call().await.for_step().unwrap_err().kind(), StepErrorKind::Transient);
 }
 
-#[saga_step(compensate = refund)]
+#[saga_step(no_compensation)]
 async fn charge_card(ctx: &StepContext, cents: u64, State(url): State<String>) -> Result<Value, StepError> {
     Client::new().post(&url).step_key(ctx).json(&cents).send().await.for_step_json().await
-}
-
-#[saga_compensation]
-async fn refund(
-    ctx: &StepContext,
-    _cents: u64,
-    _charge: Option<Value>,
-    State(url): State<String>,
-) -> Result<(), StepError> {
-    Client::new().delete(&url).idempotency_key(ctx.original_key(), ctx).send().await.for_step()?;
-    Ok(())
 }
 
 /// Each attempt sends the same key and the trace of the saga, whatever became of the attempt before.

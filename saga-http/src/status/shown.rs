@@ -1,6 +1,7 @@
 //! A saga as the routes show it.
 
 use saga_core::engine::CompensationCause;
+use saga_core::store::Status;
 use saga_core::{Outcome, SagaStatus};
 use serde::Serialize;
 use serde_json::Value;

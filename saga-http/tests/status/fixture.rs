@@ -31,6 +31,11 @@ impl Gate {
         self.0.add_permits(steps);
     }
 
+    /// Takes back what was opened and not used.
+    pub(crate) fn shut(&self) {
+        self.0.forget_permits(Semaphore::MAX_PERMITS);
+    }
+
     async fn pass(&self) -> Result<(), StepError> {
         self.0.acquire().await?.forget();
         Ok(())

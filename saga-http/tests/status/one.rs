@@ -101,7 +101,7 @@ async fn hostile_keys_are_read_as_they_were_escaped<S: Fresh>() {
         ("%E2%80%AE7-ada", "key"),
         ("%FF", "UTF-8"),
         (&*"a".repeat(5_000), "key"),
-        ("a%3E", "key"),
+        ("a%3E", "step name"),
     ] {
         let answer = shop.get(&format!("/sagas/{escaped}")).await;
         assert_eq!(answer.status, StatusCode::BAD_REQUEST, "{escaped}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use saga_core::memory::MemoryStore;
-use saga_core::store::{DeadLetterReason, Store as _};
+use saga_core::store::{DeadLetterReason, DeadLetters as _};
 use serde_json::{Map, Value};
 
 use crate::dead_letters::letter;
