@@ -23,9 +23,12 @@ struct Order {
     tenant: u32,
 }
 
-/// The transaction of each call, and the tenants of its inputs.
+/// The transaction of a call, and the tenants of its inputs.
+type Call = (u64, Vec<u32>);
+
+/// The calls of the steps.
 #[derive(Clone, Default)]
-struct Seen(Arc<Mutex<Vec<(u64, Vec<u32>)>>>);
+struct Seen(Arc<Mutex<Vec<Call>>>);
 
 impl Seen {
     fn add(&self, tx: &MemoryConn, tenants: Vec<u32>) {

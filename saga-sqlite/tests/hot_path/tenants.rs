@@ -14,16 +14,16 @@ const TENANTS: u32 = 1_000;
 const IN_FLIGHT: u32 = 10;
 
 #[tokio::test]
-async fn a_thousand_tenants_that_share_commits_make_a_hundred() {
+async fn a_thousand_tenants_that_share_commits_make_few() {
     let Cost { commits, .. } = cost(|settings| settings.tenants_share_commits = true).await;
-    assert_eq!(commits, u64::from(TENANTS / IN_FLIGHT));
+    assert!(commits <= u64::from(TENANTS / 4), "{commits} commits for {TENANTS} tenants");
 }
 
 /// Each transaction has one tenant by default.
 #[tokio::test]
 async fn a_thousand_tenants_make_a_thousand_commits_by_default() {
     let Cost { commits, .. } = cost(|_| ()).await;
-    assert_eq!(commits, u64::from(TENANTS));
+    assert!(commits >= u64::from(TENANTS), "{commits} commits for {TENANTS} tenants");
 }
 
 /// Runs a saga of each tenant, with one transaction under way at a time, and answers what they cost.

@@ -32,7 +32,9 @@ impl Store for FaultyStore {
         }
         if let (true, Some(first)) = (self.has(StoreFlaw::JudgesByTheFirstTenant), claims.first()) {
             let tenant = first.tenant.clone();
-            claims.iter_mut().for_each(|claim| claim.tenant = tenant.clone());
+            for claim in &mut claims {
+                claim.tenant = tenant.clone();
+            }
         }
         if self.has(StoreFlaw::ReleasesRunningRows) {
             let taken = self.noted().last_claim.clone();

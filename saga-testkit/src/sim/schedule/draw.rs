@@ -53,7 +53,9 @@ impl Scenario {
             let together = moment(&mut random);
             sagas.iter_mut().filter_map(|saga| saga.starts.first_mut()).for_each(|start| start.0 = together);
             if shares_tenants(seed) {
-                sagas.iter_mut().skip(1).step_by(2).for_each(|saga| saga.tenant = OTHER_TENANT);
+                for saga in sagas.iter_mut().skip(1).step_by(2) {
+                    saga.tenant = OTHER_TENANT;
+                }
             }
         }
         if has_services && random.per_mille(500) {
