@@ -16,4 +16,4 @@ pub use self::idempotency::{ClaimFirst, ClaimedKey, Idempotency, SagaAccepted, T
 #[cfg(feature = "server")]
 pub use self::problem::Problem;
 #[cfg(feature = "server")]
-pub use self::status::{StatusRoutes, status_routes};
+pub use self::status::{StatusRoutes, openapi, status_routes};

@@ -17,6 +17,7 @@ chapters! {
     Versions = "../../docs/guide/src/versions.md",
     Services = "../../docs/guide/src/services.md",
     Choreography = "../../docs/guide/src/choreography.md",
+    Http = "../../docs/guide/src/http.md",
     Operating = "../../docs/guide/src/operating.md",
     Testing = "../../docs/guide/src/testing.md",
     WritingAStore = "../../docs/guide/src/writing-a-store.md",

@@ -79,7 +79,7 @@ pub(super) fn of_error(error: Error) -> StepError {
 fn of_refusal(response: &Response, reason: Option<String>) -> StepError {
     let status = response.status();
     let answered = format!("{} answered {status}", address(response.url()));
-    let said = reason.map_or_else(|| answered.clone(), |reason| format!("{answered}: {reason}"));
+    let said = reason.as_ref().map_or_else(|| answered.clone(), |reason| format!("{answered}: {reason}"));
     match status {
         StatusCode::REQUEST_TIMEOUT | StatusCode::CONFLICT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS => {
             retry(response, said)
@@ -87,7 +87,8 @@ fn of_refusal(response: &Response, reason: Option<String>) -> StepError {
         StatusCode::UNAUTHORIZED | StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
             StepError::stuck(format!("{said}; mend the credentials, and retry the step"))
         }
-        status if status.is_client_error() => StepError::reject(said),
+        // What the service says is about the business, and is shown to those who look at the saga.
+        status if status.is_client_error() => StepError::reject(reason.unwrap_or(said)),
         status if status.is_server_error() => retry(response, said),
         _ => StepError::stuck(format!("{said}, which the client does not follow; call the right address")),
     }

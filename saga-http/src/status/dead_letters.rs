@@ -12,10 +12,30 @@ use serde_json::json;
 
 use super::dead_letter::{in_full, in_list};
 use super::parameters::Parameters;
+use super::schema;
 use super::service::{Service, failed};
 use super::view::name_in_path;
 use crate::Problem;
 
+/// A page of messages that could not be handled, oldest first.
+#[utoipa::path(
+    get,
+    path = "/dead-letters",
+    tag = "dead letters",
+    params(
+        ("state" = Option<String>, Query, description = "`open`, which is the default, `replayed`, `discarded` or `all`"),
+        ("reason" = Option<String>, Query, description = "Only letters with this reason"),
+        ("after" = Option<String>, Query, description = "The `next` of the page before"),
+        ("limit" = Option<u16>, Query, description = "The most entries of the page, 100 by default", minimum = 1, maximum = 500),
+    ),
+    responses(
+        (status = 200, description = "The page; it may have fewer entries than `limit`, and goes on if `next` is not null", body = schema::DeadLetterPage),
+        (status = 400, description = "A parameter is unknown or cannot be read", body = schema::Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The request belongs to no tenant", body = schema::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The store does not answer", body = schema::Problem, content_type = "application/problem+json",
+            headers(("Retry-After" = u32, description = "In how many seconds the client may try again"))),
+    )
+)]
 pub(super) async fn dead_letters(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Problem> {
     let (parts, _) = request.into_parts();
     let parameters = Parameters::of(&parts, &["state", "reason", "after", "limit"])?;
@@ -25,7 +45,11 @@ pub(super) async fn dead_letters(State(service): State<Arc<Service>>, request: R
     })?;
     let filter = DeadLetterFilter {
         state: state.unwrap_or(Some(DeadLetterState::Open)),
-        reason: parameters.one_of("reason", "the reasons of dead letters", DeadLetterReason::parse)?,
+        reason: parameters.one_of(
+            "reason",
+            "the reasons that letters have, such as unreadable",
+            DeadLetterReason::parse,
+        )?,
         after: parameters.after()?.map(DeadLetterId),
         limit: parameters.limit()?,
         ..DeadLetterFilter::default()
@@ -37,6 +61,21 @@ pub(super) async fn dead_letters(State(service): State<Arc<Service>>, request: R
     Ok(Json(json!({ "dead_letters": shown, "next": next })).into_response())
 }
 
+/// A message that could not be handled, with its content.
+#[utoipa::path(
+    get,
+    path = "/dead-letters/{id}",
+    tag = "dead letters",
+    params(("id" = i64, Path, description = "The id of the letter")),
+    responses(
+        (status = 200, description = "The letter", body = schema::DeadLetter),
+        (status = 400, description = "A parameter is unknown or cannot be read", body = schema::Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The request belongs to no tenant", body = schema::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "There is no such letter that the client may see", body = schema::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The store does not answer", body = schema::Problem, content_type = "application/problem+json",
+            headers(("Retry-After" = u32, description = "In how many seconds the client may try again"))),
+    )
+)]
 pub(super) async fn dead_letter(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Problem> {
     let (mut parts, _) = request.into_parts();
     let id = name_in_path(&mut parts).await?;

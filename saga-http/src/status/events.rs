@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::changes::Changes;
 use super::parameters::Parameters;
+use super::schema;
 use super::service::Service;
 use super::shown::Shown;
 use super::view::name_in_path;
@@ -29,6 +30,28 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
+/// One saga as server-sent events.
+///
+/// Each event is called `status`. Its data is the saga, its id the revision. The stream begins with the saga now, and ends after the
+/// event in which the saga has ended.
+#[utoipa::path(
+    get,
+    path = "/sagas/{key}/events",
+    tag = "sagas",
+    params(
+        ("key" = String, Path, description = "The key of the saga"),
+        ("Last-Event-ID" = Option<u64>, Header, description = "The revision that the client saw last"),
+    ),
+    responses(
+        (status = 200, description = "The events", body = schema::SagaStatus, content_type = "text/event-stream"),
+        (status = 204, description = "The saga has ended, and the client has seen that"),
+        (status = 400, description = "Something of the request cannot be read", body = schema::Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The request belongs to no tenant", body = schema::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "There is no such saga that the client may see", body = schema::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The store does not answer, or too many clients wait", body = schema::Problem, content_type = "application/problem+json",
+            headers(("Retry-After" = u32, description = "In how many seconds the client may try again"))),
+    )
+)]
 pub(super) async fn events(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Problem> {
     let (mut parts, _) = request.into_parts();
     let key = name_in_path(&mut parts).await?;

@@ -10,6 +10,7 @@ use saga_core::store::{SagaFilter, SagaId, Status};
 use serde::Serialize;
 
 use super::parameters::Parameters;
+use super::schema;
 use super::service::{Service, failed};
 use crate::Problem;
 
@@ -20,6 +21,25 @@ struct Page {
     next: Option<String>,
 }
 
+/// A page of sagas, by the order of their starts.
+#[utoipa::path(
+    get,
+    path = "/sagas",
+    tag = "sagas",
+    params(
+        ("status" = Option<schema::Status>, Query, description = "Only sagas of this status"),
+        ("definition" = Option<String>, Query, description = "Only sagas of definitions with this name"),
+        ("after" = Option<String>, Query, description = "The `next` of the page before"),
+        ("limit" = Option<u16>, Query, description = "The most entries of the page, 100 by default", minimum = 1, maximum = 500),
+    ),
+    responses(
+        (status = 200, description = "The page; it may have fewer entries than `limit`, and goes on if `next` is not null", body = schema::SagaPage),
+        (status = 400, description = "A parameter is unknown or cannot be read", body = schema::Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The request belongs to no tenant", body = schema::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The store does not answer", body = schema::Problem, content_type = "application/problem+json",
+            headers(("Retry-After" = u32, description = "In how many seconds the client may try again"))),
+    )
+)]
 pub(super) async fn sagas(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Problem> {
     let (parts, _) = request.into_parts();
     let parameters = Parameters::of(&parts, &["status", "definition", "after", "limit"])?;

@@ -14,6 +14,7 @@ use saga_core::store::Status;
 use super::etag::{IfNoneMatch, etag};
 use super::parameters::Parameters;
 use super::prefer;
+use super::schema;
 use super::service::Service;
 use super::shown::Shown;
 use super::view::{View, name_in_path};
@@ -30,6 +31,31 @@ struct Asked {
     wait: Option<Duration>,
 }
 
+/// One saga, step by step.
+///
+/// With `Prefer: wait`, a request with `If-None-Match` is answered as soon as the saga has another revision, and a request without it
+/// when the saga has ended or is stuck; after the wait, with what the saga is then.
+#[utoipa::path(
+    get,
+    path = "/sagas/{key}",
+    tag = "sagas",
+    params(
+        ("key" = String, Path, description = "The key of the saga"),
+        ("If-None-Match" = Option<String>, Header, description = "The revisions that the client knows"),
+        ("Prefer" = Option<String>, Header, description = "How many seconds the client waits, at most 60", example = "wait=30"),
+    ),
+    responses(
+        (status = 200, description = "The saga; one that was compensated too, with the problem inside", body = schema::SagaStatus,
+            headers(("ETag" = String, description = "The revision of the saga"),
+                ("Preference-Applied" = String, description = "How long the client would have waited"))),
+        (status = 304, description = "The client knows the revision of the saga"),
+        (status = 400, description = "Something of the request cannot be read", body = schema::Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The request belongs to no tenant", body = schema::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "There is no such saga that the client may see", body = schema::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The store does not answer, or too many clients wait", body = schema::Problem, content_type = "application/problem+json",
+            headers(("Retry-After" = u32, description = "In how many seconds the client may try again"))),
+    )
+)]
 pub(super) async fn saga(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Problem> {
     let (mut parts, _) = request.into_parts();
     let key = name_in_path(&mut parts).await?;

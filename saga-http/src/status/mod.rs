@@ -7,15 +7,18 @@ mod etag;
 mod events;
 mod list;
 mod long_poll;
+mod openapi;
 mod parameters;
 mod polling;
 mod prefer;
 mod routes;
 mod sagas;
+mod schema;
 mod service;
 mod shown;
 mod view;
 
+pub use self::openapi::openapi;
 pub(crate) use self::prefer::wait as preferred_wait;
 pub use self::routes::{StatusRoutes, status_routes};
 pub(crate) use self::shown::Shown;

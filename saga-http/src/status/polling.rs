@@ -99,3 +99,95 @@ async fn run(polling: Weak<Polling>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use async_trait::async_trait;
+    use saga_core::engine::SagaSummary;
+    use saga_core::store::{DeadLetter, DeadLetterFilter, DeadLetterId, SagaFilter, SagaProgress, Status};
+    use saga_core::{RuntimeError, SagaStatus, Tenant};
+    use tokio::time::timeout;
+
+    use super::super::sagas::Moves;
+    use super::*;
+
+    /// Sagas that are advanced by each question.
+    #[derive(Default)]
+    struct Asked(AtomicUsize);
+
+    #[async_trait]
+    impl Sagas for Asked {
+        fn of_tenant(&self, _tenant: Tenant) -> Arc<dyn Sagas> {
+            unreachable!("it is only polled")
+        }
+
+        async fn status(&self, _key: &str) -> Result<Option<SagaStatus>, RuntimeError> {
+            unreachable!("it is only polled")
+        }
+
+        async fn summary(&self, _key: &str) -> Result<Option<SagaSummary>, RuntimeError> {
+            unreachable!("it is only polled")
+        }
+
+        async fn list(&self, _filter: SagaFilter) -> Result<Vec<SagaSummary>, RuntimeError> {
+            unreachable!("it is only polled")
+        }
+
+        async fn progress(&self, sagas: &[SagaId]) -> Result<Vec<SagaProgress>, RuntimeError> {
+            let version = self.0.fetch_add(1, Ordering::Relaxed) as u64 + 1;
+            Ok(sagas.iter().map(|saga| SagaProgress { saga: *saga, status: Status::Running, version }).collect())
+        }
+
+        fn moves(&self, _saga: SagaId) -> Option<Box<dyn Moves>> {
+            None
+        }
+
+        async fn dead_letters(&self, _filter: DeadLetterFilter) -> Result<Vec<DeadLetter>, RuntimeError> {
+            unreachable!("it is only polled")
+        }
+
+        async fn dead_letter(&self, _id: DeadLetterId) -> Result<Option<DeadLetter>, RuntimeError> {
+            unreachable!("it is only polled")
+        }
+    }
+
+    async fn pass(time: Duration) {
+        assert!(timeout(time, std::future::pending::<()>()).await.is_err());
+    }
+
+    /// The store is asked ten times a second, however many clients wait for however many sagas.
+    #[tokio::test(start_paused = true)]
+    async fn the_store_is_asked_once_for_all_clients() {
+        let asked = Arc::new(Asked::default());
+        let polling = Polling::new(asked.clone());
+        let mut clients: Vec<_> = (0..200).map(|client| polling.subscribe(SagaId(client % 20))).collect();
+        pass(Duration::from_secs(5)).await;
+        let questions = asked.0.load(Ordering::Relaxed);
+        assert!((40..=50).contains(&questions), "{questions}");
+        assert!(clients.iter_mut().all(|client| client.has_changed().unwrap()));
+        // The longer clients have waited, the less often it is asked.
+        pass(Duration::from_mins(10)).await;
+        let before = asked.0.load(Ordering::Relaxed);
+        pass(Duration::from_secs(100)).await;
+        let questions = asked.0.load(Ordering::Relaxed) - before;
+        assert!((45..=50).contains(&questions), "{questions}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_clients_nothing_is_asked() {
+        let asked = Arc::new(Asked::default());
+        let polling = Polling::new(asked.clone());
+        let clients = [polling.subscribe(SagaId(1)), polling.subscribe(SagaId(1))];
+        pass(Duration::from_secs(1)).await;
+        drop(clients);
+        pass(Duration::from_secs(1)).await;
+        assert!(polling.lock().is_empty());
+        let questions = asked.0.load(Ordering::Relaxed);
+        pass(Duration::from_mins(1)).await;
+        assert_eq!(asked.0.load(Ordering::Relaxed), questions);
+        // The next client is served again.
+        polling.subscribe(SagaId(2)).changed().await.unwrap();
+    }
+}
