@@ -4,6 +4,7 @@ use crate::line::Line;
 
 /// What is done a second.
 const STEPS: &str = "steps/s";
+const REQUESTS: &str = "requests/s";
 const MESSAGES: &str = "messages/s";
 const MILLISECONDS: &str = "ms";
 /// Processor time.
@@ -20,6 +21,10 @@ pub(crate) struct Figures {
 impl Figures {
     pub(crate) fn of_steps(name: impl Into<String>) -> Self {
         Self::of(name, STEPS)
+    }
+
+    pub(crate) fn of_requests(name: impl Into<String>) -> Self {
+        Self::of(name, REQUESTS)
     }
 
     pub(crate) fn of_messages(name: impl Into<String>) -> Self {

@@ -8,6 +8,7 @@ mod cpu;
 mod disk;
 mod drive;
 mod figures;
+mod http;
 mod line;
 mod memory;
 mod peers;
@@ -56,6 +57,8 @@ enum Benchmark {
     Amqp(amqp::Options),
     /// Sagas whose steps write nothing, on the store in memory, beside the same functions called by tasks.
     Memory(memory::Options),
+    /// Requests with an `Idempotency-Key` on PostgreSQL, beside the same handler without one.
+    Http(http::Options),
     /// Sagas over two services and RabbitMQ, beside the same sagas in one service.
     Remote(remote::Options),
     /// The other service of `remote`, which starts it by itself.
@@ -89,6 +92,7 @@ fn run(benchmark: Benchmark) -> Result<bool> {
         Benchmark::Peers(options) => peers::run(&options).map(|()| true),
         Benchmark::Amqp(options) => amqp::run(&options),
         Benchmark::Memory(options) => memory::run(&options),
+        Benchmark::Http(options) => http::run(&options),
         Benchmark::Remote(options) => remote::run(&options),
         Benchmark::RemoteHost(options) => remote::host(&options).map(|()| true),
         Benchmark::WaitingChild(child) => postgres::run_child(&child),
@@ -98,7 +102,7 @@ fn run(benchmark: Benchmark) -> Result<bool> {
 /// Runs the benchmarks one after the other, each as if it were named alone. One that fails is told, and the others go on.
 fn run_all(all: &All) -> Result<bool> {
     let (mut failed, mut is_reached) = (Vec::new(), true);
-    for name in ["postgres", "remote", "amqp", "sqlite", "memory"] {
+    for name in ["postgres", "remote", "amqp", "http", "sqlite", "memory"] {
         if !all.json {
             println!("\n== {name}\n");
         }

@@ -94,7 +94,16 @@ where
     T::Error: 'static,
     T::Response: 'static,
 {
-    let incoming = match Incoming::read(request, &settings).await {
+    let (parts, body) = request.into_parts();
+    let scope = match settings.scope_of(&parts) {
+        // Nothing is kept of it, so it may be as long as the handler takes.
+        Ok((_, None)) => {
+            return inner.oneshot(Request::from_parts(parts, body)).await.map(IntoResponse::into_response);
+        }
+        Ok(scope) => scope,
+        Err(refusal) => return Ok(refusal.into_response()),
+    };
+    let incoming = match Incoming::read_rest(parts, body, scope, &settings).await {
         Ok(incoming) => incoming,
         Err(refusal) => return Ok(refusal.into_response()),
     };

@@ -34,8 +34,17 @@ impl Incoming {
     /// Reads a request.
     pub(super) async fn read<S: IdempotencyKeys>(request: Request, settings: &Settings<S>) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        let tenant = settings.tenant_of(&parts);
-        let key = settings.key_of(&parts, &tenant)?;
+        let (tenant, key) = settings.scope_of(&parts)?;
+        Self::read_rest(parts, body, (tenant, key), settings).await
+    }
+
+    /// Reads the body of a request whose tenant and key are known.
+    pub(super) async fn read_rest<S: IdempotencyKeys>(
+        parts: Parts,
+        body: Body,
+        (tenant, key): (Tenant, Option<IdempotencyKey>),
+        settings: &Settings<S>,
+    ) -> Result<Self, Problem> {
         let body = read_body(body, settings.request_bytes_max).await?;
         let keyed = key.map(|key| {
             let fingerprint = fingerprint::of(&parts, &body, settings.canonical_json);
@@ -52,12 +61,14 @@ impl Incoming {
 }
 
 impl<S: IdempotencyKeys> Settings<S> {
-    fn tenant_of(&self, parts: &Parts) -> Tenant {
-        self.tenant.as_ref().and_then(|tenant| tenant(parts)).unwrap_or_default()
+    /// The tenant of a request, and its key, if it has one.
+    pub(super) fn scope_of(&self, parts: &Parts) -> Result<(Tenant, Option<IdempotencyKey>), Problem> {
+        let tenant = self.tenant.as_ref().and_then(|tenant| tenant(parts)).unwrap_or_default();
+        let key = self.key_of(parts, &tenant)?;
+        Ok((tenant, key))
     }
 
-    /// The key of a request, if it has one.
-    pub(super) fn key_of(&self, parts: &Parts, tenant: &Tenant) -> Result<Option<IdempotencyKey>, Problem> {
+    fn key_of(&self, parts: &Parts, tenant: &Tenant) -> Result<Option<IdempotencyKey>, Problem> {
         if parts.method != Method::POST && parts.method != Method::PATCH {
             return Ok(None);
         }

@@ -18,10 +18,9 @@ async fn all_at_once(replicas: &[&Router], prefer: Option<&'static str>) -> Vec<
         .map(|number| {
             let app = replicas[number % replicas.len()].clone();
             let mut request = request("/payments", "k-1");
-            request
-                .headers_mut()
-                .unwrap()
-                .extend(prefer.map(|prefer| ("prefer".parse().unwrap(), prefer.parse().unwrap())));
+            if let Some(prefer) = prefer {
+                request = request.header("prefer", prefer);
+            }
             tokio::spawn(async move { send(&app, request, Order::of("rent").text()).await })
         })
         .collect();

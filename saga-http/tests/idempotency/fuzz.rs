@@ -26,7 +26,7 @@ proptest! {
     fn no_header_makes_the_server_fail(
         keys in prop::collection::vec(header(), 0..3),
         prefer in prop::option::of(header()),
-        content_type in prop::sample::select(vec!["application/json", "application/json; charset=\"", "a/b+json"]),
+        content_type in prop::sample::select(vec!["application/json", "application/json; charset=utf-8", "application/problem+json"]),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -40,9 +40,9 @@ proptest! {
                 for key in &keys {
                     headers.append("idempotency-key", HeaderValue::from_bytes(key).unwrap());
                 }
-                headers.extend(prefer.as_ref().map(|prefer| {
-                    ("prefer".parse().unwrap(), HeaderValue::from_bytes(prefer).unwrap())
-                }));
+                if let Some(prefer) = &prefer {
+                    headers.insert("prefer", HeaderValue::from_bytes(prefer).unwrap());
+                }
                 answers.push(send(&shop.app, request, Order::of("rent").text()).await);
             }
             let [first, second] = &answers[..] else { panic!("two requests were sent") };

@@ -3,14 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use http::StatusCode;
-use saga_core::memory::MemoryStore;
-use saga_postgres::PostgresStore;
 
 use crate::support::{Application, Ledger, Order, on_each_store, on_stores, request, send};
 
 // SQLite runs one transaction at a time, so there the second request waits for its turn.
-on_stores!(memory_at_once: MemoryStore => a_key_in_flight_is_refused, who_prefers_to_wait_gets_the_replay);
-on_stores!(postgres_at_once: PostgresStore => a_key_in_flight_is_refused, who_prefers_to_wait_gets_the_replay);
+on_stores!(memory_at_once: saga_core::memory::MemoryStore => a_key_in_flight_is_refused, who_prefers_to_wait_gets_the_replay);
+on_stores!(postgres_at_once: saga_postgres::PostgresStore => a_key_in_flight_is_refused, who_prefers_to_wait_gets_the_replay);
 on_each_store!(a_client_that_leaves_loses_nothing);
 
 fn staying() -> Order {

@@ -62,6 +62,14 @@ pub(crate) struct Shop<S: IdempotencyKeys> {
     greeting: Arc<Saga<S, String>>,
 }
 
+impl<S: IdempotencyKeys> Shop<S> {
+    /// The same for handlers on another store, whose sagas nothing runs.
+    pub(crate) fn on<T: IdempotencyKeys>(&self) -> Shop<T> {
+        let greeting = Saga::named("greeting").input::<String>().step::<greet>().build().unwrap();
+        Shop { gate: Arc::clone(&self.gate), greeting: Arc::new(greeting) }
+    }
+}
+
 impl<S: IdempotencyKeys> Clone for Shop<S> {
     fn clone(&self) -> Self {
         Self { gate: Arc::clone(&self.gate), greeting: Arc::clone(&self.greeting) }

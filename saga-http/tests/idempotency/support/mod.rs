@@ -5,7 +5,7 @@ pub(crate) mod application;
 pub(crate) mod ledger;
 
 pub(crate) use self::answer::{Answer, request, send};
-pub(crate) use self::application::{Application, Gate, Order};
+pub(crate) use self::application::{Application, Order};
 pub(crate) use self::ledger::Ledger;
 
 /// Runs each of these tests on the stores; a test is an `async fn` that takes an [`Application`].
