@@ -3,6 +3,8 @@
 //! It has one round trip more than the body alone would have: the key is locked and looked up by the message that begins
 //! the transaction.
 
+use std::time::Duration;
+
 use saga_core::store::{Admission, KeyVerdict, KeyedBody, KeyedRequest, RetryClass, StoreError, StoreErrorKind};
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 
@@ -19,6 +21,9 @@ pub(crate) const OPERATION: &str = "run_once";
 
 /// How long the transaction may wait between two statements, before the server takes its process for stopped.
 const IDLE_MILLIS_MAX: u32 = 60_000;
+
+/// How long the rollback of an abandoned body may take.
+const ABANDONED_ROLLBACK_MAX: Duration = Duration::from_secs(1);
 
 /// A request that was admitted.
 struct Admitted {
@@ -49,8 +54,10 @@ pub(crate) async fn run(
             roll_back(conn).await;
             return Ok(Admission::Granted(()));
         }
-        // The connection may be in the middle of a statement: it is closed, which rolls back.
+        // The connection may be in the middle of a statement, so it is closed. The rollback before that frees the key at once,
+        // and not when the server sees the connection closed.
         KeyVerdict::Abandon => {
+            _ = tokio::time::timeout(ABANDONED_ROLLBACK_MAX, conn.execute(sqlx::raw_sql("ROLLBACK"))).await;
             let error = StoreError::new(StoreErrorKind::Other, OPERATION, "the body was dropped before its end");
             return Err(error.with_class(RetryClass::Transient));
         }

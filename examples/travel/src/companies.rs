@@ -70,11 +70,11 @@ async fn book_flight(
     if leg.to == NO_FLIGHTS {
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, format!("no flight goes to {}", leg.to)));
     }
-    airline.book(key.key())?;
+    airline.book(key.key().as_str())?;
     if leg.to == NO_ANSWER {
         std::future::pending::<()>().await;
     }
-    Ok(Json(ticket(key.key())))
+    Ok(Json(ticket(key.key().as_str())))
 }
 
 async fn find_flight(State(airline): State<Book>, Path(key): Path<String>) -> Result<Json<Ticket>, Problem> {
@@ -83,7 +83,7 @@ async fn find_flight(State(airline): State<Book>, Path(key): Path<String>) -> Re
 }
 
 async fn book_by_key(State(book): State<Book>, Extension(key): Extension<ClaimedKey>) -> Result<(), Problem> {
-    book.book(key.key())
+    book.book(key.key().as_str())
 }
 
 async fn cancel(State(book): State<Book>, Path(key): Path<String>) {

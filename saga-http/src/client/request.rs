@@ -7,6 +7,9 @@ use saga_core::StepContext;
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
+/// No header has this value, so that a request with it cannot be made.
+const NO_HEADER: &str = "\n";
+
 /// A request that a step sends. It is implemented for the request builders of `reqwest` and, with the feature `middleware`, of
 /// `reqwest-middleware`.
 ///
@@ -48,7 +51,7 @@ pub trait StepRequest: Sized {
     /// Sends this key, in a compensation for example the [key of the step](StepContext::original_key) that it undoes.
     #[must_use]
     fn idempotency_key(self, key: &str, ctx: &StepContext) -> Self {
-        let request = self.with_header(IDEMPOTENCY_KEY, &quoted(key));
+        let request = self.with_header(IDEMPOTENCY_KEY, quoted(key).as_deref().unwrap_or(NO_HEADER));
         match ctx.traceparent() {
             Some(traceparent) => request.with_header(TRACEPARENT, traceparent),
             None => request,
@@ -66,8 +69,11 @@ impl StepRequest for RequestBuilder {
     }
 }
 
-/// A string of RFC 9651.
-fn quoted(key: &str) -> String {
+/// A string of RFC 9651, which is ASCII.
+fn quoted(key: &str) -> Option<String> {
+    if !key.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return None;
+    }
     let mut quoted = String::with_capacity(key.len() + 2);
     quoted.push('"');
     for letter in key.chars() {
@@ -77,7 +83,7 @@ fn quoted(key: &str) -> String {
         quoted.push(letter);
     }
     quoted.push('"');
-    quoted
+    Some(quoted)
 }
 
 #[cfg(test)]
