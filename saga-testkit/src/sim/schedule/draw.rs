@@ -1,10 +1,11 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use super::kinds::{has_crowd, has_load, has_services};
+use super::kinds::{has_crowd, has_load, has_retention, has_services};
 use super::load::draw_load;
 use super::random::Random;
 use super::rates::Rates;
+use super::retention::RetentionPlan;
 use super::scenario::{Counts, Disruption, SagaScript, Scenario};
 use crate::checker::SagaTime;
 
@@ -68,10 +69,16 @@ impl Scenario {
         let disruptions =
             (0..disruptions).map(|_| (moment(&mut random), Disruption::draw(&mut random, all, services))).collect();
         let reports = Rates::draw_reports(&mut Random::new(seed ^ REPORTS_SEED));
-        let rates = Rates { reports, ..Rates::draw(&mut random, seed) };
+        let mut rates = Rates { reports, ..Rates::draw(&mut random, seed) };
+        let retention = has_retention(seed).then(|| RetentionPlan::draw(seed, has_services));
+        if retention.is_some() {
+            // A key is used again instead.
+            rates.restarts = 0;
+            sagas.extend(RetentionPlan::draw_reborn(seed, &sagas));
+        }
         sagas.extend(draw_restarts(seed, &rates, &sagas));
         let poll_max = Duration::from_nanos(*random.pick(&[0, 200, 20_000, 1_000_000]));
-        Self { seed, replicas, hosts, sagas, disruptions, rates, poll_max, load: None, mutant: None }
+        Self { seed, replicas, hosts, sagas, disruptions, rates, poll_max, load: None, retention, mutant: None }
     }
 }
 
@@ -100,6 +107,7 @@ impl SagaScript {
             signals: Vec::new(),
             is_foreign: false,
             restart_of: None,
+            reborn_of: None,
         }
     }
 
@@ -118,6 +126,7 @@ impl SagaScript {
             signals,
             is_foreign: true,
             restart_of: None,
+            reborn_of: None,
         }
     }
 }
