@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use saga_core::store::{Sagas as _, Status};
+use saga_core::store::Status;
 use saga_core::{
     Key, Outcome, Output, Retention, Runtime, Saga, StepError, SubSaga, Tenant, saga_compensation, saga_step,
 };

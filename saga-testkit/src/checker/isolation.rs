@@ -34,7 +34,8 @@ fn keys(book: &Book<'_>, found: &mut Vec<Violation>) {
         let Some(key) = call.key else { continue };
         let step = (call.saga, call.step, call.op);
         let owner = *owners.entry(key).or_insert(step);
-        if owner == step {
+        let is_again = book.is_reborn(call.saga, owner.0) || book.is_reborn(owner.0, call.saga);
+        if owner == step || (is_again && (owner.1, owner.2) == (step.1, step.2)) {
             continue;
         }
         let (one, other) = (&book.sagas[owner.0].plan.tenant, &book.sagas[call.saga].plan.tenant);

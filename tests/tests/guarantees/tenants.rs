@@ -85,7 +85,7 @@ async fn g12_no_action_and_no_answer_crosses<S: Shop>() {
 /// G12: with a namespace, the keys of two services or environments on one account differ as well.
 async fn g12_a_namespace_stands_in_front_of_every_outside_key<S: Shop>() {
     let fixture = Fixture::<S>::new().await;
-    let namespace = |settings: &mut saga_core::Settings| settings.namespace = Some(Namespace::new("shop").unwrap());
+    let namespace = |settings: &mut Settings| settings.namespace = Some(Namespace::new("shop").unwrap());
     let runtime = fixture.builder().settings(namespace).start().await.unwrap();
     let acme = runtime.tenant(Tenant::new("acme").unwrap());
     assert!(is_completed(&fixture.run(&runtime, "k").await));

@@ -1,10 +1,11 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use super::kinds::{has_crowd, has_load, has_services, shares_tenants};
+use super::kinds::{has_crowd, has_load, has_retention, has_services, shares_tenants};
 use super::load::draw_load;
 use super::random::Random;
 use super::rates::Rates;
+use super::retention::RetentionPlan;
 use super::scenario::{Counts, Disruption, SagaScript, Scenario};
 use crate::checker::SagaTime;
 
@@ -75,11 +76,29 @@ impl Scenario {
         let disruptions =
             (0..disruptions).map(|_| (moment(&mut random), Disruption::draw(&mut random, all, services))).collect();
         let reports = Rates::draw_reports(&mut Random::new(seed ^ REPORTS_SEED));
-        let rates = Rates { reports, ..Rates::draw(&mut random, seed) };
+        let mut rates = Rates { reports, ..Rates::draw(&mut random, seed) };
+        let retention = has_retention(seed).then(|| RetentionPlan::draw(seed, has_services));
+        if retention.is_some() {
+            // A key is used again instead.
+            rates.restarts = 0;
+            sagas.extend(RetentionPlan::draw_reborn(seed, &sagas));
+        }
         sagas.extend(draw_restarts(seed, &rates, &sagas));
         let poll_max = Duration::from_nanos(*random.pick(&[0, 200, 20_000, 1_000_000]));
         let shares_tenants = shares_tenants(seed);
-        Self { seed, replicas, hosts, sagas, disruptions, rates, poll_max, load: None, shares_tenants, mutant: None }
+        Self {
+            seed,
+            replicas,
+            hosts,
+            sagas,
+            disruptions,
+            rates,
+            poll_max,
+            load: None,
+            shares_tenants,
+            retention,
+            mutant: None,
+        }
     }
 }
 
@@ -108,6 +127,7 @@ impl SagaScript {
             signals: Vec::new(),
             is_foreign: false,
             restart_of: None,
+            reborn_of: None,
         }
     }
 
@@ -126,6 +146,7 @@ impl SagaScript {
             signals,
             is_foreign: true,
             restart_of: None,
+            reborn_of: None,
         }
     }
 }

@@ -70,6 +70,7 @@ pub(crate) fn draw_load(seed: u64, counts: Counts) -> Scenario {
             signals: Vec::new(),
             is_foreign: false,
             restart_of: None,
+            reborn_of: None,
         }
     });
     let sagas = sagas.collect();
@@ -106,7 +107,19 @@ pub(crate) fn draw_load(seed: u64, counts: Counts) -> Scenario {
     let load = Load { lines, call_millis: CALL_MILLIS };
     let poll_max = Duration::from_nanos(*random.pick(&[0, 200, 20_000]));
     let (hosts, load, shares_tenants) = (Vec::new(), Some(load), shares_tenants(seed));
-    Scenario { seed, replicas, hosts, sagas, disruptions, rates, poll_max, load, shares_tenants, mutant: None }
+    Scenario {
+        seed,
+        replicas,
+        hosts,
+        sagas,
+        disruptions,
+        rates,
+        poll_max,
+        load,
+        shares_tenants,
+        retention: None,
+        mutant: None,
+    }
 }
 
 /// A process is crashed while it makes as many calls at a time as it can, or stands still for about as long as it takes others

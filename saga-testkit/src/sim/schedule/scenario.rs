@@ -2,6 +2,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::rates::Rates;
+use super::retention::RetentionPlan;
 use crate::checker::{Pace, SagaTime};
 use crate::sim::sagas::outermost;
 
@@ -26,6 +27,8 @@ pub struct Scenario {
     pub load: Option<Load>,
     /// Whether one transaction may carry commands of several tenants.
     pub shares_tenants: bool,
+    /// How long ended sagas are kept, where that is not for ever.
+    pub retention: Option<RetentionPlan>,
     /// What is broken on purpose.
     pub mutant: Option<Mutant>,
 }
@@ -79,6 +82,16 @@ pub enum Mutant {
     ForgetsLateUnknown,
     /// Tenants share commits though the settings do not say so.
     SharesTenantsUnasked,
+    /// A host purges the steps that it did though nothing told it that their sagas are closed.
+    HostsPurgeUntold,
+    /// A host acts on a message however old it is.
+    ActsOnOldMessages,
+    /// Sagas are archived when they are purged already.
+    ArchivesLate,
+    /// A host is told that a saga is closed when that ends, and keeps nothing for the messages on their way.
+    ClosesAtTheEnd,
+    /// A key is forgotten together with its saga, though the hosts of its steps still know it.
+    ReusesKeysEarly,
 }
 
 impl Mutant {
@@ -107,6 +120,11 @@ impl Mutant {
         Self::BeginsAndForgets,
         Self::ForgetsLateUnknown,
         Self::SharesTenantsUnasked,
+        Self::HostsPurgeUntold,
+        Self::ActsOnOldMessages,
+        Self::ArchivesLate,
+        Self::ClosesAtTheEnd,
+        Self::ReusesKeysEarly,
     ];
 }
 
@@ -147,6 +165,8 @@ pub struct SagaScript {
     pub is_foreign: bool,
     /// The saga that this one is a restart of.
     pub restart_of: Option<u32>,
+    /// The saga whose key is used again when that one is deleted.
+    pub reborn_of: Option<u32>,
 }
 
 /// Something that is done to a replica or to the store.

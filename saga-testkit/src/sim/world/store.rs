@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::store::{
-    Claim, ClaimRequest, Claimed, ClaimedWork, Incarnation, Lease, MemberId, Members, ShareRequest, Store, StoreError,
-    TransactError, TransactionBody, Work, WorkKind, WorkRef,
+    Claim, ClaimRequest, Claimed, ClaimedWork, ExpiredSaga, Incarnation, Lease, MemberId, Members, Purge, Purged,
+    ShareRequest, Store, StoreError, TransactError, TransactionBody, Work, WorkKind, WorkRef,
 };
 
 use super::fault::Fault;
@@ -121,6 +121,14 @@ impl Intercept for SimCalls {
             return self.data.join(ttl).await;
         }
         self.data.rejoin(former, ttl).await
+    }
+
+    async fn purge(&self, epoch: u64, sagas: &[ExpiredSaga]) -> Result<Purged, StoreError> {
+        let Some(Seat { world, service, .. }) = &self.seat else { return self.data.purge(epoch, sagas).await };
+        world.purges.expect(world, *service, sagas.iter().map(|saga| saga.id)).await;
+        let purged = self.data.purge(epoch, sagas).await;
+        world.purges.settle(world).await;
+        purged
     }
 
     async fn heartbeat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {
