@@ -53,8 +53,11 @@ impl IdempotencyKeys for PostgresStore {
     async fn release_key(&self, key: &IdempotencyKey, epoch: u64) -> Result<bool, StoreError> {
         self.end_lease("release_key", key, epoch, None).await
     }
+}
 
-    async fn delete_expired_keys(&self, limit: usize) -> Result<u64, StoreError> {
+impl PostgresStore {
+    /// Deletes keys whose time to live is over.
+    pub(crate) async fn forget_keys(&self, limit: usize) -> Result<u64, StoreError> {
         let sql = "DELETE FROM {schema}.idempotency_keys WHERE ctid = ANY (ARRAY(SELECT k.ctid \
              FROM {schema}.idempotency_keys k WHERE k.expires_at <= clock_timestamp() \
              AND coalesce(k.leased_until <= clock_timestamp(), true) ORDER BY k.expires_at LIMIT $1 \

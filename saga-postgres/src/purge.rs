@@ -107,6 +107,10 @@ impl Purge for PostgresStore {
         self.execute("forget_dead_letters", query).await
     }
 
+    async fn delete_expired_keys(&self, limit: usize) -> Result<u64, StoreError> {
+        self.forget_keys(limit).await
+    }
+
     /// A message that is still in the outbox is as old as the counter of its key, so it is among the oldest. Where more of
     /// these are old than are looked at, nothing is deleted.
     async fn forget_published(&self, older_than: Duration, limit: usize) -> Result<u64, StoreError> {

@@ -62,8 +62,11 @@ impl IdempotencyKeys for SqliteStore {
         })
         .await
     }
+}
 
-    async fn delete_expired_keys(&self, limit_of_rows: usize) -> Result<u64, StoreError> {
+impl SqliteStore {
+    /// Deletes keys whose time to live is over.
+    pub(crate) async fn forget_keys(&self, limit_of_rows: usize) -> Result<u64, StoreError> {
         self.call("delete_expired_keys", move |session| {
             let sql = "DELETE FROM saga_idempotency_keys WHERE rowid IN (SELECT rowid FROM saga_idempotency_keys \
                  WHERE expires_at <= ?1 AND (leased_until IS NULL OR leased_until <= ?1) ORDER BY expires_at LIMIT ?2)";

@@ -107,6 +107,10 @@ impl Purge for SqliteStore {
         .await
     }
 
+    async fn delete_expired_keys(&self, limit: usize) -> Result<u64, StoreError> {
+        self.forget_keys(limit).await
+    }
+
     async fn forget_published(&self, older_than: Duration, limit: usize) -> Result<u64, StoreError> {
         self.call("forget_published", move |session| {
             let until = session.now().0.saturating_sub(micros(older_than));

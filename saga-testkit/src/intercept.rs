@@ -192,6 +192,7 @@ intercept! {
         fn expire_ended(request: &ExpireEnded) -> EndedExpired;
         fn expire_hosted(definitions: &[DefinitionId], closed: &[(Tenant, Key)], delete_in: Duration) -> u64;
         fn forget_dead_letters(older_than: Duration, limit: usize) -> u64;
+        fn delete_expired_keys(limit: usize) -> u64;
         fn forget_published(older_than: Duration, limit: usize) -> u64;
     }
 }

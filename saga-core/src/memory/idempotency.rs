@@ -129,8 +129,11 @@ impl IdempotencyKeys for MemoryStore {
         })
         .await
     }
+}
 
-    async fn delete_expired_keys(&self, limit: usize) -> Result<u64, StoreError> {
+impl MemoryStore {
+    /// Deletes keys whose time to live is over.
+    pub(super) async fn forget_keys(&self, limit: usize) -> Result<u64, StoreError> {
         self.writing("delete_expired_keys", |data, now| {
             let is_over = |(_, kept): &(&IdempotencyKey, &KeptRequest)| kept.is_over(now);
             let over: Vec<_> = data.requests.iter().filter(is_over).map(|(key, _)| key.clone()).take(limit).collect();

@@ -151,6 +151,10 @@ impl Purge for MemoryStore {
         .await
     }
 
+    async fn delete_expired_keys(&self, limit: usize) -> Result<u64, StoreError> {
+        self.forget_keys(limit).await
+    }
+
     async fn forget_published(&self, older_than: Duration, limit: usize) -> Result<u64, StoreError> {
         self.writing("forget_published", |data, now| {
             Some(Ok(data.outbox.forget_published(now.minus(older_than), limit)))

@@ -127,7 +127,7 @@ pub trait KeyedBody<C>: Send {
 /// - `S-KEY-7` [`claim_key`](IdempotencyKeys::claim_key) leases the key in a commit of its own and answers an epoch above all that the key ever had. As long as the lease lasts, the key is in flight for all other calls. After it the same request is granted again, under a higher epoch, and another request is [`OtherRequest`](Admission::OtherRequest).
 /// - `S-KEY-8` [`complete_key`](IdempotencyKeys::complete_key) and [`release_key`](IdempotencyKeys::release_key) do so only under the epoch that the key has, and answer whether they did. They wait for a transaction that has the key. A released key is free.
 /// - `S-KEY-9` A key is kept for its time to live, by the store's clock, counted from the commit that wrote it first. After that it is new, also before it is deleted.
-/// - `S-KEY-10` [`delete_expired_keys`](IdempotencyKeys::delete_expired_keys) deletes keys whose time is over, at most `limit` of them and no others, and answers how many.
+/// - `S-KEY-10` [`delete_expired_keys`](super::Purge::delete_expired_keys) deletes keys whose time is over, at most `limit` of them and no others, and answers how many.
 /// - `S-KEY-11` A body that ended its transaction is found: the call fails with the kind `Misuse`, and no response is kept.
 /// - `S-KEY-12` Without a request the body runs in a transaction all the same, and no response is kept.
 /// - `S-KEY-13` When the answer to the commit is lost, the call fails with the kind `UnknownCommit`; the same call finds out, and has at most one effect.
@@ -148,9 +148,6 @@ pub trait IdempotencyKeys: StartIn {
 
     /// Frees a key that was claimed: nothing of the call is kept.
     async fn release_key(&self, key: &IdempotencyKey, epoch: u64) -> Result<bool, StoreError>;
-
-    /// Deletes keys whose time to live is over.
-    async fn delete_expired_keys(&self, limit: usize) -> Result<u64, StoreError>;
 }
 
 #[cfg(test)]

@@ -165,6 +165,9 @@ pub trait Purge: Send + Sync {
     /// Deletes decided dead letters.
     async fn forget_dead_letters(&self, older_than: Duration, limit: usize) -> Result<u64, StoreError>;
 
+    /// Deletes the keys of requests whose time to live is over: see [`IdempotencyKeys`](super::IdempotencyKeys).
+    async fn delete_expired_keys(&self, limit: usize) -> Result<u64, StoreError>;
+
     /// Deletes the counters of ordering keys.
     async fn forget_published(&self, older_than: Duration, limit: usize) -> Result<u64, StoreError>;
 }

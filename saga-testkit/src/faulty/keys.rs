@@ -139,9 +139,4 @@ impl IdempotencyKeys for FaultyStore {
     async fn release_key(&self, key: &IdempotencyKey, epoch: u64) -> Result<bool, StoreError> {
         self.inner.release_key(key, epoch).await
     }
-
-    async fn delete_expired_keys(&self, limit: usize) -> Result<u64, StoreError> {
-        let limit = if self.has(StoreFlaw::DeletesKeysWithoutLimit) { usize::MAX } else { limit };
-        self.inner.delete_expired_keys(limit).await
-    }
 }

@@ -7,7 +7,7 @@ use saga_core::store::{
     SagaWithSteps, StoreError,
 };
 
-use super::FaultyStore;
+use super::{FaultyStore, StoreFlaw};
 
 #[async_trait]
 impl Purge for FaultyStore {
@@ -50,6 +50,11 @@ impl Purge for FaultyStore {
 
     async fn forget_dead_letters(&self, older_than: Duration, limit: usize) -> Result<u64, StoreError> {
         self.inner.forget_dead_letters(older_than, limit).await
+    }
+
+    async fn delete_expired_keys(&self, limit: usize) -> Result<u64, StoreError> {
+        let limit = if self.has(StoreFlaw::DeletesKeysWithoutLimit) { usize::MAX } else { limit };
+        self.inner.delete_expired_keys(limit).await
     }
 
     async fn forget_published(&self, older_than: Duration, limit: usize) -> Result<u64, StoreError> {

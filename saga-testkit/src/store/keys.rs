@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use saga_core::env::BoxFuture;
 use saga_core::store::{
-    Admission, IdempotencyKey, IdempotencyKeys, KeyVerdict, KeyedBody, KeyedRequest, Store, StoreErrorKind,
+    Admission, IdempotencyKey, IdempotencyKeys, KeyVerdict, KeyedBody, KeyedRequest, Purge as _, Store, StoreErrorKind,
 };
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};

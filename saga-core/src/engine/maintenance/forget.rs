@@ -1,4 +1,5 @@
-//! What else is kept for a time only: message ids, decided dead letters, and the counters of ordering keys.
+//! What else is kept for a time only: message ids, decided dead letters, the counters of ordering keys, and the keys of
+//! requests.
 
 use super::maintenance::{Maintenance, PassError};
 use crate::engine::store_calls::catch_panic;
@@ -14,6 +15,7 @@ impl<S: Store> Maintenance<S> {
         let counts = [
             catch_panic("forget_received", store.forget_received(retention, AT_A_TIME)).await?,
             catch_panic("forget_dead_letters", store.forget_dead_letters(retention, AT_A_TIME)).await?,
+            catch_panic("delete_expired_keys", store.delete_expired_keys(AT_A_TIME)).await?,
             catch_panic("forget_published", store.forget_published(retention, AT_A_TIME)).await?,
         ];
         Ok(counts.iter().any(|count| *count >= AT_A_TIME as u64))
