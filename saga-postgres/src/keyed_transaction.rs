@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use saga_core::store::{Admission, KeyVerdict, KeyedBody, KeyedRequest, RetryClass, StoreError, StoreErrorKind};
+use saga_core::store::{
+    Admission, IdempotencyKey, KeyVerdict, KeyedBody, KeyedRequest, RetryClass, StoreError, StoreErrorKind,
+};
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 
 use crate::clock::micros;
@@ -134,8 +136,8 @@ async fn record(
     let query = sqlx::query(store.sql(sql))
         .bind(&admitted.xact)
         .bind(key.map(|key| key.tenant().as_str()))
-        .bind(key.map(|key| key.principal()))
-        .bind(key.map(|key| key.as_str()))
+        .bind(key.map(IdempotencyKey::principal))
+        .bind(key.map(IdempotencyKey::as_str))
         .bind(request.map(|request| &request.fingerprint[..]))
         .bind(signed(admitted.epoch))
         .bind(request.map(|request| micros(request.ttl)))

@@ -177,12 +177,14 @@ fn look_up(data: &Data, request: &KeyedRequest, now: Timestamp) -> Admission<u64
     let kept = data.requests.get(&request.key);
     // Above every epoch that the key ever had, also if it was deleted meanwhile.
     let next = now.0.unsigned_abs().max(kept.map_or(0, |kept| kept.epoch + 1));
-    match kept.filter(|kept| !kept.is_over(now)) {
-        None => Admission::Granted(next),
-        Some(kept) if kept.fingerprint != request.fingerprint => Admission::OtherRequest,
-        Some(KeptRequest { state: KeptState::Answered(response), .. }) => Admission::Replay(response.clone()),
-        Some(KeptRequest { state: KeptState::Leased(until), .. }) if *until > now => Admission::InFlight,
-        Some(_) => Admission::Granted(next),
+    let Some(kept) = kept.filter(|kept| !kept.is_over(now)) else { return Admission::Granted(next) };
+    if kept.fingerprint != request.fingerprint {
+        return Admission::OtherRequest;
+    }
+    match &kept.state {
+        KeptState::Answered(response) => Admission::Replay(response.clone()),
+        KeptState::Leased(until) if *until > now => Admission::InFlight,
+        KeptState::Leased(_) => Admission::Granted(next),
     }
 }
 
