@@ -10,12 +10,12 @@ use saga_core::store::{
 };
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 
+use crate::admission::{admission, unanswered};
 use crate::clock::micros;
 use crate::connection::PooledConn;
 use crate::error::{
     FAILED_TRANSACTION, begin_error, handlers_commit_error, is_answer_of_server, sql_state, store_error,
 };
-use crate::idempotency::{admission, unanswered};
 use crate::rows::signed;
 use crate::store::PostgresStore;
 

@@ -7,8 +7,8 @@ use saga_core::store::{Admission, KeyVerdict, KeyedBody, KeyedRequest, RetryClas
 use tokio::runtime::Handle;
 
 use crate::error::store_error;
-use crate::idempotency::{Kept, keep, look_up};
 use crate::job::{Completion, Job, JobFlow, Reply, drop_callers_value, panicked, unanswered};
+use crate::kept_requests::{Kept, keep, look_up};
 use crate::session::{JOB, Session};
 
 pub(crate) const OPERATION: &str = "run_once";
