@@ -27,6 +27,7 @@ mod outbox;
 mod outbox_table;
 mod purge;
 mod records;
+mod request_table;
 mod sagas;
 mod shared;
 mod start_in;
