@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use saga_core::store::{
-    Admission, IdempotencyKey, IdempotencyKeys, KeyedBody, KeyedRequest, StoreError, StoreErrorKind,
-};
-use sqlx::postgres::PgRow;
+use saga_core::store::{Admission, IdempotencyKey, IdempotencyKeys, KeyedBody, KeyedRequest, StoreError};
 use sqlx::{PgConnection, Row as _};
 
+use crate::admission::{admission, unanswered};
 use crate::clock::micros;
 use crate::error::store_error;
 use crate::keyed_transaction::{self, OPERATION};
@@ -81,19 +79,4 @@ impl PostgresStore {
         let row = ended.first().ok_or_else(|| unanswered(operation))?;
         row.try_get(0).map_err(|error| store_error(operation, error))
     }
-}
-
-/// The answer of `admit_request`: its verdict, the epoch and the response that was kept.
-pub(crate) fn admission(row: &PgRow) -> Result<Admission<u64>, sqlx::Error> {
-    Ok(match row.try_get(0)? {
-        "granted" => Admission::Granted(row.try_get::<Option<i64>, _>(1)?.unwrap_or(0).unsigned_abs()),
-        "replay" => Admission::Replay(row.try_get(2)?),
-        "in-flight" => Admission::InFlight,
-        _ => Admission::OtherRequest,
-    })
-}
-
-/// A function of the schema answers with one row.
-pub(crate) fn unanswered(operation: &'static str) -> StoreError {
-    StoreError::new(StoreErrorKind::Corrupt, operation, "the server answered without a row")
 }

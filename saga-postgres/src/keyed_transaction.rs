@@ -5,15 +5,17 @@
 
 use std::time::Duration;
 
-use saga_core::store::{Admission, KeyVerdict, KeyedBody, KeyedRequest, RetryClass, StoreError, StoreErrorKind};
+use saga_core::store::{
+    Admission, IdempotencyKey, KeyVerdict, KeyedBody, KeyedRequest, RetryClass, StoreError, StoreErrorKind,
+};
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 
+use crate::admission::{admission, unanswered};
 use crate::clock::micros;
 use crate::connection::PooledConn;
 use crate::error::{
     FAILED_TRANSACTION, begin_error, handlers_commit_error, is_answer_of_server, sql_state, store_error,
 };
-use crate::idempotency::{admission, unanswered};
 use crate::rows::signed;
 use crate::store::PostgresStore;
 
@@ -134,8 +136,8 @@ async fn record(
     let query = sqlx::query(store.sql(sql))
         .bind(&admitted.xact)
         .bind(key.map(|key| key.tenant().as_str()))
-        .bind(key.map(|key| key.principal()))
-        .bind(key.map(|key| key.as_str()))
+        .bind(key.map(IdempotencyKey::principal))
+        .bind(key.map(IdempotencyKey::as_str))
         .bind(request.map(|request| &request.fingerprint[..]))
         .bind(signed(admitted.epoch))
         .bind(request.map(|request| micros(request.ttl)))

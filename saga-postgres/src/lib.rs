@@ -44,6 +44,7 @@
 //! Behind PgBouncer in transaction mode, set [`pgbouncer`](PostgresOptions::pgbouncer).
 
 mod aborted;
+mod admission;
 mod application;
 mod arrays;
 mod changes;

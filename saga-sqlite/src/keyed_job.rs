@@ -7,8 +7,8 @@ use saga_core::store::{Admission, KeyVerdict, KeyedBody, KeyedRequest, RetryClas
 use tokio::runtime::Handle;
 
 use crate::error::store_error;
-use crate::idempotency::{Kept, keep, look_up};
 use crate::job::{Completion, Job, JobFlow, Reply, drop_callers_value, panicked, unanswered};
+use crate::kept_requests::{Kept, keep, look_up};
 use crate::session::{JOB, Session};
 
 pub(crate) const OPERATION: &str = "run_once";
@@ -19,12 +19,16 @@ pub(crate) struct Keyed {
     body: Box<dyn KeyedBody<Connection>>,
     /// The runtime of the caller, so that the body can use timers and sockets.
     runtime: Option<Handle>,
-    answer: Option<Result<Admission<()>, StoreError>>,
+    answer: Option<Answer>,
     reply: Reply<Admission<()>>,
 }
 
 /// How a run of the body ended.
 type Ran = std::thread::Result<Option<KeyVerdict>>;
+/// What the caller is answered.
+type Answer = Result<Admission<()>, StoreError>;
+/// Whether the writes are kept, and the response to keep.
+type KeptOfRun = (bool, Option<Vec<u8>>);
 
 impl Keyed {
     pub(crate) fn new(
@@ -69,7 +73,7 @@ impl Keyed {
         Ok(JobFlow::Continue)
     }
 
-    fn answered(&mut self, answer: Result<Admission<()>, StoreError>) -> JobFlow {
+    fn answered(&mut self, answer: Answer) -> JobFlow {
         self.answer = Some(answer);
         JobFlow::Continue
     }
@@ -101,7 +105,7 @@ impl Job for Keyed {
 }
 
 /// The answer after a run of the body, whether its writes are kept, and the response to keep.
-fn judge(session: &Session, ran: Ran, is_gone: bool) -> (Result<Admission<()>, StoreError>, (bool, Option<Vec<u8>>)) {
+fn judge(session: &Session, ran: Ran, is_gone: bool) -> (Answer, KeptOfRun) {
     let refuse = |kind, detail: &str| Err(StoreError::new(kind, OPERATION, detail));
     let nothing = (false, None);
     if session.authorizer.tried_to_end_transaction() {

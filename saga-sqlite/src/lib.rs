@@ -46,6 +46,7 @@ mod ids;
 mod inbox;
 mod job;
 mod job_queues;
+mod kept_requests;
 mod keyed_job;
 mod live_members;
 mod members;

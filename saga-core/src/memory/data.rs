@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::dead_letter_table::DeadLetterTable;
 use super::hashing::QuickMap;
-use super::idempotency::KeptRequest;
 use super::live_members::LiveMembers;
 use super::locks::Locks;
 use super::outbox_table::OutboxTable;
+use super::request_table::RequestTable;
 use super::table::MemoryTable;
 use super::work_row::WorkRow;
 use crate::key::{Key, StepId, Tenant};
 use crate::store::{
-    DefinitionId, HistoryEntry, IdempotencyKey, Lease, Message, MessageId, NewSaga, NewWork, SagaId, SagaRow,
-    SagaWithSteps, StepRecord, StoredDefinition, Timestamp, WorkId, WorkRef, WorkStatus,
+    DefinitionId, HistoryEntry, Lease, Message, MessageId, NewSaga, NewWork, SagaId, SagaRow, SagaWithSteps,
+    StepRecord, StoredDefinition, Timestamp, WorkId, WorkRef, WorkStatus,
 };
 
 /// All committed rows, and the locks. Collections that are iterated are ordered, so that two runs do the same.
@@ -33,7 +33,7 @@ pub(super) struct Data {
     /// The ids that were received, with the time and the row that keeps the message.
     pub(super) received: BTreeMap<MessageId, (Timestamp, WorkId)>,
     pub(super) dead_letters: DeadLetterTable,
-    pub(super) requests: BTreeMap<IdempotencyKey, KeptRequest>,
+    pub(super) requests: RequestTable,
     /// What operators did, in the order of the commits.
     pub(super) audit_log: Vec<(Timestamp, HistoryEntry)>,
     pub(super) table: MemoryTable,

@@ -10,28 +10,13 @@ use super::commit_hook::CommitPoint;
 use super::conn::{MemoryConn, TxState};
 use super::data::Data;
 use super::locks::{Lock, TxId};
+use super::request_table::KeptState;
 use crate::store::{
     Admission, IdempotencyKey, IdempotencyKeys, KeyVerdict, KeyedBody, KeyedRequest, RetryClass, StoreError,
     StoreErrorKind, Timestamp,
 };
 
 const OPERATION: &str = "run_once";
-
-/// A request, as it is kept.
-#[derive(Debug)]
-pub(super) struct KeptRequest {
-    fingerprint: [u8; 32],
-    epoch: u64,
-    expires_at: Timestamp,
-    state: KeptState,
-}
-
-#[derive(Debug)]
-enum KeptState {
-    /// A call outside of a transaction has the key until then.
-    Leased(Timestamp),
-    Answered(Vec<u8>),
-}
 
 #[async_trait]
 impl IdempotencyKeys for MemoryStore {
@@ -77,9 +62,9 @@ impl IdempotencyKeys for MemoryStore {
         };
         self.ask_hook(CommitPoint::Committing(OPERATION)).await?;
         conn.commit(|data, now| {
-            let Some(KeyedRequest { key, fingerprint, ttl }) = request else { return };
-            let state = KeptState::Answered(response);
-            data.requests.insert(key, KeptRequest { fingerprint, epoch, expires_at: now.plus(ttl), state });
+            if let Some(request) = request {
+                data.requests.keep(request, epoch, KeptState::Answered(response), now);
+            }
         });
         self.ask_hook(CommitPoint::Committed(OPERATION)).await?;
         Ok(Admission::Granted(()))
@@ -90,15 +75,9 @@ impl IdempotencyKeys for MemoryStore {
             if data.locks.holder(&Lock::Request(request.key.clone()), None).is_some() {
                 return Some(Ok(Admission::InFlight));
             }
-            let answer = look_up(data, request, now);
+            let answer = data.requests.look_up(request, now);
             if let Admission::Granted(epoch) = answer {
-                let kept = KeptRequest {
-                    fingerprint: request.fingerprint,
-                    epoch,
-                    expires_at: now.plus(request.ttl),
-                    state: KeptState::Leased(now.plus(lease_ttl)),
-                };
-                data.requests.insert(request.key.clone(), kept);
+                data.requests.keep(request.clone(), epoch, KeptState::Leased(now.plus(lease_ttl)), now);
             }
             Some(Ok(answer))
         })
@@ -108,12 +87,7 @@ impl IdempotencyKeys for MemoryStore {
     async fn complete_key(&self, key: &IdempotencyKey, epoch: u64, response: &[u8]) -> Result<bool, StoreError> {
         self.writing("complete_key", |data, _| {
             when_free(data, key)?;
-            let kept = data.requests.get_mut(key).filter(|kept| is_leased(kept, epoch));
-            let is_held = kept.is_some();
-            if let Some(kept) = kept {
-                kept.state = KeptState::Answered(response.to_vec());
-            }
-            Some(Ok(is_held))
+            Some(Ok(data.requests.complete(key, epoch, response)))
         })
         .await
     }
@@ -121,37 +95,14 @@ impl IdempotencyKeys for MemoryStore {
     async fn release_key(&self, key: &IdempotencyKey, epoch: u64) -> Result<bool, StoreError> {
         self.writing("release_key", |data, _| {
             when_free(data, key)?;
-            let is_held = data.requests.get(key).is_some_and(|kept| is_leased(kept, epoch));
-            if is_held {
-                data.requests.remove(key);
-            }
-            Some(Ok(is_held))
+            Some(Ok(data.requests.release(key, epoch)))
         })
         .await
     }
 
     async fn delete_expired_keys(&self, limit: usize) -> Result<u64, StoreError> {
-        self.writing("delete_expired_keys", |data, now| {
-            let is_over = |(_, kept): &(&IdempotencyKey, &KeptRequest)| kept.is_over(now);
-            let over: Vec<_> = data.requests.iter().filter(is_over).map(|(key, _)| key.clone()).take(limit).collect();
-            for key in &over {
-                data.requests.remove(key);
-            }
-            Some(Ok(over.len() as u64))
-        })
-        .await
+        self.writing("delete_expired_keys", |data, now| Some(Ok(data.requests.delete_expired(limit, now)))).await
     }
-}
-
-impl KeptRequest {
-    /// A lease counts also where it outlasts the time to live.
-    fn is_over(&self, now: Timestamp) -> bool {
-        self.expires_at <= now && !matches!(self.state, KeptState::Leased(until) if until > now)
-    }
-}
-
-fn is_leased(kept: &KeptRequest, epoch: u64) -> bool {
-    kept.epoch == epoch && matches!(kept.state, KeptState::Leased(_))
 }
 
 /// `None` while a transaction has the key: whose it is shows when that has ended.
@@ -165,25 +116,11 @@ fn admit(data: &mut Data, request: &KeyedRequest, me: TxId, now: Timestamp) -> A
     if data.locks.holder(&lock, Some(me)).is_some() {
         return Admission::InFlight;
     }
-    let answer = look_up(data, request, now);
+    let answer = data.requests.look_up(request, now);
     if matches!(answer, Admission::Granted(_)) {
         data.locks.take(lock, me);
     }
     answer
-}
-
-/// The answer to a request by what is kept; a granted one with its epoch.
-fn look_up(data: &Data, request: &KeyedRequest, now: Timestamp) -> Admission<u64> {
-    let kept = data.requests.get(&request.key);
-    // Above every epoch that the key ever had, also if it was deleted meanwhile.
-    let next = now.0.unsigned_abs().max(kept.map_or(0, |kept| kept.epoch + 1));
-    match kept.filter(|kept| !kept.is_over(now)) {
-        None => Admission::Granted(next),
-        Some(kept) if kept.fingerprint != request.fingerprint => Admission::OtherRequest,
-        Some(KeptRequest { state: KeptState::Answered(response), .. }) => Admission::Replay(response.clone()),
-        Some(KeptRequest { state: KeptState::Leased(until), .. }) if *until > now => Admission::InFlight,
-        Some(_) => Admission::Granted(next),
-    }
 }
 
 fn refused(kind: StoreErrorKind, detail: &str) -> StoreError {

@@ -25,6 +25,7 @@ mod migrate_saga;
 mod outbox;
 mod outbox_table;
 mod records;
+mod request_table;
 mod sagas;
 mod shared;
 mod start_in;

@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
 
-use super::answer::SOON;
+use super::soon::SOON;
 
 /// 202 Accepted: a saga was started, and its status is found at the `Location`.
 ///

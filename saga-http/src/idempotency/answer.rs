@@ -1,17 +1,13 @@
 //! What is answered without a handler: replays, and what the store refuses.
 
-use std::time::Duration;
-
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use saga_core::store::{RetryClass, StoreError, StoreErrorKind};
 
 use super::accepted::AcceptedSaga;
 use super::kept::Kept;
+use super::soon::SOON;
 use crate::Problem;
-
-/// After which time a client is to try again.
-pub(super) const SOON: Duration = Duration::from_secs(1);
 
 /// The response that was kept.
 pub(super) fn replayed(bytes: &[u8]) -> Response {

@@ -12,13 +12,13 @@ use saga_core::env::BoxFuture;
 use saga_core::store::{IdempotencyKeys, KeyVerdict, KeyedBody};
 
 use super::accepted::AcceptedSaga;
-use super::answer::SOON;
 use super::arguments::Arguments;
-use super::handler::TxHandler;
 use super::incoming::Incoming;
 use super::kept::{Fate, Kept};
 use super::settings::Settings;
+use super::soon::SOON;
 use super::transaction::{AfterCommit, Tx};
+use super::tx_handler::TxHandler;
 use crate::Problem;
 
 /// What the last run of a handler left.

@@ -59,30 +59,26 @@ fn string(quoted: &str) -> Option<String> {
 fn is_parameters(mut text: &str) -> bool {
     while let Some(rest) = text.strip_prefix(';') {
         let rest = rest.trim_start_matches(' ');
-        let name = |byte: char| byte.is_ascii_lowercase() || byte.is_ascii_digit() || "_-.*".contains(byte);
-        let after = rest.trim_start_matches(name);
+        let after = rest.trim_start_matches(|character: char| {
+            character.is_ascii_lowercase() || character.is_ascii_digit() || "_-.*".contains(character)
+        });
         if !rest.starts_with(|first: char| first.is_ascii_lowercase() || first == '*') {
             return false;
         }
-        text = match after.strip_prefix('=') {
-            None => after,
-            Some(value) => match value.strip_prefix('"') {
-                Some(quoted) => match quoted.split_once('"') {
-                    Some((_, after)) => after,
-                    None => return false,
-                },
-                None => {
-                    let after =
-                        value.trim_start_matches(|byte: char| byte.is_ascii_graphic() && !"\";,".contains(byte));
-                    if after.len() == value.len() {
-                        return false;
-                    }
-                    after
-                }
-            },
-        };
+        let after = after.strip_prefix('=').map_or(Some(after), behind_value);
+        let Some(after) = after else { return false };
+        text = after;
     }
     text.is_empty()
+}
+
+/// What follows the value of a parameter: a string, or characters that end at the next parameter.
+fn behind_value(text: &str) -> Option<&str> {
+    if let Some(quoted) = text.strip_prefix('"') {
+        return quoted.split_once('"').map(|(_, after)| after);
+    }
+    let after = text.trim_start_matches(|character: char| character.is_ascii_graphic() && !"\";,".contains(character));
+    (after.len() < text.len()).then_some(after)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use saga_core::{Event, Runtime, Saga, StartError};
 
 use super::accepted::SagaAccepted;
 use super::answer::unavailable;
+use super::soon::SOON;
 use crate::Problem;
 
 /// What is told to the runtime once the transaction is committed.
@@ -110,9 +111,7 @@ impl From<StartError> for Problem {
             | StartError::Input(_)
             | StartError::TooLarge { .. } => Self::new(StatusCode::UNPROCESSABLE_ENTITY, error),
             StartError::Store(error) => unavailable(&error),
-            StartError::ShuttingDown => {
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, error).retry_after(super::answer::SOON)
-            }
+            StartError::ShuttingDown => Self::new(StatusCode::SERVICE_UNAVAILABLE, error).retry_after(SOON),
             error => {
                 tracing::error!(%error, "a handler could not start a saga");
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "the server could not start the saga")

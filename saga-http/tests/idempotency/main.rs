@@ -1,4 +1,5 @@
 //! Requests with an `Idempotency-Key`, on every store.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod child;
 mod claim_first;

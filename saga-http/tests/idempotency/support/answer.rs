@@ -21,7 +21,7 @@ impl Answer {
     }
 
     /// Without what says that it is a replay.
-    pub(crate) fn as_first(mut self) -> Self {
+    pub(crate) fn without_mark(mut self) -> Self {
         self.headers.remove("idempotent-replayed");
         self
     }

@@ -21,6 +21,7 @@ use super::{Answer, Ledger, request, send};
 /// What a request asks its handler to do.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "a test sets the one that it is about")]
 pub(crate) struct Order {
     pub(crate) name: String,
     /// The status of the response; 0 is 200.

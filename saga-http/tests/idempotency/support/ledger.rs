@@ -61,8 +61,11 @@ impl Ledger for SqliteStore {
         let options = SqliteOptions::new(folder.path().join("shop.db")).synchronous(Synchronous::Normal);
         let store = Self::open_with(options).await.unwrap();
         let create = "CREATE TABLE payments (name TEXT NOT NULL) STRICT";
-        let created: Result<(), StoreError> = store.write(move |conn| Ok(conn.execute_batch(create).unwrap())).await;
-        created.unwrap();
+        let created = store.write(move |conn| -> Result<(), StoreError> {
+            conn.execute_batch(create).unwrap();
+            Ok(())
+        });
+        created.await.unwrap();
         (store, folder)
     }
 
