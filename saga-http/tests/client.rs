@@ -223,7 +223,7 @@ async fn a_saga_sends_one_key_until_the_answer_is_definite() {
     let runtime = Runtime::builder(MemoryStore::new()).saga(&order).state(service.url.clone()).start().await.unwrap();
     let running = runtime.start(&order, "order-7", 1200).traceparent(TRACE).await.unwrap();
     let outcome = running.outcome().await.unwrap().to_string();
-    assert_eq!(outcome, "compensated, because `charge-card` failed: card is blocked");
+    assert!(outcome.starts_with("compensated, because `charge-card` failed: card is blocked"), "{outcome}");
     for attempt in 0..4 {
         assert_eq!(service.header(attempt, "idempotency-key").unwrap(), "\"order-7:charge-card\"");
         assert_eq!(service.header(attempt, "traceparent").unwrap(), TRACE);

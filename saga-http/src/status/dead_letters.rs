@@ -11,10 +11,11 @@ use saga_core::store::{DeadLetter, DeadLetterFilter, DeadLetterId, DeadLetterRea
 use serde_json::json;
 
 use super::dead_letter::{in_full, in_list};
+use super::failure::failed;
 use super::parameters::Parameters;
 use super::schema;
-use super::service::{Service, failed};
-use super::view::name_in_path;
+use super::service::Service;
+use super::view::{View, name_in_path};
 use crate::Problem;
 
 /// A page of messages that could not be handled, oldest first.
@@ -55,7 +56,7 @@ pub(super) async fn dead_letters(State(service): State<Arc<Service>>, request: R
         ..DeadLetterFilter::default()
     };
     let limit = filter.limit;
-    let letters = service.view(&parts)?.sagas.dead_letters(filter).await.map_err(|error| failed(&error))?;
+    let letters = View::of(&service, &parts)?.sagas.dead_letters(filter).await.map_err(|error| failed(&error))?;
     let next = letters.last().filter(|_| letters.len() == limit).map(|letter| letter.letter.id.0.to_string());
     let shown: Vec<_> = letters.iter().filter(|letter| may_see(&service, &parts, letter)).map(in_list).collect();
     Ok(Json(json!({ "dead_letters": shown, "next": next })).into_response())
@@ -82,7 +83,7 @@ pub(super) async fn dead_letter(State(service): State<Arc<Service>>, request: Re
     Parameters::of(&parts, &[])?;
     let wrong = |_| Problem::new(StatusCode::BAD_REQUEST, format!("`{id}` is no id of a dead letter; it is a number"));
     let number: i64 = id.parse().map_err(wrong)?;
-    let sagas = service.view(&parts)?.sagas;
+    let sagas = View::of(&service, &parts)?.sagas;
     let letter = sagas.dead_letter(DeadLetterId(number)).await.map_err(|error| failed(&error))?;
     let unknown = || Problem::new(StatusCode::NOT_FOUND, format!("there is no dead letter {number}"));
     let letter = letter.filter(|letter| may_see(&service, &parts, letter)).ok_or_else(unknown)?;

@@ -19,7 +19,7 @@ use super::parameters::Parameters;
 use super::schema;
 use super::service::Service;
 use super::shown::Shown;
-use super::view::name_in_path;
+use super::view::{View, name_in_path};
 use crate::Problem;
 
 /// After this time the stream ends, and the browser opens another one: the application decides anew who may see the saga.
@@ -57,7 +57,7 @@ pub(super) async fn events(State(service): State<Arc<Service>>, request: Request
     let key = name_in_path(&mut parts).await?;
     Parameters::of(&parts, &[])?;
     let known = last_event_id(&parts.headers)?;
-    let status = service.view(&parts)?.status(&key).await?;
+    let status = View::of(&service, &parts)?.status(&key).await?;
     if status.summary.status.is_ended() && known == Some(status.revision) {
         // Nothing more will happen. After this status a browser does not ask again.
         return Ok(StatusCode::NO_CONTENT.into_response());
@@ -100,7 +100,7 @@ impl Follow {
     async fn next(&mut self) -> Option<Event> {
         while !self.has_ended {
             // If it cannot be read now, or may no longer be seen, the client has to ask again.
-            let status = self.service.view(&self.parts).ok()?.status(&self.key).await.ok()?;
+            let status = View::of(&self.service, &self.parts).ok()?.status(&self.key).await.ok()?;
             if self.known != Some(status.revision) {
                 self.known = Some(status.revision);
                 self.has_ended = status.summary.status.is_ended();

@@ -9,9 +9,11 @@ use saga_core::engine::SagaSummary;
 use saga_core::store::{SagaFilter, SagaId, Status};
 use serde::Serialize;
 
+use super::failure::failed;
 use super::parameters::Parameters;
 use super::schema;
-use super::service::{Service, failed};
+use super::service::Service;
+use super::view::View;
 use crate::Problem;
 
 /// A page of sagas.
@@ -51,7 +53,7 @@ pub(super) async fn sagas(State(service): State<Arc<Service>>, request: Request)
         ..SagaFilter::default()
     };
     let limit = filter.limit;
-    let mut sagas = service.view(&parts)?.sagas.list(filter).await.map_err(|error| failed(&error))?;
+    let mut sagas = View::of(&service, &parts)?.sagas.list(filter).await.map_err(|error| failed(&error))?;
     let next = sagas.last().filter(|_| sagas.len() == limit).map(|saga| saga.id.0.to_string());
     sagas.retain(|saga| (service.may_see)(&parts, saga));
     Ok(Json(Page { sagas, next }).into_response())

@@ -61,7 +61,7 @@ pub(super) async fn saga(State(service): State<Arc<Service>>, request: Request) 
     let key = name_in_path(&mut parts).await?;
     Parameters::of(&parts, &[])?;
     let asked = Asked::of(&parts.headers)?;
-    let view = service.view(&parts)?;
+    let view = View::of(&service, &parts)?;
     let mut status = view.status(&key).await?;
     if let Some(wait) = asked.wait.filter(|_| !asked.is_answered_by(&status)) {
         status = wait_for_news(&view, status, &asked, wait).await?;

@@ -5,6 +5,7 @@ mod dead_letter;
 mod dead_letters;
 mod etag;
 mod events;
+mod failure;
 mod list;
 mod long_poll;
 mod openapi;

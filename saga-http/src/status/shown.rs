@@ -41,7 +41,7 @@ impl<'a> SagaProblem<'a> {
         match outcome {
             Outcome::Compensated { failed_step, reason, cause, .. } => Some(Self {
                 r#type: "urn:saga:compensated",
-                title: "The saga was compensated: nothing of it is left",
+                title: "The saga was compensated",
                 detail,
                 step: failed_step,
                 cause: Some(*cause),

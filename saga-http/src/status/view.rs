@@ -9,8 +9,9 @@ use axum::http::request::Parts;
 use saga_core::engine::SagaSummary;
 use saga_core::{RuntimeError, SagaStatus};
 
+use super::failure::failed;
 use super::sagas::Sagas;
-use super::service::{Service, failed};
+use super::service::Service;
 use crate::Problem;
 
 /// What one request sees.
@@ -21,8 +22,15 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn new(service: &'a Service, sagas: Arc<dyn Sagas>, parts: &'a Parts) -> Self {
-        Self { service, sagas, parts }
+    /// What the tenant of this request has.
+    pub(super) fn of(service: &'a Service, parts: &'a Parts) -> Result<Self, Problem> {
+        let Some(tenant) = &service.tenant else {
+            return Ok(Self { service, sagas: Arc::clone(&service.sagas), parts });
+        };
+        let refused =
+            || Problem::new(StatusCode::FORBIDDEN, "the request belongs to no tenant; log in as a user of one");
+        let tenant = tenant(parts).ok_or_else(refused)?;
+        Ok(Self { service, sagas: service.sagas.of_tenant(tenant), parts })
     }
 
     /// The saga of this key, if the client may see it. A saga that it may not see is answered as one that does not exist.

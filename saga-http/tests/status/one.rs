@@ -39,7 +39,7 @@ async fn a_compensated_saga_is_200_with_the_problem_inside<S: Fresh>() {
         answer.json()["problem"],
         json!({
             "type": "urn:saga:compensated",
-            "title": "The saga was compensated: nothing of it is left",
+            "title": "The saga was compensated",
             "detail": "the saga is compensated, because `pack` failed: only 100 left",
             "step": "pack",
             "cause": "step_failed",

@@ -29,7 +29,7 @@ pub(crate) struct Waiters {
 }
 
 /// Where the outcome of one saga arrives.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct OutcomeSlot {
     outcome: Mutex<Option<Outcome>>,
     changed: Notify,
@@ -70,14 +70,7 @@ impl Waiters {
         if let Some(slot) = slots.get(&saga).and_then(Weak::upgrade) {
             return slot;
         }
-        let slot = Arc::new(OutcomeSlot {
-            outcome: Mutex::default(),
-            changed: Notify::new(),
-            watched: Mutex::default(),
-            is_awaited: AtomicBool::new(false),
-            absent: AtomicU32::new(0),
-            moves: AtomicU64::new(0),
-        });
+        let slot = Arc::new(OutcomeSlot::default());
         slots.insert(saga, Arc::downgrade(&slot));
         slot
     }
