@@ -88,7 +88,10 @@ async fn an_index_that_was_left_half_built_is_built_again() {
     run(&mut conn, half, &place).await;
     place.open().await.close().await;
     check_whole(&mut conn, &place).await;
-    let columns = format!("SELECT indnatts::integer FROM pg_index WHERE indexrelid = '{}.progress_expiring'::regclass", place.schema);
+    let columns = format!(
+        "SELECT indnatts::integer FROM pg_index WHERE indexrelid = '{}.progress_expiring'::regclass",
+        place.schema
+    );
     let columns: i32 = sqlx::query_scalar(AssertSqlSafe(columns)).fetch_one(&mut conn).await.unwrap();
     assert_eq!(columns, 2);
     place.remove().await;
@@ -167,7 +170,8 @@ async fn a_process_of_the_version_before_goes_on_working() {
     let claim = begun(&store, "k-1").await;
     store.record(vec![completed(&claim)]).await.unwrap();
     let mut conn = place.connection().await;
-    let dated = format!("UPDATE {{schema}}.progress SET expires_at = now(), hosts = 'payments' WHERE id = {}", claim.saga.0);
+    let dated =
+        format!("UPDATE {{schema}}.progress SET expires_at = now(), hosts = 'payments' WHERE id = {}", claim.saga.0);
     run(&mut conn, &dated, &place).await;
     let nulls = |count: usize| vec!["NULL"; count].join(", ");
     let record = format!(
@@ -180,7 +184,10 @@ async fn a_process_of_the_version_before_goes_on_working() {
     );
     let misses = conn.fetch_all(AssertSqlSafe(record)).await.unwrap();
     assert_eq!(misses.len(), 0);
-    let left = format!("SELECT status, expires_at IS NULL AND hosts IS NULL FROM {}.progress WHERE id = {}", place.schema, claim.saga.0);
+    let left = format!(
+        "SELECT status, expires_at IS NULL AND hosts IS NULL FROM {}.progress WHERE id = {}",
+        place.schema, claim.saga.0
+    );
     let left: (String, bool) = sqlx::query_as(AssertSqlSafe(left)).fetch_one(&mut conn).await.unwrap();
     assert_eq!(left, ("running".to_owned(), true));
     let started = store.start(vec![new_saga(&store, "k-1").await]).await.unwrap();
