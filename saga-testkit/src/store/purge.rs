@@ -77,7 +77,7 @@ pub(super) async fn purge<H: StoreHarness>(bench: &Bench<H>) -> Result<Purged, F
 pub(super) async fn purge_these<H: StoreHarness>(bench: &Bench<H>, due: &[ExpiredSaga]) -> Result<Purged, Failed> {
     let member = bench.member().await?;
     let epoch = bench.store.lease_maintenance(member, HOUR).await?;
-    let epoch = epoch.ok_or_else(|| Failed("nobody has the lease, and it is not given".into()))?;
+    let epoch = epoch.ok_or_else(|| Failed("no member has the lease, and it is not given".into()))?;
     let purged = bench.store.purge(epoch, due).await?;
     bench.store.leave(member).await?;
     Ok(purged)
