@@ -167,7 +167,7 @@ fn own_headers(kind: MessageKind, headers: &Table<'_>, properties: &BasicPropert
     }
     let has = |name: &str| pairs.iter().any(|(there, _)| *there == name);
     let stand_in = match kind {
-        MessageKind::Event | MessageKind::Fact => None,
+        MessageKind::Event | MessageKind::Fact | MessageKind::Closed => None,
         MessageKind::Command | MessageKind::Undo => Some((REPLY_TO, properties.reply_to())),
         MessageKind::Reply | MessageKind::Report => Some((CORRELATION, properties.correlation_id())),
     };

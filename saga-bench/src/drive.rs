@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use saga_core::store::Store;
-use saga_core::{Outcome, Runtime, Saga};
+use saga_core::{Outcome, Runtime, Saga, Tenant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
@@ -55,22 +55,24 @@ pub(crate) async fn drive<S: Store, I: Serialize + DeserializeOwned + Send + Syn
     in_flight: u32,
     input: fn(u32) -> I,
 ) -> Result<Duration> {
-    let driven = drive_to(runtime, saga, 0..sagas, in_flight, input, |_| Expected::Completed).await?;
+    let driven = drive_to(runtime, saga, 0..sagas, in_flight, None, input, |_| Expected::Completed).await?;
     Ok(driven.took)
 }
 
-/// Runs the sagas with these numbers, each of which must end as expected of it.
+/// Runs the sagas with these numbers, each of which must end as expected of it. With a number of tenants, each saga belongs to the
+/// next one of them.
 pub(crate) async fn drive_to<S: Store, I: Serialize + DeserializeOwned + Send + Sync + 'static>(
     runtime: &Runtime<S>,
     saga: &Saga<S, I>,
     numbers: Range<u32>,
     in_flight: u32,
+    tenants: Option<u32>,
     input: fn(u32) -> I,
     expected: fn(u32) -> Expected,
 ) -> Result<Driven> {
     let watch = Arc::new(Stopwatch::started());
     let next = Arc::new(AtomicU32::new(numbers.start));
-    let callers = Callers { next, watch: Arc::clone(&watch), end: numbers.end, input, expected };
+    let callers = Callers { next, watch: Arc::clone(&watch), end: numbers.end, tenants, input, expected };
     let mut calling = JoinSet::new();
     for _ in 0..in_flight {
         calling.spawn(callers.clone().call(runtime.clone(), saga.clone()));
@@ -87,6 +89,7 @@ struct Callers<I> {
     next: Arc<AtomicU32>,
     watch: Arc<Stopwatch>,
     end: u32,
+    tenants: Option<u32>,
     input: fn(u32) -> I,
     expected: fn(u32) -> Expected,
 }
@@ -107,7 +110,14 @@ impl<I: Serialize + DeserializeOwned + Send + Sync + 'static> Callers<I> {
                 return Ok(ended);
             }
             let began = self.watch.elapsed();
-            let running = runtime.start(&saga, format!("order-{number}"), (self.input)(number)).await?;
+            let (key, input) = (format!("order-{number}"), (self.input)(number));
+            let running = match self.tenants {
+                None => runtime.start(&saga, key, input).await?,
+                Some(tenants) => {
+                    let tenant = Tenant::new(format!("tenant-{}", number % tenants))?;
+                    runtime.tenant(tenant).start(&saga, key, input).await?
+                }
+            };
             let expected = (self.expected)(number);
             if expected == Expected::Never {
                 continue;

@@ -4,7 +4,9 @@ use crate::line::Line;
 
 /// What is done a second.
 const STEPS: &str = "steps/s";
+const REQUESTS: &str = "requests/s";
 const MESSAGES: &str = "messages/s";
+const SAGAS: &str = "sagas/s";
 const MILLISECONDS: &str = "ms";
 /// Processor time.
 const CPU: &str = "cpu ms/step";
@@ -22,8 +24,16 @@ impl Figures {
         Self::of(name, STEPS)
     }
 
+    pub(crate) fn of_requests(name: impl Into<String>) -> Self {
+        Self::of(name, REQUESTS)
+    }
+
     pub(crate) fn of_messages(name: impl Into<String>) -> Self {
         Self::of(name, MESSAGES)
+    }
+
+    pub(crate) fn of_sagas(name: impl Into<String>) -> Self {
+        Self::of(name, SAGAS)
     }
 
     pub(crate) fn of_milliseconds(name: impl Into<String>) -> Self {

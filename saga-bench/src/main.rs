@@ -8,6 +8,7 @@ mod cpu;
 mod disk;
 mod drive;
 mod figures;
+mod http;
 mod line;
 mod memory;
 mod peers;
@@ -50,12 +51,16 @@ enum Benchmark {
     Sqlite(sqlite::Options),
     /// Sagas on PostgreSQL with durable commits, beside hand-written code and other runtimes.
     Postgres(postgres::Options),
+    /// Purging ended sagas on PostgreSQL, alone and beside sagas, and how large the tables stay.
+    Retention(postgres::retention::Options),
     /// Other runtimes doing the same sagas on PostgreSQL, each as its authors advise.
     Peers(peers::Options),
     /// The relay from PostgreSQL to RabbitMQ, beside bare lapin; and how long one message takes from its commit.
     Amqp(amqp::Options),
     /// Sagas whose steps write nothing, on the store in memory, beside the same functions called by tasks.
     Memory(memory::Options),
+    /// Requests with an `Idempotency-Key` on PostgreSQL, beside the same handler without one.
+    Http(http::Options),
     /// Sagas over two services and RabbitMQ, beside the same sagas in one service.
     Remote(remote::Options),
     /// The other service of `remote`, which starts it by itself.
@@ -86,9 +91,11 @@ fn run(benchmark: Benchmark) -> Result<bool> {
     match benchmark {
         Benchmark::Sqlite(options) => sqlite::run(&options),
         Benchmark::Postgres(options) => postgres::run(&options),
+        Benchmark::Retention(options) => postgres::retention::run(&options),
         Benchmark::Peers(options) => peers::run(&options).map(|()| true),
         Benchmark::Amqp(options) => amqp::run(&options),
         Benchmark::Memory(options) => memory::run(&options),
+        Benchmark::Http(options) => http::run(&options),
         Benchmark::Remote(options) => remote::run(&options),
         Benchmark::RemoteHost(options) => remote::host(&options).map(|()| true),
         Benchmark::WaitingChild(child) => postgres::run_child(&child),
@@ -98,7 +105,7 @@ fn run(benchmark: Benchmark) -> Result<bool> {
 /// Runs the benchmarks one after the other, each as if it were named alone. One that fails is told, and the others go on.
 fn run_all(all: &All) -> Result<bool> {
     let (mut failed, mut is_reached) = (Vec::new(), true);
-    for name in ["postgres", "remote", "amqp", "sqlite", "memory"] {
+    for name in ["postgres", "retention", "remote", "amqp", "http", "sqlite", "memory"] {
         if !all.json {
             println!("\n== {name}\n");
         }

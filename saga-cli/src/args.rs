@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use saga_core::store::Status;
+use saga_core::store::{Status, Timestamp};
 use serde_json::Value;
 
 /// Which saga, and why.
@@ -75,6 +75,33 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     time.map(Duration::from_millis).ok_or_else(|| "write a time such as 500ms, 2s or 1m".to_owned())
 }
 
+/// Reads a day such as `2026-01-31`: its beginning in UTC.
+pub(crate) fn parse_day(text: &str) -> Result<Timestamp, String> {
+    let problem = || "write a day such as 2026-01-31".to_owned();
+    let is_written_so = text.len() == 10
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    if !is_written_so {
+        return Err(problem());
+    }
+    let number = |range: std::ops::Range<usize>| text[range].parse::<i64>().map_err(|_| problem());
+    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    let at = Timestamp(days_since_1970(year, month, day) * 24 * 3_600 * 1_000_000);
+    // A day that no month has is written as another one.
+    if at.to_string().starts_with(text) { Ok(at) } else { Err(problem()) }
+}
+
+/// After Howard Hinnant's `days_from_civil`: <https://howardhinnant.github.io/date_algorithms.html>.
+fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year - era * 400;
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
 pub(crate) fn parse_json(text: &str) -> Result<Value, String> {
     serde_json::from_str(text).map_err(|error| format!("this is no JSON: {error}"))
 }
@@ -82,6 +109,26 @@ pub(crate) fn parse_json(text: &str) -> Result<Value, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_day_is_one_of_the_calendar() {
+        for (text, at) in [("1970-01-01", "1970-01-01T00:00:00.000000Z"), ("2024-02-29", "2024-02-29T00:00:00.000000Z")]
+        {
+            assert_eq!(parse_day(text).unwrap().to_string(), at);
+        }
+        for text in [
+            "",
+            "2025-02-29",
+            "2025-13-01",
+            "2025-1-1",
+            "2025-00-10",
+            "2025-01-01T00:00",
+            "20250101",
+            "2025-01-3\u{e9}",
+        ] {
+            assert!(parse_day(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn a_duration_has_a_unit() {

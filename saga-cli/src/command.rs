@@ -6,6 +6,7 @@ use crate::bulk::BulkCommand;
 use crate::dead_letters::DeadLettersCommand;
 use crate::list::ListArgs;
 use crate::outbox::OutboxCommand;
+use crate::retention::RetentionCommand;
 use crate::show::ShowArgs;
 use crate::stuck::{ForceArgs, RestartArgs, RetryArgs, SkipArgs};
 
@@ -41,6 +42,9 @@ pub enum Command {
     /// List, release or discard messages that wait to be sent
     #[command(subcommand)]
     Outbox(OutboxCommand),
+    /// Show how long ended sagas are kept, and what is due to be purged; exempt or purge one
+    #[command(subcommand)]
+    Retention(RetentionCommand),
 }
 
 #[cfg(test)]

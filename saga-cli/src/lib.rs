@@ -11,6 +11,7 @@ mod list;
 mod open_store;
 mod outbox;
 mod output;
+mod retention;
 mod run;
 mod show;
 mod stuck;

@@ -1,7 +1,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use crate::{Admin, Command, OpenStore, audit, bulk, control, dead_letters, list, outbox, show, stuck};
+use crate::{Admin, Command, OpenStore, audit, bulk, control, dead_letters, list, outbox, retention, show, stuck};
 
 impl<O: OpenStore> Admin<O> {
     /// Runs one command, and prints its result to `out`. The progress of a bulk run goes to standard error.
@@ -31,6 +31,7 @@ impl<O: OpenStore> Admin<O> {
             Command::Audit(args) => audit::audit(self, args, out).await,
             Command::DeadLetters(command) => dead_letters::dead_letters(self, command, out).await,
             Command::Outbox(command) => outbox::outbox(self, command, out).await,
+            Command::Retention(command) => retention::retention(self, command, out).await,
         }
     }
 }

@@ -53,7 +53,7 @@ async fn all_that_is_old_is_forgotten_however_much_it_is() {
     let service = Service::named("shop").host::<wave>().build().unwrap();
     let runtime = Runtime::builder(store.clone()).service(&service).transport(MemoryTransport::new());
     let runtime = runtime.start().await.unwrap();
-    // They are looked for once an hour.
+    // They are looked for every ten minutes.
     tokio::time::sleep(Duration::from_mins(90)).await;
     runtime.shutdown().await;
     let again = store.receive(received()).await.unwrap();

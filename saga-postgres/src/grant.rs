@@ -13,7 +13,7 @@ use crate::lock_wait::{LockWait, millis};
 use crate::rows::signed;
 use crate::store::PostgresStore;
 
-/// The number of arguments of `grant_claims`.
+/// The number of arguments of `grant_claims_of_tenants`.
 const ARGUMENTS: usize = 14;
 
 /// The grants of a step transaction.
@@ -47,12 +47,12 @@ pub(crate) async fn grant(
 
     let is_lone_start = claims.len() == 1 && !starts.is_empty();
     let after_grant = if is_lone_start { ", set_config('lock_timeout', $15, true)" } else { "" };
-    let sql = format!("SELECT g.*{after_grant} FROM {{schema}}.grant_claims({}) g", placeholders(ARGUMENTS));
+    let sql = format!("SELECT g.*{after_grant} FROM {{schema}}.grant_claims_of_tenants({}) g", placeholders(ARGUMENTS));
     let query = sqlx::query(store.sql(&sql))
         .bind(column(&rows, |index| claims[*index].work.id.0))
         .bind(column(&rows, |index| signed(claims[*index].work.epoch)))
         .bind(column(&rows, |index| claims[*index].saga.0))
-        .bind(claims.first().map_or("", |claim| claim.tenant.as_str()))
+        .bind(tenants(claims, &rows))
         .bind(column(&rows, |index| claims[*index].key.as_str()))
         .bind(column(&rows, |index| claims[*index].step.as_str()))
         .bind(column(&rows, |index| status_for(claims[*index].kind).as_str()))
@@ -104,6 +104,13 @@ pub(crate) fn keep_unmoved_sagas(claims: &[Claim], started: &[SagaId], changes: 
         }),
         ..Changes::default()
     }));
+}
+
+/// The tenant of each row, or of all of them in one element, which is nearly always enough.
+fn tenants<'a>(claims: &'a [Claim], rows: &[usize]) -> Option<Vec<&'a str>> {
+    let tenant = |index: &usize| claims[*index].tenant.as_str();
+    let is_one = rows.windows(2).all(|pair| tenant(&pair[0]) == tenant(&pair[1]));
+    column(if is_one { &rows[..rows.len().min(1)] } else { rows }, tenant)
 }
 
 fn status_for(kind: WorkKind) -> Status {

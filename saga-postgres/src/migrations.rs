@@ -35,17 +35,19 @@ const fn whole(number: i32, name: &'static str, sql: &'static str) -> Migration 
 }
 
 /// In the order of their numbers. A released migration never changes.
-pub(crate) const MIGRATIONS: [Migration; 7] = [
+pub(crate) const MIGRATIONS: [Migration; 9] = [
     whole(1, "tables", include_str!("../migrations/0001_tables.sql")),
     whole(2, "steps", include_str!("../migrations/0002_steps.sql")),
     whole(3, "shapes", include_str!("../migrations/0003_shapes.sql")),
     whole(4, "reports", include_str!("../migrations/0004_reports.sql")),
     whole(5, "begun", include_str!("../migrations/0005_begun.sql")),
     whole(6, "shares", include_str!("../migrations/0006_shares.sql")),
+    whole(7, "tenants", include_str!("../migrations/0007_tenants.sql")),
+    whole(8, "idempotency_keys", include_str!("../migrations/0008_idempotency_keys.sql")),
     Migration {
-        number: 7,
+        number: 9,
         name: "retention",
-        sql: include_str!("../migrations/0007_retention.sql"),
+        sql: include_str!("../migrations/0009_retention.sql"),
         indexes: &[
             Index { name: "progress_expiring", on: "progress (expires_at, id) WHERE expires_at IS NOT NULL" },
             Index { name: "published_dated", on: "published (published_at)" },
@@ -61,7 +63,7 @@ pub(crate) const MIGRATIONS: [Migration; 7] = [
 pub(crate) const LATEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].number;
 
 /// The tables of a schema besides `migrations`, each with the number of the migration that makes it.
-pub(crate) const TABLES: [(i32, &str); 15] = [
+pub(crate) const TABLES: [(i32, &str); 16] = [
     (1, "definitions"),
     (1, "sagas"),
     (1, "progress"),
@@ -76,7 +78,8 @@ pub(crate) const TABLES: [(i32, &str); 15] = [
     (1, "dead_letters"),
     (1, "members"),
     (1, "guards"),
-    (7, "maintenance"),
+    (8, "idempotency_keys"),
+    (9, "maintenance"),
 ];
 
 #[cfg(test)]

@@ -47,13 +47,26 @@ pub(crate) fn rabbitmq_program(name: &str) -> Result<PathBuf, Error> {
 /// # Errors
 /// None of the Pythons on this machine has it.
 pub fn python_with_pika() -> Result<PathBuf, Error> {
+    python_with("pika").ok_or_else(|| missing("Python's AMQP client", "python3-pika"))
+}
+
+/// A Python that has the HTTP client `httpx`, for tests of what other languages' clients send.
+///
+/// # Errors
+/// None of the Pythons on this machine has it.
+pub fn python_with_httpx() -> Result<PathBuf, Error> {
+    python_with("httpx").ok_or_else(|| missing("Python's HTTP client", "python3-httpx"))
+}
+
+fn python_with(module: &str) -> Option<PathBuf> {
     let candidates = [on_path("python3"), Some(PathBuf::from("/usr/bin/python3"))];
-    let has_pika = |python: &PathBuf| {
+    let has_module = |python: &PathBuf| {
         let mut command = Command::new(python);
-        command.args(["-c", "import pika"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(["-c", &format!("import {module}")]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     };
-    candidates.into_iter().flatten().find(has_pika).ok_or_else(|| missing("Python's AMQP client", "python3-pika"))
+    candidates.into_iter().flatten().find(has_module)
 }
 
 /// The library that shifts a program's clock when it is loaded by `LD_PRELOAD`.

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::future::Future;
 use std::time::Duration;
 
-use saga_core::store::{StartIn, Store};
+use saga_core::store::{IdempotencyKeys, Store};
 use saga_core::transport::Transport;
 
 /// An error of whatever a harness uses.
@@ -79,8 +79,9 @@ pub trait StoreHarness: Send + Sync + 'static {
     }
 }
 
-/// What an author supplies besides, where applications can hold the store's connection in a transaction of their own.
-pub trait StartInHarness: StoreHarness<Store: StartIn> {
+/// What an author supplies besides, where applications can hold the store's connection in a transaction of their own, and
+/// requests take effect once.
+pub trait StartInHarness: StoreHarness<Store: IdempotencyKeys> {
     /// The application's transaction.
     type Transaction: Send;
 

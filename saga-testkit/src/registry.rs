@@ -4,9 +4,9 @@ use crate::check::{Check, Need};
 use crate::fixture::Bench;
 use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
-    acts, batch_steps, begun, claims, concurrency, definitions, hints, histories, inbox, lanes, leases, letters,
+    acts, batch_steps, begun, claims, concurrency, definitions, hints, histories, inbox, keys, lanes, leases, letters,
     limits, listing, members, misses, outbox, publish_in, purge, purge_kept, records, recovery, reports, running_on,
-    sagas, sampling, shares, start_in, starting, together, transaction, unknown, waiting,
+    sagas, sampling, shares, start_in, starting, tenants, together, transaction, unknown, waiting,
 };
 use crate::transport::{self, acknowledge, content, dead_letters, delivery, full_queue, ordering, prefetch, publish};
 
@@ -34,8 +34,32 @@ pub fn store_checks<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
     checks
 }
 
-/// The checks of starting sagas inside the application's own transaction.
+/// The checks of starting sagas inside the application's own transaction, and of requests that take effect once.
 pub fn start_in_checks<H: StartInHarness>() -> Vec<Check<Bench<H>>> {
+    let mut checks = transactions_of_the_application::<H>();
+    checks.extend(requests::<H>());
+    checks
+}
+
+fn requests<H: StartInHarness>() -> Vec<Check<Bench<H>>> {
+    checks![
+        ["S-KEY-1"] => keys::a_kept_response_comes_with_its_writes::<H>,
+        ["S-KEY-1", "S-KEY-13"] => keys::of_a_commit_in_doubt_both_are_there_or_none::<H> needs UnknownCommit,
+        ["S-KEY-2"] => keys::another_request_under_the_key_has_no_effect::<H>,
+        ["S-KEY-3"] => keys::a_key_in_use_is_not_waited_for::<H> needs Shared,
+        ["S-KEY-4"] => keys::a_kept_refusal_has_no_writes::<H>,
+        ["S-KEY-5"] => keys::what_is_not_kept_frees_its_key::<H>,
+        ["S-KEY-6"] => keys::a_key_is_of_one_principal_of_one_tenant::<H>,
+        ["S-KEY-7"] => keys::a_leased_key_is_in_flight_until_its_lease_ends::<H>,
+        ["S-KEY-8"] => keys::a_lease_is_completed_under_its_epoch::<H>,
+        ["S-KEY-9"] => keys::a_key_is_new_after_its_time::<H>,
+        ["S-KEY-10"] => keys::only_keys_whose_time_is_over_are_deleted::<H>,
+        ["S-KEY-11"] => keys::a_body_that_ended_the_transaction_keeps_no_response::<H> needs EndedTransaction,
+        ["S-KEY-12"] => keys::a_body_without_a_key_has_its_transaction::<H>,
+    ]
+}
+
+fn transactions_of_the_application<H: StartInHarness>() -> Vec<Check<Bench<H>>> {
     checks![
         ["S-IN-1"] => start_in::a_committed_start_is_there::<H>,
         ["S-IN-1"] => start_in::a_start_that_was_rolled_back_is_not_there::<H>,
@@ -296,6 +320,10 @@ fn transactions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-TX-12"] => together::a_claim_whose_handler_has_run_is_passed_over::<H>,
         ["S-TX-13", "S-TX-9"] => together::a_claim_that_goes_back_runs_again_without_its_writes::<H>,
         ["S-TX-15"] => together::a_rollback_goes_back_to_the_last_savepoint::<H>,
+        ["S-TX-16", "S-TX-4"] => tenants::claims_of_several_tenants_commit_together::<H>,
+        ["S-TX-16", "S-TX-1"] => tenants::a_claim_is_judged_by_the_records_of_its_own_tenant::<H>,
+        ["S-TX-16", "S-TX-14"] => tenants::a_moved_saga_brings_the_records_of_its_own_tenant::<H>,
+        ["S-TX-16", "S-TX-10"] => tenants::one_key_starts_in_several_tenants::<H> needs StartsInTransactions,
         ["S-TX-11"] => transaction::a_handler_with_a_conflict_rolls_all_back::<H>,
         ["S-TX-4"] => batch_steps::one_call_writes_for_many_sagas::<H>,
         ["S-TX-3", "S-TX-4"] => batch_steps::an_answer_concerns_its_own_saga_only::<H>,

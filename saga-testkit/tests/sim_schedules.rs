@@ -85,8 +85,14 @@ fn batches_are_formed_split_and_interrupted() {
             *total += hits;
         }
     }
-    let faults =
-        [Fault::BatchFormed, Fault::BatchSplit, Fault::BatchInterrupted, Fault::AnsweredAlone, Fault::CalledAgain];
+    let faults = [
+        Fault::BatchFormed,
+        Fault::BatchSplit,
+        Fault::BatchInterrupted,
+        Fault::AnsweredAlone,
+        Fault::CalledAgain,
+        Fault::TenantsShared,
+    ];
     for fault in faults {
         assert!(total[fault as usize] > 0, "{} was never hit in {CROWDS} schedules", fault.name());
     }

@@ -3,7 +3,7 @@
 use saga_core::{Output, State, StepContext, StepError, SubSaga, saga_compensation, saga_step};
 use saga_sql::SqlConn;
 
-use crate::providers::Providers;
+use crate::providers::{POLICIES, Providers};
 
 /// The step that rents a car: it takes the city and returns the number plate.
 pub struct CarRental;
@@ -39,7 +39,7 @@ pub async fn insure_car(
     Output(plate): Output<pick_car>,
     State(outside): State<Providers>,
 ) -> Result<String, StepError> {
-    outside.insurer.book(ctx.key())?;
+    outside.book(POLICIES, ctx).await?;
     Ok(format!("policy of {plate}"))
 }
 
@@ -51,6 +51,5 @@ pub async fn end_insurance(
     _policy: Option<String>,
     State(outside): State<Providers>,
 ) -> Result<(), StepError> {
-    outside.insurer.cancel(ctx.original_key());
-    Ok(())
+    outside.cancel(POLICIES, ctx).await
 }

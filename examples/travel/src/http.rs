@@ -1,91 +1,52 @@
 //! The interface over HTTP, as the README shows it.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::http::StatusCode;
+use axum::routing::{delete, get, post};
 use axum::{Json, Router};
-use saga_core::{RuntimeError, SagaFailure, StartError};
+use saga_core::store::IdempotencyKeys;
+use saga_core::{RuntimeError, SagaFailure};
+use saga_http::{Idempotency, Problem, SagaAccepted, Tx, status_routes};
 use saga_sql::SqlStore;
 
 use crate::app::Trips;
-use crate::trip::{Answer, Trip, TripRequest};
+use crate::trip::{Answer, Itinerary, Trip};
 
-const IDEMPOTENCY_KEY: &str = "idempotency-key";
-
-/// The routes.
-pub fn routes<S: SqlStore>(trips: Arc<Trips<S>>) -> Router {
+/// The routes. The trips' status is at `/sagas/{key}`. The server stops when `stopped` ends.
+pub fn routes<S: SqlStore + IdempotencyKeys>(
+    trips: &Arc<Trips<S>>,
+    stopped: impl Future<Output = ()> + Send + 'static,
+) -> Router {
+    // Nobody logs in here, so that all clients share their keys, and each of them sees all trips.
+    let idempotency = Idempotency::new(&trips.runtime).principal(|_| Some("anybody".to_owned())).required();
+    let status = status_routes(trips.runtime.admin(), |_request, _saga| true).until(stopped);
     Router::new()
-        .route("/trips", post(book::<S>))
-        .route("/trips/{key}", get(status::<S>).delete(give_up::<S>))
+        .route("/trips", post(idempotency.handler(book::<S>)))
+        .route("/trips/{key}", delete(give_up::<S>))
         .route("/trips/{key}/itinerary", get(itinerary::<S>))
         .route("/trips/{key}/approval", post(approve::<S>))
-        .with_state(trips)
+        .with_state(Arc::clone(trips))
+        .merge(status)
 }
 
 type Shared<S> = State<Arc<Trips<S>>>;
 
-/// What went wrong, with a status and a sentence.
-struct Problem(StatusCode, String);
-
-impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
-        (self.0, Json(serde_json::json!({ "error": self.1 }))).into_response()
-    }
-}
-
-impl From<StartError> for Problem {
-    fn from(error: StartError) -> Self {
-        let status = match error {
-            StartError::PayloadMismatch { .. } | StartError::OtherSaga { .. } => StatusCode::CONFLICT,
-            StartError::Store(_) | StartError::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
-            _ => StatusCode::UNPROCESSABLE_ENTITY,
-        };
-        Self(status, error.to_string())
-    }
-}
-
-impl From<RuntimeError> for Problem {
-    fn from(error: RuntimeError) -> Self {
-        let status = match error {
-            RuntimeError::NoSaga(_) => StatusCode::NOT_FOUND,
-            RuntimeError::Key(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            _ => StatusCode::SERVICE_UNAVAILABLE,
-        };
-        Self(status, error.to_string())
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "it is the server's own time, and decides nothing")]
-async fn book<S: SqlStore>(
+async fn book<S: SqlStore + IdempotencyKeys>(
+    mut tx: Tx<'_, S>,
     State(trips): Shared<S>,
-    headers: HeaderMap,
-    Json(request): Json<TripRequest>,
-) -> Result<Response, Problem> {
-    let missing = || Problem(StatusCode::BAD_REQUEST, "send an Idempotency-Key, the same for each try".to_owned());
-    let key = headers.get(IDEMPOTENCY_KEY).and_then(|key| key.to_str().ok()).ok_or_else(missing)?;
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let trip = Trip { request: request.clone(), received_at_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX) };
-    // The time differs in each try, so what the client sent tells a repeated request from another one.
-    let running = trips.runtime.start(&trips.book_trip, key, trip).fingerprint(&request).await?;
-    let address = format!("/trips/{}", running.key());
-    Ok((StatusCode::ACCEPTED, [(header::LOCATION, address)]).into_response())
+    Json(trip): Json<Trip>,
+) -> Result<SagaAccepted, Problem> {
+    tx.start(&trips.book_trip, trip.id.clone(), trip).await
 }
 
-async fn status<S: SqlStore>(State(trips): Shared<S>, Path(key): Path<String>) -> Result<Response, Problem> {
-    let unknown = || Problem(StatusCode::NOT_FOUND, format!("there is no trip {key}"));
-    Ok(Json(trips.runtime.status(&key).await?.ok_or_else(unknown)?).into_response())
-}
-
-async fn itinerary<S: SqlStore>(State(trips): Shared<S>, Path(key): Path<String>) -> Result<Response, Problem> {
-    let running = trips.runtime.attach_to(&trips.book_trip, key).await?;
+async fn itinerary<S: SqlStore>(State(trips): Shared<S>, Path(key): Path<String>) -> Result<Json<Itinerary>, Problem> {
+    let running = trips.runtime.attach_to(&trips.book_trip, key).await.map_err(refused)?;
     match running.result().await {
-        Ok(itinerary) => Ok(Json(itinerary).into_response()),
-        Err(SagaFailure::Runtime(error)) => Err(error.into()),
-        Err(failure) => Err(Problem(StatusCode::CONFLICT, failure.to_string())),
+        Ok(itinerary) => Ok(Json(itinerary)),
+        Err(SagaFailure::Runtime(error)) => Err(refused(error)),
+        Err(failure) => Err(Problem::new(StatusCode::CONFLICT, failure)),
     }
 }
 
@@ -94,9 +55,18 @@ async fn approve<S: SqlStore>(
     Path(key): Path<String>,
     Json(Answer { id, approval }): Json<Answer>,
 ) -> Result<String, Problem> {
-    Ok(format!("{:?}\n", trips.runtime.signal(key, id, &approval).await?))
+    Ok(format!("{:?}\n", trips.runtime.signal(key, id, &approval).await.map_err(refused)?))
 }
 
 async fn give_up<S: SqlStore>(State(trips): Shared<S>, Path(key): Path<String>) -> Result<String, Problem> {
-    Ok(format!("{:?}\n", trips.runtime.cancel(key, "the traveller gave it up").await?))
+    Ok(format!("{:?}\n", trips.runtime.cancel(key, "the traveller gave it up").await.map_err(refused)?))
+}
+
+fn refused(error: RuntimeError) -> Problem {
+    let status = match error {
+        RuntimeError::NoSaga(_) => StatusCode::NOT_FOUND,
+        RuntimeError::Key(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        _ => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    Problem::new(status, error)
 }

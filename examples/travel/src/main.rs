@@ -3,11 +3,13 @@
 use anyhow::{Context as _, bail};
 use clap::Parser;
 use saga_core::memory::MemoryTransport;
+use saga_core::store::IdempotencyKeys;
 use saga_core::transport::Transport;
 use saga_sql::SqlStore;
 use saga_sqlite::SqliteStore;
 use tokio::net::TcpListener;
 use travel::app::{start_hotels, start_trips};
+use travel::companies::Companies;
 use travel::http::routes;
 use travel::providers::Providers;
 
@@ -55,7 +57,10 @@ async fn main() -> anyhow::Result<()> {
 }
 
 /// One line for each broker.
-async fn with_broker<S: SqlStore>(cli: &Cli, open: impl AsyncFn(&str) -> anyhow::Result<S>) -> anyhow::Result<()> {
+async fn with_broker<S: SqlStore + IdempotencyKeys>(
+    cli: &Cli,
+    open: impl AsyncFn(&str) -> anyhow::Result<S>,
+) -> anyhow::Result<()> {
     match &cli.broker {
         #[cfg(feature = "rabbitmq")]
         Some(url) => serve(cli, open, saga_amqp::AmqpTransport::connect(url).await?).await,
@@ -66,7 +71,7 @@ async fn with_broker<S: SqlStore>(cli: &Cli, open: impl AsyncFn(&str) -> anyhow:
     }
 }
 
-async fn serve<S: SqlStore>(
+async fn serve<S: SqlStore + IdempotencyKeys>(
     cli: &Cli,
     open: impl AsyncFn(&str) -> anyhow::Result<S>,
     transport: impl Transport + Clone,
@@ -75,15 +80,16 @@ async fn serve<S: SqlStore>(
         "trips" => None,
         _ => Some(start_hotels(open("hotels").await?, transport.clone()).await?),
     };
-    let stopped = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
+    let stopped = async || tokio::signal::ctrl_c().await.unwrap_or_default();
     if cli.serve == "hotels" {
-        stopped.await;
+        stopped().await;
     } else {
-        let trips = start_trips(open("trips").await?, transport, Providers::default()).await?;
+        let providers = Providers::at(Companies::default().listen().await?);
+        let trips = start_trips(open("trips").await?, transport, providers).await?;
         let listener =
             TcpListener::bind(&cli.listen).await.with_context(|| format!("cannot listen on {}", cli.listen))?;
         println!("listening on http://{}", listener.local_addr()?);
-        axum::serve(listener, routes(trips.clone())).with_graceful_shutdown(stopped).await?;
+        axum::serve(listener, routes(&trips, stopped())).with_graceful_shutdown(stopped()).await?;
         trips.runtime.shutdown().await;
     }
     if let Some(hotels) = hotels {

@@ -1,22 +1,21 @@
-//! Companies outside, simulated in memory. Replace them with clients of your own.
+//! Calls of the companies outside: airlines, the insurer of cars, and a mail server.
 //!
-//! They honour idempotency keys: a key is booked once, however often it is asked for. The destination decides how they
-//! behave, so that a test can choose.
+//! Each call has the key of its step, so that a company does once what it is asked for twice. What an answer means for the step is
+//! decided by `for_step`.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use saga_core::StepError;
+use reqwest::{Client, Response, StatusCode, Url};
+use saga_core::{StepContext, StepError};
+use saga_http::{ForStep as _, StepRequest as _};
 use serde::{Deserialize, Serialize};
 
 use crate::trip::Leg;
 
-/// There is no flight to this place.
-pub const NO_FLIGHTS: &str = "Atlantis";
-/// The airline books a flight to this place, and does not answer the first call.
-pub const NO_ANSWER: &str = "Limbo";
-
-const FLIGHT_CENTS: i64 = 12_000;
+/// What the airline books.
+pub const FLIGHTS: &str = "flights";
+/// What the insurer books.
+pub const POLICIES: &str = "policies";
+/// What the mail server sends. It drops a mail whose key it has seen.
+pub const MAILS: &str = "mails";
 
 /// A ticket for a flight.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,76 +24,49 @@ pub struct Ticket {
     pub cents: i64,
 }
 
-/// The companies: airlines, the insurer of cars, and a mail server that drops a mail whose id it has seen.
-#[derive(Debug, Clone, Default)]
+/// The companies as the steps see them.
+#[derive(Debug, Clone)]
 pub struct Providers {
-    pub airline: Book,
-    pub insurer: Book,
-    pub mail: Book,
+    client: Client,
+    address: Url,
 }
 
 impl Providers {
-    /// Books a flight, once for a key.
-    pub async fn book_flight(&self, key: &str, leg: &Leg) -> Result<Ticket, StepError> {
-        if leg.to == NO_FLIGHTS {
-            return Err(StepError::reject(format!("no flight goes to {}", leg.to)));
+    /// All companies are at one address.
+    pub fn at(address: Url) -> Self {
+        Self { client: Client::new(), address }
+    }
+
+    /// Books a flight.
+    pub async fn book_flight(&self, ctx: &StepContext, leg: &Leg) -> Result<Ticket, StepError> {
+        self.client.post(self.url(&[FLIGHTS])?).step_key(ctx).json(leg).send().await.for_step_json().await
+    }
+
+    /// The ticket that was booked with the key of this step.
+    pub async fn find_flight(&self, ctx: &StepContext) -> Result<Option<Ticket>, StepError> {
+        let found = self.client.get(self.url(&[FLIGHTS, ctx.key()])?).send().await;
+        if found.as_ref().is_ok_and(|found| found.status() == StatusCode::NOT_FOUND) {
+            return Ok(None);
         }
-        if self.airline.book(key)? == 1 && leg.to == NO_ANSWER {
-            // The answer is lost: the runtime sees a time-out.
-            std::future::pending::<()>().await;
-        }
-        Ok(ticket(key))
+        found.for_step_json().await.map(Some)
     }
 
-    /// The ticket that was booked with this key.
-    pub fn find_flight(&self, key: &str) -> Option<Ticket> {
-        self.airline.booked().iter().any(|booked| booked == key).then(|| ticket(key))
-    }
-}
-
-fn ticket(key: &str) -> Ticket {
-    Ticket { number: format!("ticket of {key}"), cents: FLIGHT_CENTS }
-}
-
-/// What a company has booked, by key.
-#[derive(Debug, Clone, Default)]
-pub struct Book(Arc<Mutex<BTreeMap<String, Entry>>>);
-
-#[derive(Debug, Clone, Default)]
-struct Entry {
-    calls: u32,
-    is_cancelled: bool,
-}
-
-impl Book {
-    /// Books a key, and returns how often it was asked for.
-    pub fn book(&self, key: &str) -> Result<u32, StepError> {
-        let mut entries = self.lock();
-        let entry = entries.entry(key.to_owned()).or_default();
-        if entry.is_cancelled {
-            return Err(StepError::reject("this key was cancelled"));
-        }
-        entry.calls += 1;
-        Ok(entry.calls)
+    /// Books a policy or sends a mail.
+    pub async fn book(&self, what: &str, ctx: &StepContext) -> Result<(), StepError> {
+        self.client.post(self.url(&[what])?).step_key(ctx).send().await.for_step().map(ignore)
     }
 
-    /// Undoes what was booked with this key, and blocks the key.
-    pub fn cancel(&self, key: &str) {
-        self.lock().entry(key.to_owned()).or_default().is_cancelled = true;
+    /// Undoes what was booked with the key of the step that is compensated, and blocks the key.
+    pub async fn cancel(&self, what: &str, ctx: &StepContext) -> Result<(), StepError> {
+        self.client.delete(self.url(&[what, ctx.original_key()])?).step_key(ctx).send().await.for_step().map(ignore)
     }
 
-    /// The keys that are booked.
-    pub fn booked(&self) -> Vec<String> {
-        let entries = self.lock();
-        entries.iter().filter(|(_, entry)| !entry.is_cancelled).map(|(key, _)| key.clone()).collect()
-    }
-
-    /// How often this key was asked for.
-    pub fn calls(&self, key: &str) -> u32 {
-        self.lock().get(key).map_or(0, |entry| entry.calls)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn url(&self, path: &[&str]) -> Result<Url, StepError> {
+        let mut url = self.address.clone();
+        let refused = |()| StepError::stuck(format!("{} is no address of a server", self.address));
+        url.path_segments_mut().map_err(refused)?.pop_if_empty().extend(path);
+        Ok(url)
     }
 }
+
+fn ignore(_answer: Response) {}

@@ -31,25 +31,19 @@ pub fn book_trip<S: SqlStore>() -> Result<Saga<S, Trip, Itinerary>, SagaError> {
         .step::<hold_credit>()
         .when(
             "expensive",
-            |trip: &Trip| trip.request.budget_cents > APPROVED_ABOVE_CENTS,
+            |trip: &Trip| trip.budget_cents > APPROVED_ABOVE_CENTS,
             |branch| branch.wait_for::<Approval>(Wait::within(APPROVAL_WITHIN).or_reject()).step::<check_approval>(),
         )
         .parallel(|group| {
             group
-                .branch(|branch| {
-                    branch.for_each::<book_flight, _>(FLIGHTS_AT_ONCE, |trip: &Trip| trip.request.legs.clone())
-                })
-                .branch(|branch| {
-                    branch.step_from::<hotels::contract::book_room, _>(|trip: &Trip| trip.request.hotel.clone())
-                })
+                .branch(|branch| branch.for_each::<book_flight, _>(FLIGHTS_AT_ONCE, |trip: &Trip| trip.legs.clone()))
+                .branch(|branch| branch.step_from::<hotels::contract::book_room, _>(|trip: &Trip| trip.hotel.clone()))
         })
         .when(
             "with-car",
-            |trip: &Trip| trip.request.car.is_some(),
+            |trip: &Trip| trip.car.is_some(),
             |branch| {
-                branch.sub_saga_from::<CarRental, _>(&rent_car, |trip: &Trip| {
-                    trip.request.car.clone().unwrap_or_default()
-                })
+                branch.sub_saga_from::<CarRental, _>(&rent_car, |trip: &Trip| trip.car.clone().unwrap_or_default())
             },
         )
         .step::<confirm_booking>()

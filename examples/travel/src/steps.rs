@@ -8,7 +8,7 @@ use saga_sql::{SqlConn, SqlError};
 
 use crate::cars::CarRental;
 use crate::hotels;
-use crate::providers::{Providers, Ticket};
+use crate::providers::{FLIGHTS, MAILS, Providers, Ticket};
 use crate::trip::{Approval, Itinerary, Leg, Trip};
 
 /// The tables of the bookings, with a traveller and a car.
@@ -35,7 +35,7 @@ pub async fn create_tables(conn: &mut impl SqlConn) -> Result<(), SqlError> {
 #[saga_step(compensate = give_up_booking)]
 pub async fn open_booking(tx: &mut impl SqlConn, ctx: &StepContext, trip: Trip) -> Result<(), StepError> {
     let sql = "INSERT INTO bookings (trip, traveller, status) VALUES ($1, $2, 'open')";
-    tx.execute(sql, &[&ctx.saga_key(), &trip.request.traveller]).await?;
+    tx.execute(sql, &[&ctx.saga_key(), &trip.traveller]).await?;
     Ok(())
 }
 
@@ -51,10 +51,9 @@ pub async fn give_up_booking(tx: &mut impl SqlConn, ctx: &StepContext, _trip: Tr
 /// Takes the whole budget from the traveller's credit; what the trip does not cost is given back when it is confirmed.
 #[saga_step(compensate = release_credit)]
 pub async fn hold_credit(tx: &mut impl SqlConn, trip: Trip) -> Result<(), StepError> {
-    let request = trip.request;
     let sql = "UPDATE travellers SET credit_cents = credit_cents - $2 WHERE name = $1 AND credit_cents >= $2";
-    match tx.execute(sql, &[&request.traveller, &request.budget_cents]).await? {
-        0 => Err(StepError::reject(format!("{} has not enough credit", request.traveller))),
+    match tx.execute(sql, &[&trip.traveller, &trip.budget_cents]).await? {
+        0 => Err(StepError::reject(format!("{} has not enough credit", trip.traveller))),
         _ => Ok(()),
     }
 }
@@ -62,7 +61,7 @@ pub async fn hold_credit(tx: &mut impl SqlConn, trip: Trip) -> Result<(), StepEr
 /// Undoes `hold_credit`.
 #[saga_compensation]
 pub async fn release_credit(tx: &mut impl SqlConn, trip: Trip) -> Result<(), StepError> {
-    give_credit(tx, &trip.request.traveller, trip.request.budget_cents).await?;
+    give_credit(tx, &trip.traveller, trip.budget_cents).await?;
     Ok(())
 }
 
@@ -80,7 +79,7 @@ pub async fn check_approval(_trip: Trip, Signaled(approval): Signaled<Approval>)
 /// Books a flight at the airline. After a time-out the airline is asked whether it has booked it.
 #[saga_step(compensate = cancel_flight, resolve = find_flight, timeout = "2s", retry(base = "100ms"))]
 pub async fn book_flight(ctx: &StepContext, leg: Leg, State(outside): State<Providers>) -> Result<Ticket, StepError> {
-    outside.book_flight(ctx.key(), &leg).await
+    outside.book_flight(ctx, &leg).await
 }
 
 /// Asks the airline what became of a booking that was not answered.
@@ -90,7 +89,7 @@ pub async fn find_flight(
     _leg: Leg,
     State(outside): State<Providers>,
 ) -> Result<Resolved<Ticket>, StepError> {
-    Ok(outside.find_flight(ctx.key()).map_or(Resolved::NotDone, Resolved::Done))
+    Ok(outside.find_flight(ctx).await?.map_or(Resolved::NotDone, Resolved::Done))
 }
 
 /// Undoes `book_flight`. Without a ticket it is unknown whether there is one, so the airline gets the key of the booking.
@@ -101,8 +100,7 @@ pub async fn cancel_flight(
     _ticket: Option<Ticket>,
     State(outside): State<Providers>,
 ) -> Result<(), StepError> {
-    outside.airline.cancel(ctx.original_key());
-    Ok(())
+    outside.cancel(FLIGHTS, ctx).await
 }
 
 /// Confirms the trip if it costs no more than its budget. From here on it only goes forward.
@@ -115,13 +113,12 @@ pub async fn confirm_booking(
     Output(room): Output<hotels::contract::book_room>,
     car: Option<Output<CarRental>>,
 ) -> Result<Itinerary, StepError> {
-    let request = trip.request;
     let cost_cents = tickets.iter().map(|ticket| ticket.cents).sum::<i64>() + room.cents;
-    if cost_cents > request.budget_cents {
-        let problem = format!("the trip costs {cost_cents} cents, and the budget is {}", request.budget_cents);
+    if cost_cents > trip.budget_cents {
+        let problem = format!("the trip costs {cost_cents} cents, and the budget is {}", trip.budget_cents);
         return Err(StepError::reject(problem));
     }
-    give_credit(tx, &request.traveller, request.budget_cents - cost_cents).await?;
+    give_credit(tx, &trip.traveller, trip.budget_cents - cost_cents).await?;
     tx.execute("UPDATE bookings SET status = 'confirmed' WHERE trip = $1", &[&ctx.saga_key()]).await?;
     let tickets = tickets.into_iter().map(|ticket| ticket.number).collect();
     Ok(Itinerary { tickets, room: room.number, car: car.map(|Output(plate)| plate), cost_cents })
@@ -130,6 +127,5 @@ pub async fn confirm_booking(
 /// Sends the itinerary. The mail has the key as its `Message-ID`, so that a repeated one is not shown twice.
 #[saga_step(no_compensation)]
 pub async fn send_itinerary(ctx: &StepContext, _trip: Trip, State(outside): State<Providers>) -> Result<(), StepError> {
-    outside.mail.book(ctx.key())?;
-    Ok(())
+    outside.book(MAILS, ctx).await
 }

@@ -3,9 +3,11 @@
 use saga_core::Signal;
 use serde::{Deserialize, Serialize};
 
-/// What a traveller asks for.
+/// What a traveller asks for, and the input of the saga.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TripRequest {
+pub struct Trip {
+    /// The client's number of the trip, which is the key of the saga.
+    pub id: String,
     pub traveller: String,
     pub legs: Vec<Leg>,
     pub hotel: Stay,
@@ -14,13 +16,6 @@ pub struct TripRequest {
     pub car: Option<String>,
     /// The most that the trip may cost.
     pub budget_cents: i64,
-}
-
-/// The input of the saga: the request, and the time at which the server received it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Trip {
-    pub request: TripRequest,
-    pub received_at_ms: u64,
 }
 
 /// A flight.

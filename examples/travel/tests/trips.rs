@@ -8,14 +8,16 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use saga_core::Runtime;
 use saga_core::memory::MemoryTransport;
+use saga_core::store::IdempotencyKeys;
 use saga_core::transport::Transport;
 use saga_sql::{SqlConn as _, SqlStore};
 use saga_sqlite::SqliteStore;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 use travel::app::{Trips, start_hotels, start_trips};
+use travel::companies::{Companies, NO_ANSWER, NO_FLIGHTS};
 use travel::http::routes;
-use travel::providers::{NO_ANSWER, NO_FLIGHTS, Providers};
+use travel::providers::Providers;
 use travel::trip::Itinerary;
 
 /// Both services, each with its own store.
@@ -23,15 +25,16 @@ struct Agency<S: SqlStore> {
     app: Router,
     trips: Arc<Trips<S>>,
     hotels: Runtime<S>,
-    providers: Providers,
+    companies: Companies,
 }
 
-impl<S: SqlStore> Agency<S> {
+impl<S: SqlStore + IdempotencyKeys> Agency<S> {
     async fn open(trips: S, hotels: S, transport: impl Transport + Clone) -> Self {
-        let providers = Providers::default();
+        let companies = Companies::default();
+        let providers = Providers::at(companies.listen().await.unwrap());
         let hotels = start_hotels(hotels, transport.clone()).await.unwrap();
-        let trips = start_trips(trips, transport, providers.clone()).await.unwrap();
-        Self { app: routes(trips.clone()), trips, hotels, providers }
+        let trips = start_trips(trips, transport, providers).await.unwrap();
+        Self { app: routes(&trips, std::future::pending()), trips, hotels, companies }
     }
 
     async fn send(&self, method: &str, path: &str, key: Option<&str>, body: Option<&Value>) -> (StatusCode, String) {
@@ -45,8 +48,11 @@ impl<S: SqlStore> Agency<S> {
         (status, String::from_utf8(to_bytes(answer.into_body(), usize::MAX).await.unwrap().to_vec()).unwrap())
     }
 
-    async fn book(&self, key: &str, trip: &Value) -> StatusCode {
-        self.send("POST", "/trips", Some(key), Some(trip)).await.0
+    /// Books a trip, with its number as the key of the request.
+    async fn book(&self, id: &str, trip: &Value) -> StatusCode {
+        let mut trip = trip.clone();
+        trip["id"] = id.into();
+        self.send("POST", "/trips", Some(id), Some(&trip)).await.0
     }
 
     /// The itinerary, or why there is none; it waits for the end.
@@ -76,7 +82,7 @@ const CREDIT: &str = "SELECT credit_cents FROM travellers WHERE name = 'Ada'";
 const CARS: &str = "SELECT count(*) FROM cars WHERE trip IS NOT NULL";
 
 /// All that a trip may come to. Two flights and three nights cost 51,000 cents; Ada has a credit of 1,000,000.
-async fn trips_are_booked_as_a_whole_or_not_at_all<S: SqlStore>(agency: Agency<S>) {
+async fn trips_are_booked_as_a_whole_or_not_at_all<S: SqlStore + IdempotencyKeys>(agency: Agency<S>) {
     let trips = agency.trips.runtime.store();
     // Booked. The airline does not answer the first call for a flight to Limbo, and is asked what became of it.
     let cheap = trip(NO_ANSWER, 60_000);
@@ -84,17 +90,21 @@ async fn trips_are_booked_as_a_whole_or_not_at_all<S: SqlStore>(agency: Agency<S
     let booked = agency.itinerary("trip-1").await.unwrap();
     assert_eq!((booked.tickets.len(), booked.cost_cents), (2, 51_000));
     assert_eq!((booked.room.as_str(), booked.car.as_deref()), ("Oslo 100", Some("OS 4711")));
-    assert_eq!(agency.providers.airline.calls("trip-1:book-flight#1"), 1);
-    assert_eq!(agency.providers.mail.booked(), ["trip-1:send-itinerary"]);
+    assert_eq!(agency.companies.airline.calls("trip-1:book-flight#1"), 1);
+    assert_eq!(agency.companies.mail.booked(), ["trip-1:send-itinerary"]);
     assert_eq!(number(trips, CREDIT).await, 949_000);
 
-    // Sent again, it is the same trip; another request with the same key is a conflict.
+    // Sent again, it is the same trip, also with another key; another trip with the same key or number is refused.
     assert_eq!(agency.book("trip-1", &cheap).await, StatusCode::ACCEPTED);
-    let (status, text) = agency.send("POST", "/trips", Some("trip-1"), Some(&trip("Rome", 60_000))).await;
-    assert_eq!(status, StatusCode::CONFLICT, "{text}");
-    assert_eq!(agency.book("two words", &cheap).await, StatusCode::UNPROCESSABLE_ENTITY);
-    assert_eq!(agency.send("POST", "/trips", None, Some(&cheap)).await.0, StatusCode::BAD_REQUEST);
-    assert_eq!(agency.send("GET", "/trips/trip-9", None, None).await.0, StatusCode::NOT_FOUND);
+    let mut again = cheap.clone();
+    again["id"] = "trip-1".into();
+    assert_eq!(agency.send("POST", "/trips", Some("again"), Some(&again)).await.0, StatusCode::ACCEPTED);
+    assert_eq!(agency.book("trip-1", &trip("Rome", 60_000)).await, StatusCode::UNPROCESSABLE_ENTITY);
+    again["car"] = Value::Null;
+    let (status, text) = agency.send("POST", "/trips", Some("other"), Some(&again)).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{text}");
+    assert_eq!(agency.send("POST", "/trips", None, Some(&again)).await.0, StatusCode::BAD_REQUEST);
+    assert_eq!(agency.send("GET", "/sagas/trip-9", None, None).await.0, StatusCode::NOT_FOUND);
 
     // There is no flight to Atlantis, and the only car is taken: what was booked before is undone. A budget may be too small for
     // the trip, or larger than the credit.
@@ -126,17 +136,18 @@ async fn trips_are_booked_as_a_whole_or_not_at_all<S: SqlStore>(agency: Agency<S
     assert_eq!(agency.itinerary("trip-6").await.unwrap().car, None);
     assert!(agency.itinerary("trip-7").await.unwrap_err().contains("not approved by Grace"));
     assert!(agency.itinerary("trip-8").await.unwrap_err().contains("the traveller gave it up"));
-    let (_, shown) = agency.send("GET", "/trips/trip-7", None, None).await;
+    let (_, shown) = agency.send("GET", "/sagas/trip-7", None, None).await;
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["status"], "compensated", "{shown}");
+    assert!(shown["problem"]["detail"].as_str().unwrap().contains("not approved by Grace"), "{shown}");
 
     // Two trips are booked, and nothing is left of the others.
     assert_eq!(number(trips, "SELECT count(*) FROM bookings WHERE status = 'confirmed'").await, 2);
     assert_eq!(number(trips, "SELECT count(*) FROM bookings WHERE status = 'open'").await, 0);
     assert_eq!(number(trips, CREDIT).await, 1_000_000 - 2 * 51_000);
     assert_eq!(number(trips, CARS).await, 1);
-    assert_eq!(agency.providers.airline.booked().len(), 4);
-    assert_eq!(agency.providers.insurer.booked(), ["trip-1>rent-car:insure-car"]);
+    assert_eq!(agency.companies.airline.booked().len(), 4);
+    assert_eq!(agency.companies.insurer.booked(), ["trip-1>rent-car:insure-car"]);
     assert_eq!(number(agency.hotels.store(), "SELECT CAST(sum(free) AS BIGINT) FROM hotels").await, 101 - 2);
     agency.trips.runtime.shutdown().await;
     agency.hotels.shutdown().await;

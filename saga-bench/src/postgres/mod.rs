@@ -7,6 +7,7 @@ mod measure;
 mod options;
 mod plan;
 mod report;
+pub(crate) mod retention;
 mod run;
 mod saga;
 pub(crate) mod server;

@@ -25,6 +25,12 @@ pub(crate) enum Work {
     /// Orders whose steps are written with `SqlConn`.
     #[value(name = "W-sql")]
     Portable,
+    /// Orders of a thousand tenants that share commits.
+    #[value(name = "W-tenants")]
+    Tenants,
+    /// Orders of a thousand tenants, each of which has commits of its own.
+    #[value(name = "W-tenants-apart")]
+    TenantsApart,
     /// One order after the other, on a system that does nothing else.
     #[value(name = "W-alone")]
     Alone,
@@ -45,6 +51,8 @@ impl fmt::Display for Work {
             Self::Batch => "W-batch",
             Self::Retrying => "W-retrying",
             Self::Portable => "W-sql",
+            Self::Tenants => "W-tenants",
+            Self::TenantsApart => "W-tenants-apart",
             Self::Alone => "W-alone",
             Self::Finished => "W-finished",
             Self::Waiting => "W-waiting",

@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::file::create;
+use super::saga::Tenants;
 use super::{floor, portable, saga};
 use crate::disk;
 use crate::figures::{Figures, Target, print_table};
@@ -23,7 +24,12 @@ const TIMES_GROUPED: f64 = 1.0 / 3.0;
 /// Of the same steps on the connection itself.
 const TIMES_NATIVE: f64 = 0.95;
 
+/// Of the same sagas of one tenant: those of many tenants that share commits, and that do not.
+const TIMES_SHARED: f64 = 0.8;
+const TIMES_APART: f64 = 0.35;
+
 const GROUP: u32 = 50;
+const TENANTS: u32 = 1_000;
 
 const BENCH: &str = "sqlite";
 /// The floors' names in JSON.
@@ -32,6 +38,9 @@ const GROUPED: &str = "rusqlite, 50 a commit";
 /// The contender's name in JSON, and that of its steps by `SqlConn`.
 const SAGA: &str = "saga";
 const PORTABLE: &str = "saga by SqlConn";
+/// Those of its sagas that belong to many tenants.
+const SHARED: &str = "saga, tenants share commits";
+const APART: &str = "saga, tenants apart";
 
 /// How the benchmark is run.
 #[derive(Debug, Args)]
@@ -67,29 +76,40 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let mut grouped = Figures::of_steps("bare rusqlite, 50 steps a commit");
     let mut sagas = Figures::of_steps(format!("sagas, {} in flight", options.in_flight));
     let mut portables = Figures::of_steps(format!("sagas by SqlConn, {} in flight", options.in_flight));
+    let mut shared = Figures::of_steps(format!("sagas of {TENANTS} tenants that share commits"));
+    let mut apart = Figures::of_steps(format!("sagas of {TENANTS} tenants"));
+    let of_tenants = |share_commits| Some(Tenants { count: TENANTS, share_commits });
     let (native, portable) = (saga::create_order()?, portable::create_order()?);
     for round in 0..options.rounds {
         let file = |name: &str| folder.path().join(format!("{name}-{round}.db"));
-        for name in ["one", "grouped", "sagas", "portables"] {
+        for name in ["one", "grouped", "sagas", "portables", "shared", "apart"] {
             runtime.block_on(create(&file(name)))?;
         }
         let few = (options.sagas / SLOW_SHARE).max(1);
         one_by_one.values.push(floor::run(&file("one"), few, 1)?);
         grouped.values.push(floor::run(&file("grouped"), options.sagas, GROUP)?);
-        let run = |name, saga| runtime.block_on(saga::run(&file(name), saga, options.sagas, options.in_flight));
-        sagas.values.push(run("sagas", &native)?);
-        portables.values.push(run("portables", &portable)?);
+        let run = |name, saga, tenants| {
+            runtime.block_on(saga::run(&file(name), saga, options.sagas, options.in_flight, tenants))
+        };
+        sagas.values.push(run("sagas", &native, None)?);
+        portables.values.push(run("portables", &portable, None)?);
+        shared.values.push(run("shared", &native, of_tenants(true))?);
+        apart.values.push(run("apart", &native, of_tenants(false))?);
     }
     let targets = [
         Target::at_least("sagas / one step a commit", TIMES_ONE_BY_ONE, sagas.ratio_to(&one_by_one)),
         Target::at_least("sagas / 50 steps a commit", TIMES_GROUPED, sagas.ratio_to(&grouped)),
         Target::at_least("sagas by SqlConn / sagas", TIMES_NATIVE, portables.ratio_to(&sagas)),
+        Target::at_least("tenants that share commits / one tenant", TIMES_SHARED, shared.ratio_to(&sagas)),
+        Target::at_least("tenants / one tenant", TIMES_APART, apart.ratio_to(&sagas)),
     ];
     if options.json {
         print_lines(options.in_flight, &sagas, [(ONE_BY_ONE, &one_by_one), (GROUPED, &grouped)]);
-        print_line(options.in_flight, PORTABLE, &portables, [(SAGA.to_owned(), portables.ratio_to(&sagas))]);
+        for (subject, figures) in [(PORTABLE, &portables), (SHARED, &shared), (APART, &apart)] {
+            print_line(options.in_flight, subject, figures, [(SAGA.to_owned(), figures.ratio_to(&sagas))]);
+        }
     } else {
-        print_table(&[&one_by_one, &grouped, &sagas, &portables]);
+        print_table(&[&one_by_one, &grouped, &sagas, &portables, &shared, &apart]);
     }
     for target in &targets {
         target.print(BENCH, options.json);

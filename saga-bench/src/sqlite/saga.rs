@@ -4,13 +4,13 @@ use std::path::Path;
 
 use anyhow::Result;
 use rusqlite::Connection;
-use saga_core::{Runtime, Saga, StepError, saga_step};
+use saga_core::{Runtime, Saga, Settings, StepError, saga_step};
 use saga_sqlite::SqliteStore;
 use serde::{Deserialize, Serialize};
 
 use super::file::assert_rows;
 use super::workload::{STEPS, STEPS_PER_SAGA, amount};
-use crate::drive::drive;
+use crate::drive::{Expected, drive_to};
 
 /// What is ordered.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -37,17 +37,29 @@ async fn confirm_order(tx: &mut Connection, order: Order) -> Result<Order, StepE
     Ok(order)
 }
 
+/// How many tenants there are, and whether they share commits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tenants {
+    pub(crate) count: u32,
+    pub(crate) share_commits: bool,
+}
+
 /// Runs `sagas` sagas on a new file, `in_flight` at a time, and returns the steps a second, from the first start to the last outcome.
 pub(crate) async fn run(
     file: &Path,
     create_order: &Saga<SqliteStore, Order>,
     sagas: u32,
     in_flight: u32,
+    tenants: Option<Tenants>,
 ) -> Result<f64> {
     let store = SqliteStore::open(file).await?;
-    let runtime = Runtime::builder(store).saga(create_order).start().await?;
+    let share = |settings: &mut Settings| {
+        settings.tenants_share_commits = tenants.is_some_and(|tenants| tenants.share_commits);
+    };
+    let runtime = Runtime::builder(store).saga(create_order).settings(share).start().await?;
     let order = |number| Order { number, amount: amount(number) };
-    let took = drive(&runtime, create_order, sagas, in_flight, order).await?;
+    let (count, completed) = (tenants.map(|tenants| tenants.count), |_| Expected::Completed);
+    let took = drive_to(&runtime, create_order, 0..sagas, in_flight, count, order, completed).await?.took;
     runtime.shutdown().await;
     drop(runtime);
     assert_rows(file, sagas)?;

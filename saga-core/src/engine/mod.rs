@@ -35,15 +35,14 @@ mod store_calls;
 pub use self::admin::{
     AuditEntry, AuditRecord, BatchAction, BatchFilter, BatchPlan, BatchResult, BatchSummary, CancelOutcome,
     ChildStatus, DeadLetterAdmin, HistoryEvent, ItemCounts, MigrationReport, OutboxAdmin, PauseOutcome, PausedBy,
-    PlannedAction, ReplacedInput, RestartOutcome, ResumeOutcome, SagaAdmin, SagaControl, SagaQuery, SagaStatus,
-    SagaSummary, SignalOutcome, StepProgress, StepStatus, TimelineStatus, Unregistered, WaitKind,
+    PlannedAction, ReplacedInput, RestartOutcome, ResumeOutcome, RetentionAdmin, RetentionDue, RetentionPolicy,
+    SagaAdmin, SagaControl, SagaMoves, SagaQuery, SagaStatus, SagaSummary, SignalOutcome, StepProgress, StepStatus,
+    TimelineStatus, Unregistered, WaitKind,
 };
 pub use self::context::{BuildError, RuntimeError, Settings, StartError, UnreadableValues};
 pub use self::health::{ComponentHealth, Health};
 pub use self::lifecycle::Panicked;
-pub use self::maintenance::{
-    Archive, ArchiveBatch, ArchiveError, ArchivedEntry, ArchivedPayload, ArchivedRecord, ArchivedSaga,
-};
+pub use self::maintenance::{Archive, ArchiveBatch, ArchiveError, ArchivedSaga};
 pub use self::outcome::{CompensationCause, Outcome, SagaFailure, SagaResult};
 pub use self::runtime::{
     PublishError, PublishEvent, PublishEventInTx, Runtime, RuntimeBuilder, SagaHandle, StartSaga, StartSagaInTx,

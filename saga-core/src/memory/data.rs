@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::dead_letter_table::DeadLetterTable;
 use super::expiry::{Dated, MaintenanceLease};
 use super::hashing::QuickMap;
+use super::idempotency::KeptRequest;
 use super::live_members::LiveMembers;
 use super::locks::Locks;
 use super::outbox_table::OutboxTable;
@@ -12,8 +13,8 @@ use super::table::MemoryTable;
 use super::work_row::WorkRow;
 use crate::key::{Key, StepId, Tenant};
 use crate::store::{
-    DefinitionId, HistoryEntry, Lease, Message, MessageId, NewSaga, NewWork, SagaId, SagaRow, SagaWithSteps,
-    StepRecord, StoredDefinition, Timestamp, WorkId, WorkRef, WorkStatus,
+    DefinitionId, HistoryEntry, IdempotencyKey, Lease, Message, MessageId, NewSaga, NewWork, SagaId, SagaRow,
+    SagaWithSteps, StepRecord, StoredDefinition, Timestamp, WorkId, WorkRef, WorkStatus,
 };
 
 /// All committed rows, and the locks. Collections that are iterated are ordered, so that two runs do the same.
@@ -35,6 +36,7 @@ pub(super) struct Data {
     /// The ids that were received, with the time and the row that keeps the message.
     pub(super) received: BTreeMap<MessageId, (Timestamp, WorkId)>,
     pub(super) dead_letters: DeadLetterTable,
+    pub(super) requests: BTreeMap<IdempotencyKey, KeptRequest>,
     /// What operators did, in the order of the commits.
     pub(super) audit_log: Vec<(Timestamp, HistoryEntry)>,
     /// When the time of ended sagas is over.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::hashing::QuickMap;
 use crate::key::{Key, StepId, Tenant};
-use crate::store::{SagaId, WorkId};
+use crate::store::{IdempotencyKey, SagaId, WorkId};
 
 /// An ordering key: tenant, aggregate type and aggregate id.
 pub(super) type OrderingKey = (Tenant, String, String);
@@ -23,6 +23,8 @@ pub(super) enum Lock {
     Key(Tenant, Key),
     /// The counter of an ordering key.
     Counter(OrderingKey),
+    /// The key of a request.
+    Request(IdempotencyKey),
     /// A row of the business table.
     Row(String),
 }

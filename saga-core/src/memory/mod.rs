@@ -17,6 +17,7 @@ mod definitions;
 mod expiry;
 mod hashing;
 mod hints;
+mod idempotency;
 mod inbox;
 mod live_members;
 mod locks;

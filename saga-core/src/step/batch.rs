@@ -5,8 +5,8 @@ use super::{Emitted, IntoStepError, StepContext, StepError};
 
 /// The inputs of many sagas for one call of a *batch step*.
 ///
-/// A step function that takes a `Batch<T>` is called once for all sagas at that step that share a transaction, so that one
-/// statement can write for all of them. It returns one result for each input. Only [`map_each`](Self::map_each) makes
+/// A step function that takes a `Batch<T>` is called once for all sagas of a tenant that are at that step and share a
+/// transaction, so that one statement can write for all of them. It returns one result for each input. Only [`map_each`](Self::map_each) makes
 /// these results, so none is missing or in the place of another.
 ///
 /// The saga sees an ordinary step from `T` to `R`: each saga has its own step key, record, retries and compensation.

@@ -106,8 +106,8 @@ impl StepError {
         Self { repr: Repr::Unreadable(reason.into()) }
     }
 
-    /// The shortest pause before the next attempt.
-    pub(crate) fn delay_min(&self) -> Duration {
+    /// The shortest pause before the next attempt, as [`retry_after`](Self::retry_after) set it.
+    pub fn delay_min(&self) -> Duration {
         match self.repr {
             Repr::Transient(_, delay) => delay,
             _ => Duration::ZERO,

@@ -24,6 +24,7 @@ use super::{
 /// - `S-TX-13` After [`UndoAndContinue`](super::HandlerVerdict::UndoAndContinue) the handler's writes are gone, those of earlier handlers are kept, and [`run`](TransactionBody::run) is called for the same claim again, behind a savepoint of its own.
 /// - `S-TX-11` After [`Conflict`](super::HandlerVerdict::Conflict) nothing of the batch is kept; the call fails with the kind `Conflict` and names no culprit.
 /// - `S-TX-10` A claim with [`start`](super::Claim::start) is granted if no saga has its key and no other transaction is about to take it. The saga is then inserted in this transaction with version 1, without its commands. If the claim is not granted, nothing is written for it. A store without the capability is never asked.
+/// - `S-TX-16` The claims may be of several tenants. Each is granted, started and recorded by its own tenant, as if it were alone: neither the same key of another tenant nor a record of it matters.
 /// - `S-TX-6` A handler that ended the transaction is detected before anything is recorded: the error names it, and nothing of the batch is kept.
 /// - `S-TX-7` When no claim is granted, the call succeeds and nothing is written.
 /// - `S-TX-8` After [`Abandon`](super::HandlerVerdict::Abandon) nothing of the batch is kept, and the error names the claim as the culprit.
@@ -45,7 +46,8 @@ pub trait Store:
         false
     }
 
-    /// Runs one step transaction: claim, handlers, record, commit. All claims are of one tenant.
+    /// Runs one step transaction: claim, handlers, record, commit. All claims are of one tenant, unless
+    /// [`tenants_share_commits`](crate::Settings::tenants_share_commits) is set.
     async fn transact(
         &self,
         claims: Vec<Claim>,

@@ -20,6 +20,7 @@ mod error;
 mod failing;
 mod hints;
 mod history;
+mod idempotency;
 mod inbox;
 mod interface;
 mod lane;
@@ -50,6 +51,10 @@ pub use self::error::{RetryClass, StoreError, StoreErrorKind};
 pub use self::failing::Failing;
 pub use self::hints::{Hint, HintBoard, Hints, Listener};
 pub use self::history::{HistoryEntry, HistoryKind};
+pub use self::idempotency::{
+    Admission, IDEMPOTENCY_KEY_BYTES_MAX, IdempotencyKey, IdempotencyKeys, InvalidIdempotencyKey, KeyVerdict,
+    KeyedBody, KeyedRequest, PRINCIPAL_BYTES_MAX,
+};
 pub use self::inbox::{ClaimedMessage, ClaimedMessages, Inbox, NewReceived, ReceivedBatch};
 pub use self::interface::{Capabilities, Durability, Store};
 pub use self::lane::{LANES, lane_of};

@@ -3,7 +3,7 @@
 #![expect(clippy::unused_self, clippy::trivially_copy_pass_by_ref, reason = "the signatures are those of `enabled.rs`")]
 
 use saga_core::store::StoreError;
-use sqlx::{Postgres, Transaction};
+use sqlx::{PgConnection, Postgres, Transaction};
 
 /// The mutants that a branch of the store asks for.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +52,10 @@ impl CommitFault {
 
 impl LostCommit {
     pub(crate) async fn end(&self, _tx: Transaction<'_, Postgres>) -> Result<(), StoreError> {
+        match *self {}
+    }
+
+    pub(crate) async fn end_raw(&self, _conn: &mut PgConnection) -> Result<(), StoreError> {
         match *self {}
     }
 

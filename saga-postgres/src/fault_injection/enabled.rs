@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use saga_core::store::{StoreError, StoreErrorKind};
-use sqlx::{Postgres, Transaction};
+use sqlx::{Executor as _, PgConnection, Postgres, Transaction};
 
 use crate::error::store_error;
 
@@ -103,7 +103,7 @@ impl CommitFault {
 
     /// The fault that hits the commit of this call, if any: reads and ids have none.
     pub(crate) fn take(&self, operation: &'static str) -> Option<&LostCommit> {
-        let lost = self.0.as_deref().filter(|_| matches!(operation, "start" | "record" | "transact"))?;
+        let lost = self.0.as_deref().filter(|_| matches!(operation, "start" | "record" | "transact" | "run_once"))?;
         (!lost.is_used.swap(true, Ordering::Relaxed)).then_some(lost)
     }
 }
@@ -113,6 +113,12 @@ impl LostCommit {
     pub(crate) async fn end(&self, tx: Transaction<'_, Postgres>) -> Result<(), StoreError> {
         let ended = if self.is_committed { tx.commit().await } else { tx.rollback().await };
         ended.map_err(|error| store_error("lost_commit", error))
+    }
+
+    /// The same for a transaction that was begun by a message of the store.
+    pub(crate) async fn end_raw(&self, conn: &mut PgConnection) -> Result<(), StoreError> {
+        let end = if self.is_committed { "COMMIT" } else { "ROLLBACK" };
+        conn.execute(end).await.map(drop).map_err(|error| store_error("lost_commit", error))
     }
 
     #[expect(clippy::unused_self, reason = "only a call that met the fault has this error")]

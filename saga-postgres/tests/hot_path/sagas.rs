@@ -1,6 +1,7 @@
 //! Whole sagas through the runtime, on a store of one connection.
 
 use saga_core::{Saga, Settings, StepError, saga_step};
+use saga_postgres::PostgresStore;
 use saga_testkit::hot_path::{Bound, Cost as _, WholeSagas};
 use sqlx::PgConnection;
 
@@ -8,7 +9,7 @@ use crate::cost::Cost;
 use crate::meter::Meter;
 
 /// Sagas in flight.
-const IN_FLIGHT: u32 = 50;
+pub(crate) const IN_FLIGHT: u32 = 50;
 /// So many times all of them, so that a batch that is not full shows.
 const ROUNDS: u32 = 4;
 
@@ -60,20 +61,43 @@ async fn a_heavier_path_is_above_the_bound() {
 }
 
 fn bound() -> Cost {
-    BATCH.of(u64::from(IN_FLIGHT)) * u64::from(ROUNDS) + IDS
+    bound_of(ROUNDS)
+}
+
+/// What so many rounds of sagas may cost.
+pub(crate) fn bound_of(rounds: u32) -> Cost {
+    BATCH.of(u64::from(IN_FLIGHT)) * u64::from(rounds) + IDS
 }
 
 /// Runs the sagas, and answers what they cost, where their steps need no savepoints or nobody waits for that.
 async fn cost(is_spared: bool, change: impl FnOnce(&mut Settings)) -> Cost {
     let mut meter = Meter::start().await;
-    let store = meter.store(|options| options.batch_max(IN_FLIGHT as usize)).await;
-    let saga = Saga::named("create-order").input::<i64>();
-    let saga = saga.step::<reserve_stock>().step::<charge_card>().step::<confirm_order>().build().unwrap();
-    let mut sagas = WholeSagas::begin(store.clone(), saga, IN_FLIGHT, change).await;
+    let store = store(&meter).await;
+    let mut sagas = WholeSagas::begin(store.clone(), create_order(), IN_FLIGHT, change).await;
     if is_spared {
         sagas.until_spared().await;
     }
     let cost = meter.of(&store, sagas.rounds(ROUNDS)).await;
     sagas.shutdown().await;
     cost
+}
+
+/// The same for one saga of each of so many tenants.
+pub(crate) async fn cost_of_tenants(tenants: u32, change: impl FnOnce(&mut Settings)) -> Cost {
+    let mut meter = Meter::start().await;
+    let store = store(&meter).await;
+    let mut sagas = WholeSagas::of_tenants(tenants, store.clone(), create_order(), IN_FLIGHT, change).await;
+    sagas.until_spared().await;
+    let cost = meter.of(&store, sagas.rounds(tenants / IN_FLIGHT)).await;
+    sagas.shutdown().await;
+    cost
+}
+
+async fn store(meter: &Meter) -> PostgresStore {
+    meter.store(|options| options.batch_max(IN_FLIGHT as usize)).await
+}
+
+fn create_order() -> Saga<PostgresStore, i64> {
+    let saga = Saga::named("create-order").input::<i64>();
+    saga.step::<reserve_stock>().step::<charge_card>().step::<confirm_order>().build().unwrap()
 }

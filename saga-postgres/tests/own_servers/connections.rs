@@ -131,7 +131,7 @@ async fn without_settings_of_their_own_the_functions_read_whole_tables() {
     let (_alone, server) = alone().await;
     let spoilt = async || {
         let mut read = Vec::new();
-        for function in ["grant_claims", "claim_reported_work", "record_dated_changes"] {
+        for function in ["grant_claims_of_tenants", "claim_reported_work", "record_dated_changes"] {
             let place = Place::on(&server).await;
             place.open().await.close().await;
             place.spoil(function, "SET enable_seqscan TO 'off'", "").await;
@@ -151,7 +151,7 @@ async fn as_a_join_the_records_of_a_tenant_are_read_from_end_to_end() {
     let spoilt = async || {
         let place = Place::on(&server).await;
         place.open().await.close().await;
-        place.spoil("grant_claims", "r.step = c.step OFFSET 0", "r.step = c.step").await;
+        place.spoil("grant_claims_of_tenants", "r.step = c.step OFFSET 0", "r.step = c.step").await;
         let read = read_from_end_to_end(&place, SAY_NOTHING).await;
         place.remove().await;
         read

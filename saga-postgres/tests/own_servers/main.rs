@@ -7,5 +7,6 @@ mod support;
 mod cdc;
 mod connections;
 mod failover;
+mod online_migration;
 mod outage;
 mod restarts;

@@ -5,16 +5,18 @@ use saga_core::store::{Records as _, Sagas as _, Started, Status};
 use saga_postgres::PostgresStore;
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
-const BEFORE: [(i32, &str, &str); 6] = [
+const BEFORE: [(i32, &str, &str); 8] = [
     (1, "tables", include_str!("../../migrations/0001_tables.sql")),
     (2, "steps", include_str!("../../migrations/0002_steps.sql")),
     (3, "shapes", include_str!("../../migrations/0003_shapes.sql")),
     (4, "reports", include_str!("../../migrations/0004_reports.sql")),
     (5, "begun", include_str!("../../migrations/0005_begun.sql")),
     (6, "shares", include_str!("../../migrations/0006_shares.sql")),
+    (7, "tenants", include_str!("../../migrations/0007_tenants.sql")),
+    (8, "idempotency_keys", include_str!("../../migrations/0008_idempotency_keys.sql")),
 ];
 
-const RETENTION: &str = include_str!("../../migrations/0007_retention.sql");
+const RETENTION: &str = include_str!("../../migrations/0009_retention.sql");
 
 async fn run(conn: &mut PgConnection, sql: &str, place: &Place) {
     let sql = sql.replace("{schema}", &place.schema);
@@ -50,7 +52,7 @@ async fn indexes(conn: &mut PgConnection, place: &Place) -> Vec<(String, bool)> 
 }
 
 async fn is_noted(conn: &mut PgConnection, place: &Place) -> bool {
-    let sql = format!("SELECT EXISTS (SELECT 1 FROM {}.migrations WHERE number = 7)", place.schema);
+    let sql = format!("SELECT EXISTS (SELECT 1 FROM {}.migrations WHERE number = 9)", place.schema);
     sqlx::query_scalar(AssertSqlSafe(sql)).fetch_one(conn).await.unwrap()
 }
 

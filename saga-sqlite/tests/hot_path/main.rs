@@ -10,3 +10,4 @@ mod batches;
 mod cost;
 mod meter;
 mod sagas;
+mod tenants;

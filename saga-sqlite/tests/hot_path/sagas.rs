@@ -2,6 +2,7 @@
 
 use rusqlite::Connection;
 use saga_core::{Saga, Settings, StepError, saga_step};
+use saga_sqlite::SqliteStore;
 use saga_testkit::hot_path::{Bound, Cost as _, WholeSagas};
 
 use crate::cost::Cost;
@@ -61,9 +62,7 @@ fn bound() -> Cost {
 async fn cost(is_spared: bool, change: impl FnOnce(&mut Settings)) -> Cost {
     let (_folder, store) = support::store().await;
     let meter = Meter::new(&store).await;
-    let saga = Saga::named("create-order").input::<i64>();
-    let saga = saga.step::<reserve_stock>().step::<charge_card>().step::<confirm_order>().build().unwrap();
-    let mut sagas = WholeSagas::begin(store, saga, IN_FLIGHT, change).await;
+    let mut sagas = WholeSagas::begin(store, create_order(), IN_FLIGHT, change).await;
     if is_spared {
         sagas.until_spared().await;
     }
@@ -71,4 +70,9 @@ async fn cost(is_spared: bool, change: impl FnOnce(&mut Settings)) -> Cost {
     let cost = meter.of(sagas.rounds(ROUNDS)).await;
     sagas.shutdown().await;
     cost
+}
+
+pub(crate) fn create_order() -> Saga<SqliteStore, i64> {
+    let saga = Saga::named("create-order").input::<i64>();
+    saga.step::<reserve_stock>().step::<charge_card>().step::<confirm_order>().build().unwrap()
 }

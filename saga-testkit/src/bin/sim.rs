@@ -1,8 +1,9 @@
 //! Runs seeded schedules of the whole engine, with faults, and judges each of them.
 //!
-//! `sim [--seeds N] [--seed-from S | --fresh] [--load] [--mutant MISTAKE] [--threads T] [--json]` runs many: with `--fresh`
-//! from a seed that it draws and prints, with `--load` only those with more work than lines, with `--mutant` with a mistake
-//! that is to be found. `sim --seed X` runs one and prints what happened.
+//! `sim [--seeds N] [--seed-from S | --fresh] [--load | --retention] [--mutant MISTAKE] [--threads T] [--json]` runs many: with
+//! `--fresh` from a seed that it draws and prints, with `--load` only those with more work than lines, with `--retention` only
+//! those in which ended sagas are purged, with `--mutant` with a mistake that is to be found. `sim --seed X` runs one and prints
+//! what happened.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -12,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use saga_testkit::sim::{Fault, Mutant, Report, SAGAS_MIN, has_load, run, run_logged, run_mutant};
+use saga_testkit::sim::{Fault, Mutant, Report, SAGAS_MIN, has_load, has_retention, run, run_logged, run_mutant};
 
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
     }
 }
 
-const USAGE: &str = "usage: sim [--seeds N] [--seed-from S | --fresh] [--load] [--mutant MISTAKE] [--threads T] [--json] | sim --seed X";
+const USAGE: &str = "usage: sim [--seeds N] [--seed-from S | --fresh] [--load | --retention] [--mutant MISTAKE] [--threads T] [--json] | sim --seed X";
 /// Seeds are drawn below this, so that they are short enough to be copied by hand.
 const FRESH_BELOW: u64 = 1_000_000_000_000;
 
@@ -48,6 +49,7 @@ struct Arguments {
     seed: Option<u64>,
     is_fresh: bool,
     is_load: bool,
+    is_retention: bool,
     mutant: Option<Mutant>,
     json: bool,
 }
@@ -62,6 +64,7 @@ impl Arguments {
             seed: None,
             is_fresh: false,
             is_load: false,
+            is_retention: false,
             mutant: None,
             json: false,
         };
@@ -74,6 +77,7 @@ impl Arguments {
                 "--json" => arguments.json = true,
                 "--fresh" => arguments.is_fresh = true,
                 "--load" => arguments.is_load = true,
+                "--retention" => arguments.is_retention = true,
                 "--mutant" => arguments.mutant = Some(mutant_of(given.next())?),
                 "--seeds" | "--seed-from" | "--threads" | "--seed" => arguments.set(&name, given.next())?,
                 _ => return Err(format!("there is no option `{name}`")),
@@ -236,7 +240,7 @@ fn many(arguments: &Arguments) -> ExitCode {
                     if seed >= end {
                         break;
                     }
-                    if arguments.is_load && !has_load(seed) {
+                    if (arguments.is_load && !has_load(seed)) || (arguments.is_retention && !has_retention(seed)) {
                         continue;
                     }
                     let report = match arguments.mutant {
@@ -264,7 +268,11 @@ fn many(arguments: &Arguments) -> ExitCode {
 
 fn conclude(arguments: &Arguments, sum: &Sum, elapsed: Duration) -> ExitCode {
     let rate = u128::from(sum.count) * 1_000 / elapsed.as_millis().max(1);
-    let never_hit = if sum.count >= EVERY_FAULT_FROM && !arguments.is_load { sum.never_hit() } else { Vec::new() };
+    let never_hit = if sum.count >= EVERY_FAULT_FROM && !(arguments.is_load || arguments.is_retention) {
+        sum.never_hit()
+    } else {
+        Vec::new()
+    };
     let is_good = sum.failed == 0 && sum.unequal.is_empty() && never_hit.is_empty() && sum.sagas_min >= SAGAS_MIN;
     if arguments.json {
         let faults: serde_json::Map<String, serde_json::Value> =

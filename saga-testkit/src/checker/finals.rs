@@ -110,6 +110,9 @@ pub struct Rest {
     pub work: u64,
     /// Sagas that neither the plan nor a client knows.
     pub strangers: u64,
+    /// Steps that are still kept by hosts which were told that their sagas are closed, and have had the time to purge them.
+    #[serde(default)]
+    pub hosted_left: u64,
     /// Tasks of the engine that panicked.
     pub panics: Vec<String>,
     /// Faults that may have made the engine run something once more without counting it.

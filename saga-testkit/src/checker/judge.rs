@@ -1,7 +1,7 @@
 use super::book::Book;
 use super::{
     Ledger, Violation, choices, claims, effects, isolation, liveness, messages, pace, pauses, progress, restarts,
-    services, signals, starts, time, undo,
+    retention, services, signals, starts, time, undo,
 };
 
 /// Judges a ledger: everything in it that breaks a guarantee, in the order of the guarantees.
@@ -23,6 +23,7 @@ pub fn check(ledger: &Ledger) -> Vec<Violation> {
     isolation::check(&book, &mut found);
     liveness::check(&book, &mut found);
     pace::check(&book, &mut found);
+    retention::check(&book, &mut found);
     found.sort_by_key(|violation: &Violation| violation.guarantee);
     found
 }

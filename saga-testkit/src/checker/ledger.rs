@@ -18,6 +18,12 @@ pub struct Ledger {
     /// How much of its work the run could do at once, where that is to be held against the time that it took.
     #[serde(default)]
     pub pace: Option<Pace>,
+    /// Whether one transaction may carry steps of several tenants.
+    #[serde(default)]
+    pub shares_tenants: bool,
+    /// Whether sagas are archived before they are purged.
+    #[serde(default)]
+    pub is_archived: bool,
 }
 
 /// How much of its work a run can do at once.
@@ -99,6 +105,11 @@ pub enum What {
         reads: Option<u64>,
         /// The transaction that it was given, by a number that no other one has.
         transaction: Option<u64>,
+    },
+    /// A batch step was called once for all of these, which have begun.
+    BatchCalled {
+        /// The numbers of these calls.
+        calls: Vec<u64>,
     },
     /// A step function returned. One that was dropped, or panicked, never does.
     Left {
@@ -293,8 +304,58 @@ pub enum What {
     Reconnected,
     /// A process said that it has shut down.
     ShutDown,
+    /// An archive got a saga, or a step that is hosted for it.
+    Archived {
+        /// The number of the service whose row it is.
+        service: u8,
+        /// The saga.
+        saga: u32,
+        /// Which row: 0 is the saga's own, the highest number that of its sub-saga, and any other is one more than the place of a
+        /// hosted step.
+        row: u8,
+        /// How often it had been decided about.
+        revision: u64,
+    },
+    /// A store has purged a saga, or a step that is hosted for it.
+    Purged {
+        /// The number of the service whose row it is.
+        service: u8,
+        /// The saga.
+        saga: u32,
+        /// Which row, as above.
+        row: u8,
+        /// How often it had been decided about.
+        revision: u64,
+        /// What is left.
+        age: Age,
+        /// Whether there was no more than a tombstone before.
+        was_tombstone: bool,
+        /// How it stood.
+        standing: Standing,
+        /// Whether nothing else is left of it.
+        is_whole: bool,
+    },
+    /// An operator has exempted a saga from being purged.
+    Exempted {
+        /// The saga.
+        saga: u32,
+    },
+    /// The operator takes that back.
+    Unexempted {
+        /// The saga.
+        saga: u32,
+    },
     /// From here on nothing is disturbed any more.
     FaultsEnded,
+}
+
+/// What is left of a saga that was purged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Age {
+    /// Its key and how it ended.
+    Tombstone,
+    /// Nothing.
+    Deleted,
 }
 
 /// What a message between services is.

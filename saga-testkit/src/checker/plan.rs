@@ -11,6 +11,9 @@ pub struct SagaPlan {
     pub key: String,
     /// Whether its client takes it back, whatever becomes of it.
     pub is_taken_back: bool,
+    /// The saga whose key it has, and which is deleted before this one starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reborn_of: Option<u32>,
     /// When it begins, and how long it has.
     #[serde(default)]
     pub time: SagaTime,

@@ -29,6 +29,8 @@ pub enum Guarantee {
     G11,
     /// Tenants never meet.
     G12,
+    /// What may still be acted on is never purged; a purge takes a saga whole or not at all.
+    G13,
 }
 
 impl fmt::Display for Guarantee {

@@ -154,6 +154,8 @@ flaws! {
         SkipsMovedSagas breaks "S-TX-5",
         /// A saga that moved comes without its records.
         ForgetsOtherRecords breaks "S-TX-14",
+        /// The records of the first claim's tenant decide about the claims of all tenants.
+        JudgesByTheFirstTenant breaks "S-TX-16",
         /// The error does not name the handler that ended the transaction.
         HidesTheCulprit breaks "S-TX-6",
         /// The decision is written though no claim was granted.
@@ -236,6 +238,32 @@ flaws! {
         PublishesUncounted breaks "S-IN-5",
         /// The commands of a start in the caller's transaction get their ids in reverse order.
         NumbersBackwards breaks "S-IN-6",
+        /// What a request wrote and its response are two commits.
+        CommitsResponsesLater breaks "S-KEY-1",
+        /// A kept response is replayed to another request under its key.
+        IgnoresTheFingerprint breaks "S-KEY-2",
+        /// A request waits until the key is free.
+        WaitsForTheKey breaks "S-KEY-3",
+        /// The writes of a kept refusal are kept too.
+        KeepsRefusedWrites breaks "S-KEY-4",
+        /// The key of a request of which nothing is kept stays taken.
+        KeepsFailedKeys breaks "S-KEY-5",
+        /// The keys of all principals are one.
+        IgnoresPrincipals breaks "S-KEY-6",
+        /// A leased key is leased to the next call too.
+        LeasesKeysTwice breaks "S-KEY-7",
+        /// A call under an older epoch is told that it completed its key.
+        CompletesUnderAnyEpoch breaks "S-KEY-8",
+        /// A key is kept longer than it was asked for.
+        KeepsKeysForGood breaks "S-KEY-9",
+        /// All expired keys are deleted by one call.
+        DeletesKeysWithoutLimit breaks "S-KEY-10",
+        /// A body that ended its transaction counts as one that was kept.
+        AcceptsEndedTransactions breaks "S-KEY-11",
+        /// What a request without a key wrote is rolled back.
+        LosesWritesWithoutKey breaks "S-KEY-12",
+        /// A commit in doubt is answered as if it had taken place.
+        HidesDoubt breaks "S-KEY-13",
         /// The time of a saga is over by the clock of the process, which is ahead.
         ExpiresByTheProcessClock breaks "S-PURGE-1",
         /// The time for which a saga is kept is counted from its start.

@@ -8,6 +8,7 @@ mod clock;
 mod definitions;
 mod flaw;
 mod harness;
+mod keys;
 mod members;
 mod outbox;
 mod purge;

@@ -30,6 +30,12 @@ impl Store for FaultyStore {
                 claim.work = self.inward(claim.work);
             }
         }
+        if let (true, Some(first)) = (self.has(StoreFlaw::JudgesByTheFirstTenant), claims.first()) {
+            let tenant = first.tenant.clone();
+            for claim in &mut claims {
+                claim.tenant = tenant.clone();
+            }
+        }
         if self.has(StoreFlaw::ReleasesRunningRows) {
             let taken = self.noted().last_claim.clone();
             self.noted().running = taken;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use saga_core::store::Store;
-use saga_core::{Outcome, Runtime, Saga, Settings};
+use saga_core::{Outcome, Runtime, Saga, Settings, Tenant};
 use tokio::task::JoinSet;
 
 /// Nothing of the runtime's own falls into what is measured.
@@ -19,6 +19,7 @@ pub struct WholeSagas<S: Store> {
     saga: Saga<S, i64>,
     in_flight: u32,
     run: u32,
+    tenants: Option<u32>,
 }
 
 impl<S: Store> WholeSagas<S> {
@@ -38,12 +39,29 @@ impl<S: Store> WholeSagas<S> {
             change(settings);
         });
         let runtime = builder.start().await.expect("the runtime starts");
-        let mut sagas = Self { runtime, saga, in_flight, run: 0 };
+        let mut sagas = Self { runtime, saga, in_flight, run: 0, tenants: None };
         for _ in 0..2 {
             sagas.together(1).await;
         }
         sagas.rounds(1).await;
         sagas
+    }
+
+    /// The same, where each saga belongs to the next one of so many tenants.
+    ///
+    /// # Panics
+    /// When the runtime does not start, or a saga does not complete.
+    ///
+    /// # Cancel safety
+    /// Dropped, some of the sagas were run.
+    pub async fn of_tenants(
+        tenants: u32,
+        store: S,
+        saga: Saga<S, i64>,
+        in_flight: u32,
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
+        Self { tenants: Some(tenants), ..Self::begin(store, saga, in_flight, change).await }
     }
 
     /// Runs as many as it takes until their steps need no savepoints.
@@ -86,7 +104,10 @@ impl<S: Store> WholeSagas<S> {
     async fn together(&mut self, count: u32) {
         let mut callers = JoinSet::new();
         for order in self.run..self.run + count {
-            let (runtime, saga) = (self.runtime.clone(), self.saga.clone());
+            let (mut runtime, saga) = (self.runtime.clone(), self.saga.clone());
+            if let Some(tenants) = self.tenants {
+                runtime = runtime.tenant(Tenant::new(format!("tenant-{}", order % tenants)).expect("a valid tenant"));
+            }
             callers.spawn(async move {
                 let running = runtime.start(&saga, format!("order-{order}"), i64::from(order)).await;
                 let outcome = running.expect("it starts").outcome().await.expect("the runtime runs");

@@ -12,12 +12,16 @@ use super::sagas::{
     BATCH_DEFINITIONS, SimDefinition, SimService, begin_asking, definitions, external_definitions, mutated,
     remote_definitions, services,
 };
-use super::schedule::{Counts, Disruption, Mutant, Scenario, load_definitions};
-use super::world::{Fault, LEASE, Recorder, Replica, Role, World, disrupt};
+use super::schedule::{Counts, Disruption, Mutant, SagaScript, Scenario, load_definitions};
+use super::world::{Fault, LEASE, PurgeLog, Recorder, Replica, Role, World, disrupt, misdate};
 use crate::checker::{Final, Guarantee, Ledger, Op, Recorded, Rest, SagaPlan, Standing, Violation, check};
 
 /// When a schedule is given up: far beyond what any of them needs.
 const LIMITS: Limits = Limits { polls: 400_000, polls_without_time: 20_000, time: Duration::from_mins(10) };
+/// The same where ended sagas are purged, which takes longer.
+const LONG_LIMITS: Limits = Limits { polls: 8_000_000, polls_without_time: 20_000, time: Duration::from_mins(60) };
+/// How often the stores are looked at for what was purged.
+const PURGES_SEEN_WITHIN: Duration = Duration::from_millis(25);
 /// When faults have ended, everything must have ended within this time: a few leases, the longest delays of the world,
 /// and the operator's rounds.
 const QUIET_WITHIN: Duration = Duration::from_secs(150);
@@ -142,23 +146,27 @@ fn run_with(seed: u64, log: Option<&Log>) -> Report {
 
 fn run_scenario(scenario: Scenario, parts: &'static Parts, log: Option<&Log>) -> Report {
     let mut executor = Executor::new(scenario.seed, scenario.poll_max);
+    let limits = if scenario.retention.is_some() { LONG_LIMITS } else { LIMITS };
     begin_asking(scenario.seed);
     if let Some(log) = log {
         log.set_clock(executor.control());
     }
-    let stores: Vec<MemoryStore> = (0..=scenario.hosts.len()).map(|nth| store(&executor, nth)).collect();
+    let stores: Vec<MemoryStore> = (0..=scenario.hosts.len()).map(|nth| store(&executor, nth, &scenario)).collect();
     let recorder = Recorder::new(executor.control(), stores.clone());
-    let world = Arc::new(World::new(executor.world(), executor.control(), recorder, scenario.clone()));
+    let books = (recorder, PurgeLog::new(stores.clone()));
+    let world = Arc::new(World::new(executor.world(), executor.control(), books, scenario.clone()));
     let end = Arc::new(Mutex::new(None));
     let main = live_through(Arc::clone(&world), stores, parts, Arc::clone(&end));
-    let finish = executor.run(Box::pin(main), LIMITS);
+    let finish = executor.run(Box::pin(main), limits);
     let end = end.lock().unwrap_or_else(PoisonError::into_inner).take();
     let (finals, mut rest) = end.unwrap_or_default();
     rest.repeats = world.repeats.load(std::sync::atomic::Ordering::Relaxed);
     rest.panics = executor.panics().iter().map(|panicked| panicked.message.clone()).collect();
     let pace = scenario.load.as_ref().map(|load| load.pace(scenario.replicas));
     let sagas = plans(&scenario, &parts.definitions);
-    let ledger = Ledger { sagas, entries: world.recorder.take(), finals, rest, pace };
+    let (entries, shares_tenants) = (world.recorder.take(), scenario.shares_tenants);
+    let is_archived = scenario.retention.as_ref().is_some_and(|plan| plan.has_archive);
+    let ledger = Ledger { sagas, entries, finals, rest, pace, shares_tenants, is_archived };
     world.hit_if(ledger.pace.is_some(), Fault::MoreThanLines);
     for (plan, end) in ledger.sagas.iter().zip(&ledger.finals) {
         match end.standing {
@@ -182,11 +190,12 @@ fn run_scenario(scenario: Scenario, parts: &'static Parts, log: Option<&Log>) ->
 }
 
 /// The store of a service. Its clock shows another time than those of the others.
-fn store(executor: &Executor, service: usize) -> MemoryStore {
+fn store(executor: &Executor, service: usize, scenario: &Scenario) -> MemoryStore {
     match service {
         0 => MemoryStore::with_environment(Arc::new(executor.world())),
         nth => {
-            let origin = Duration::from_secs(CLOCK_SECONDS * nth as u64);
+            let clock = scenario.retention.as_ref().map_or(Duration::from_secs(CLOCK_SECONDS), |plan| plan.clock);
+            let origin = clock * nth as u32;
             MemoryStore::with_environment(Arc::new(executor.control().process(origin)))
         }
     }
@@ -249,6 +258,22 @@ async fn live_through(
         variant,
     };
     let (starting, disrupting) = (Busy::default(), Busy::default());
+    if let Some(retention) = &scenario.retention {
+        world.env.spawn(Box::pin(watch_purges(Arc::clone(&world))));
+        world.env.spawn(Box::pin(misdate(Arc::clone(&world), plans.clone())));
+        for (saga, script) in (0..).zip(&scenario.sagas).filter(|(_, script)| !script.is_foreign) {
+            let happens = |rate: u32| world.draw(|random| random.per_mille(rate));
+            if let Some(of) = script.reborn_of {
+                world.env.spawn(starting.with(clients(saga, 0).start_when_deleted(of)));
+            } else if retention.has_tombstones() && happens(retention.repeated) {
+                world.env.spawn(starting.with(clients(saga, 0).repeat_at_tombstone()));
+            }
+            if happens(retention.exempted) {
+                let plan = plans[saga as usize].clone();
+                world.env.spawn(Box::pin(clients(saga, 0).exempt_for_a_while(plan, retention.clone())));
+            }
+        }
+    }
     for (saga, script) in (0..).zip(&scenario.sagas) {
         for (moment, signal) in &script.signals {
             world.env.spawn(starting.with(clients(saga, 0).signal_at(*moment, *signal)));
@@ -282,11 +307,16 @@ async fn live_through(
         world.env.spawn(disrupting.with(disrupt(Arc::clone(&world), all.clone(), *moment, *disruption)));
     }
     let busy_max = Duration::from_millis(world.draw(|random| random.between(500, 12_000)));
+    let busy_max = scenario.retention.as_ref().map_or(busy_max, |retention| retention.busy);
     world.env.sleep(busy_max).await;
     while !disrupting.is_over() {
         world.env.sleep(LOOK_EVERY).await;
     }
     world.calm_down();
+    if let Some(retention) = &scenario.retention {
+        world.env.sleep(retention.purged_within()).await;
+        world.end_purging();
+    }
     let until = world.control.now() + QUIET_WITHIN;
     let is_over = async || starting.is_over() && world.broker.is_empty() && is_quiet(&stores, &world).await;
     // What a dead process had leased is not counted as waiting before its lease has ended; and what a process has still to
@@ -305,7 +335,9 @@ async fn live_through(
         world.env.sleep(LOOK_EVERY).await;
     }
     // A repeated start gets the same answer.
-    for (saga, script) in (0..).zip(&scenario.sagas).filter(|(_, script)| !script.is_foreign) {
+    // Where it was purged meanwhile, it would be a new saga.
+    let has_answers = |(_, script): &(u32, &SagaScript)| !script.is_foreign && scenario.retention.is_none();
+    for (saga, script) in (0..).zip(&scenario.sagas).filter(has_answers) {
         if script.restart_of.is_some() {
             clients(saga, 0).restart_again().await;
             continue;
@@ -317,8 +349,19 @@ async fn live_through(
     }
     world.env.sleep(LOOK_EVERY).await;
     let (finals, mut rest) = finals(&stores, &world, &plans).await;
-    rest.unknown_messages = unknown_messages(&stores, &world, world.broker.settled()).await;
+    // Where messages are forgotten, an old one is unknown.
+    if scenario.retention.is_none() {
+        rest.unknown_messages = unknown_messages(&stores, &world, world.broker.settled()).await;
+    }
     *end.lock().unwrap_or_else(PoisonError::into_inner) = Some((finals, rest));
+}
+
+/// Writes down what was purged, also by a process that died before it knew.
+async fn watch_purges(world: Arc<World>) {
+    loop {
+        world.env.sleep(PURGES_SEEN_WITHIN).await;
+        world.purges.settle(&world).await;
+    }
 }
 
 /// Counts what still goes on.

@@ -11,14 +11,23 @@ use crate::harness::StoreHarness;
 
 /// A saga that is not started yet, with the claim that starts it.
 async fn unborn<H: StoreHarness>(bench: &Bench<H>, key: &str) -> Result<(Begun, NewSaga, Claim), Failed> {
-    let saga = bench.new_saga(&Tenant::default(), key).await?;
+    unborn_of(bench, &Tenant::default(), key).await
+}
+
+/// The same in a tenant.
+pub(super) async fn unborn_of<H: StoreHarness>(
+    bench: &Bench<H>,
+    tenant: &Tenant,
+    key: &str,
+) -> Result<(Begun, NewSaga, Claim), Failed> {
+    let saga = bench.new_saga(tenant, key).await?;
     let begun = Begun::of(&saga, saga.commands.first().map_or(WorkId(0), |command| command.id));
     let claim = Claim { start: Some(Arc::new(saga.clone())), ..begun.claim() };
     Ok((begun, saga, claim))
 }
 
 /// What the first step records when its command has no row.
-fn done(begun: &Begun) -> Changes {
+pub(super) fn done(begun: &Begun) -> Changes {
     Changes { finished: Vec::new(), ..begun.done(1) }
 }
 

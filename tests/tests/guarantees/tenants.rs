@@ -2,16 +2,26 @@
 
 use saga_core::key::Namespace;
 use saga_core::store::SagaFilter;
-use saga_core::{StartError, Tenant};
+use saga_core::{Settings, StartError, Tenant};
 use saga_tests::{Act, Fixture, Mail, Order, Shop, eventually, on_both_stores};
 
 use crate::{is_compensated, is_completed};
 
 /// G12: Tenants never meet: no row, key, message, setting or answer crosses.
 async fn g12_the_same_key_of_two_tenants_is_two_sagas<S: Shop>() {
+    one_key_of_three_tenants::<S>(|_| ()).await;
+}
+
+/// G12: The same, where one transaction may carry their steps.
+async fn g12_tenants_that_share_commits_do_not_meet<S: Shop>() {
+    let share = |settings: &mut Settings| (settings.tenants_share_commits, settings.transactions_max) = (true, 1);
+    one_key_of_three_tenants::<S>(share).await;
+}
+
+async fn one_key_of_three_tenants<S: Shop>(change: fn(&mut Settings)) {
     let fixture = Fixture::<S>::new().await;
     let mail = Mail::new();
-    let runtime = fixture.builder().transport(mail.clone()).start().await.unwrap();
+    let runtime = fixture.builder().transport(mail.clone()).settings(change).start().await.unwrap();
     let [acme, blue] = ["acme", "blue"].map(|name| runtime.tenant(Tenant::new(name).unwrap()));
     fixture.world.plan("/blue/k:ship", [Act::Reject]);
     let default = runtime.start(&fixture.saga, "k", Order::of(1)).await.unwrap();
@@ -75,7 +85,7 @@ async fn g12_no_action_and_no_answer_crosses<S: Shop>() {
 /// G12: with a namespace, the keys of two services or environments on one account differ as well.
 async fn g12_a_namespace_stands_in_front_of_every_outside_key<S: Shop>() {
     let fixture = Fixture::<S>::new().await;
-    let namespace = |settings: &mut saga_core::Settings| settings.namespace = Some(Namespace::new("shop").unwrap());
+    let namespace = |settings: &mut Settings| settings.namespace = Some(Namespace::new("shop").unwrap());
     let runtime = fixture.builder().settings(namespace).start().await.unwrap();
     let acme = runtime.tenant(Tenant::new("acme").unwrap());
     assert!(is_completed(&fixture.run(&runtime, "k").await));
@@ -86,6 +96,7 @@ async fn g12_a_namespace_stands_in_front_of_every_outside_key<S: Shop>() {
 
 on_both_stores!(
     g12_the_same_key_of_two_tenants_is_two_sagas,
+    g12_tenants_that_share_commits_do_not_meet,
     g12_no_action_and_no_answer_crosses,
     g12_a_namespace_stands_in_front_of_every_outside_key,
 );

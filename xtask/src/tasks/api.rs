@@ -9,8 +9,17 @@ use crate::api::{Documented, count_outside, difference, document, listing};
 use crate::workspace::root;
 
 /// The library crates, in the order of their layers.
-const CRATES: [&str; 8] =
-    ["saga-core", "saga-macros", "saga-sqlite", "saga-postgres", "saga-sql", "saga-amqp", "saga-testkit", "saga-cli"];
+const CRATES: [&str; 9] = [
+    "saga-core",
+    "saga-macros",
+    "saga-sqlite",
+    "saga-postgres",
+    "saga-sql",
+    "saga-amqp",
+    "saga-http",
+    "saga-testkit",
+    "saga-cli",
+];
 
 const FOLDER: &str = "docs/api";
 

@@ -7,9 +7,10 @@ use super::source::Source;
 use super::tokens::{Token, closing, opening, starts_with};
 use super::tree::Tree;
 
-const CRATES: [&str; 6] = [
+const CRATES: [&str; 7] = [
     "saga-amqp/src/",
     "saga-core/src/",
+    "saga-http/src/",
     "saga-postgres/src/",
     "saga-sql/src/",
     "saga-sqlite/src/",

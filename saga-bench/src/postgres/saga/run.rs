@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use anyhow::Result;
-use saga_core::{Runtime, Saga};
+use saga_core::{Runtime, Saga, Settings};
 use saga_postgres::PostgresStore;
 
 use super::orders::{self, Order, order};
@@ -14,9 +14,20 @@ use crate::postgres::measure::Done;
 use crate::postgres::work::Work;
 use crate::postgres::workload::{is_failing, is_refused, steps};
 
+/// How many tenants the works have that have several.
+const TENANTS: u32 = 1_000;
+
 /// A runtime with one saga and the default settings.
 pub(crate) async fn runtime(url: &str, saga: &Saga<PostgresStore, Order>) -> Result<Runtime<PostgresStore>> {
-    Ok(Runtime::builder(PostgresStore::connect(url).await?).saga(saga).start().await?)
+    runtime_with(url, saga, |_| ()).await
+}
+
+async fn runtime_with(
+    url: &str,
+    saga: &Saga<PostgresStore, Order>,
+    change: impl FnOnce(&mut Settings),
+) -> Result<Runtime<PostgresStore>> {
+    Ok(Runtime::builder(PostgresStore::connect(url).await?).saga(saga).settings(change).start().await?)
 }
 
 /// Runs the sagas with these numbers, so many at a time, in one process.
@@ -34,8 +45,10 @@ pub(crate) async fn run(url: &str, work: Work, numbers: Range<u32>, in_flight: u
         Work::Retrying => |number| if is_failing(number) { Expected::Never } else { Expected::Completed },
         _ => |_| Expected::Completed,
     };
-    let runtime = runtime(url, &saga).await?;
-    let driven = drive_to(&runtime, &saga, numbers.clone(), in_flight, order, expected).await?;
+    let tenants = matches!(work, Work::Tenants | Work::TenantsApart).then_some(TENANTS);
+    let share = |settings: &mut Settings| settings.tenants_share_commits = work == Work::Tenants;
+    let runtime = runtime_with(url, &saga, share).await?;
+    let driven = drive_to(&runtime, &saga, numbers.clone(), in_flight, tenants, order, expected).await?;
     let store = runtime.store().clone();
     runtime.shutdown().await;
     store.close().await;

@@ -7,13 +7,16 @@ use std::sync::Arc;
 use super::admin_context::AdminContext;
 use super::audit::{AuditEntry, AuditRecord};
 use super::outline::Outline;
+use super::saga_moves::SagaMoves;
 use super::status::{SagaStatus, SagaSummary};
-use super::tenant_store::TenantStore;
+use super::tenant_store::{AdminRuntime, TenantStore};
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::message::TIMELINES;
 use crate::key::{Key, Tenant};
 use crate::saga::Definition;
-use crate::store::{AuditFilter, AuditRow, DefinitionId, SagaFilter, SagaId, SagaRow, Status, Store, StoredDefinition};
+use crate::store::{
+    AuditFilter, AuditRow, DefinitionId, SagaFilter, SagaId, SagaProgress, SagaRow, Status, Store, StoredDefinition,
+};
 
 /// A definition that is not registered here and for which commands wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,13 +43,15 @@ impl fmt::Display for Unregistered {
 pub struct SagaQuery<S: Store> {
     pub(super) store: Arc<S>,
     pub(super) tenant: Tenant,
+    runtime: Option<AdminRuntime<S>>,
     definitions: Arc<BTreeMap<DefinitionId, Arc<Definition<S>>>>,
 }
 
 impl<S: Store> SagaQuery<S> {
     pub(super) fn new(ctx: &AdminContext<S>) -> Self {
         let TenantStore { store, tenant, .. } = &ctx.tenant_store;
-        Self { store: Arc::clone(store), tenant: tenant.clone(), definitions: Arc::clone(&ctx.definitions) }
+        let runtime = ctx.tenant_store.runtime().cloned();
+        Self { store: Arc::clone(store), tenant: tenant.clone(), runtime, definitions: Arc::clone(&ctx.definitions) }
     }
 
     /// What happened to the saga with this key, step by step; `None` if there is no such saga.
@@ -76,6 +81,42 @@ impl<S: Store> SagaQuery<S> {
             (child.status, child.outcome) = (Some(summary.status), summary.outcome);
         }
         Ok(Some(status))
+    }
+
+    /// The saga with this key as a list shows it; `None` if there is no such saga. It is read also where its definition is not
+    /// known here.
+    ///
+    /// # Errors
+    /// When the key is not a legal one, or the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn summary(&self, key: impl AsRef<str>) -> Result<Option<SagaSummary>, RuntimeError> {
+        outside_step()?;
+        let key = Key::from_stored(key.as_ref())?;
+        let Some(row) = self.store.saga(&self.tenant, &key).await? else { return Ok(None) };
+        let kept = self.kept(std::slice::from_ref(&row)).await?;
+        let outline = self.outline(&row, &kept);
+        Ok(Some(SagaSummary::of(row, outline.as_ref())))
+    }
+
+    /// How far these sagas are, of any tenant and in any order. A saga that is not in the store is left out. It is what a
+    /// caller polls that waits for sagas without a runtime.
+    ///
+    /// # Errors
+    /// When the store fails.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn progress(&self, sagas: &[SagaId]) -> Result<Vec<SagaProgress>, RuntimeError> {
+        outside_step()?;
+        Ok(self.store.progress(sagas).await?)
+    }
+
+    /// Waits for changes of this saga, with the runtime in this process; `None` on a bare store. The saga must have been read
+    /// from the store before.
+    pub fn moves(&self, saga: SagaId) -> Option<SagaMoves<S>> {
+        self.runtime.as_ref().map(|runtime| SagaMoves::new(&runtime.committer, saga))
     }
 
     /// The sagas that pass the filter, by the order of their starts. The tenant of the filter is ignored: it is that of the admin.

@@ -7,6 +7,7 @@ use super::admin_context::AdminContext;
 use super::dead_letters::DeadLetterAdmin;
 use super::outbox::OutboxAdmin;
 use super::query::SagaQuery;
+use super::retention::RetentionAdmin;
 use super::saga_control::SagaControl;
 use super::tenant_store::AdminRuntime;
 use crate::key::Tenant;
@@ -124,6 +125,11 @@ impl<S: Store> SagaAdmin<S> {
     /// The messages that wait to be sent.
     pub fn outbox(&self) -> OutboxAdmin<S> {
         OutboxAdmin::new(self.ctx.tenant_store.clone())
+    }
+
+    /// How long ended sagas are kept, and what is due to be purged.
+    pub fn retention(&self) -> RetentionAdmin<S> {
+        RetentionAdmin::new(self.ctx.clone())
     }
 }
 

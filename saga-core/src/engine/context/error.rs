@@ -144,6 +144,14 @@ pub enum RuntimeError {
         /// Its version now.
         version: u64,
     },
+    /// The retention of a definition cannot be applied.
+    #[error("the retention of `{saga}` cannot be applied: {problem}")]
+    Retention {
+        /// The definition.
+        saga: String,
+        /// Why not.
+        problem: &'static str,
+    },
     /// A step of the saga is under way in some process.
     #[error(
         "a step of the saga `{key}` is under way; try again when it has ended, or when the process that runs it has"

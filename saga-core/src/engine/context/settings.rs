@@ -40,6 +40,16 @@ pub struct Settings {
     pub batch_inputs_max: usize,
     /// How many consecutive steps of one saga one step transaction carries at most: 16. With 1 each has a commit of its own.
     pub steps_per_transaction_max: usize,
+    /// Whether one step transaction may carry commands of several tenants: false, so that each transaction has one tenant. Turn it on
+    /// for many tenants with few sagas each: a thousand tenants with one command each then need as few as thirty commits, and not a
+    /// thousand.
+    ///
+    /// Tenants share the transaction and nothing else. Each step sees the tenant of its own saga, one call of a batch step has the
+    /// inputs of one tenant only, and what is recorded of a saga carries its own tenant. But the steps run on one connection, one after
+    /// the other. A session setting that a step makes for its tenant, such as `SET LOCAL app.tenant = ..` for row security, still holds
+    /// for the step after it, which may be of another tenant. Leave it off if not every step makes this setting itself. A row that one
+    /// step locks stays locked until the commit of all of them.
+    pub tenants_share_commits: bool,
     /// How many external calls of one saga definition run at a time: 64. If several definitions make calls, there are a seventh more
     /// slots, which one of them cannot take alone. `max_concurrent` limits a step or a saga definition further. Exclusive steps,
     /// which may take hours, are not counted. About as many calls are claimed ahead; the others wait in the store, where any process
@@ -109,6 +119,7 @@ impl Default for Settings {
             batch_max: 32,
             batch_inputs_max: 256,
             steps_per_transaction_max: 16,
+            tenants_share_commits: false,
             external_calls_max: 64,
             recoveries_max: 32,
             payload_bytes_max: 256 * 1_024,

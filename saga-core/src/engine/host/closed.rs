@@ -21,7 +21,7 @@ impl<S: Store> Host<S> {
                 .store
                 .expire_hosted(&self.closable(inbound), &closed, self.ctx.settings.hosted_retention())
                 .await?;
-            log::debug!(sagas = closed.len(), steps = dated, "hosted steps expire");
+            log::debug!(count = dated, "hosted steps expire");
         }
         self.committer.recorder.record(inbound.handled(Changes::default())).await?.ok();
         Ok(())

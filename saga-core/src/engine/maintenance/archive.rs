@@ -68,8 +68,9 @@ impl ArchiveBatch {
     }
 }
 
-/// A saga as it is archived. Times are RFC 3339 in UTC; payloads are the JSON that they are, or text in `base16:` where a
-/// payload is none.
+/// A saga as it is archived. It is written as one JSON object: besides these fields it has the `input`, the `state` of the
+/// machine, the step `records` in the order of their positions, and the `history`, oldest first. Times are RFC 3339 in UTC;
+/// payloads are the JSON that they are, or a text that begins with `base16:` where a payload is none.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct ArchivedSaga {
@@ -93,58 +94,41 @@ pub struct ArchivedSaga {
     /// When it ended.
     #[serde(serialize_with = "json::optional_time")]
     pub ended_at: Option<Timestamp>,
-    /// Its input.
-    pub input: ArchivedPayload,
+    input: ArchivedPayload,
     /// The state of the machine.
-    pub state: ArchivedPayload,
-    /// Its step records, in the order of their positions.
-    pub records: Vec<ArchivedRecord>,
-    /// Its history, oldest first.
-    pub history: Vec<ArchivedEntry>,
+    state: ArchivedPayload,
+    records: Vec<ArchivedRecord>,
+    history: Vec<ArchivedEntry>,
 }
 
 /// A step record as it is archived.
 #[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
-pub struct ArchivedRecord {
-    /// The step.
-    pub step: String,
-    /// Its outcome.
-    pub outcome: &'static str,
-    /// How many attempts it took.
-    pub attempts: u32,
-    /// When it was recorded.
+struct ArchivedRecord {
+    step: String,
+    outcome: &'static str,
+    attempts: u32,
     #[serde(serialize_with = "json::time")]
-    pub recorded_at: Timestamp,
-    /// Its input, if that is not the input of the saga.
-    pub input: Option<ArchivedPayload>,
-    /// Its output.
-    pub output: Option<ArchivedPayload>,
-    /// Why it was not done.
-    pub error: Option<ArchivedPayload>,
+    recorded_at: Timestamp,
+    input: Option<ArchivedPayload>,
+    output: Option<ArchivedPayload>,
+    error: Option<ArchivedPayload>,
 }
 
 /// An entry of the history as it is archived.
 #[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
-pub struct ArchivedEntry {
-    /// When.
+struct ArchivedEntry {
     #[serde(serialize_with = "json::time")]
-    pub at: Timestamp,
-    /// What kind of event.
-    pub kind: &'static str,
-    /// The step, if the entry is about one.
-    pub step: Option<String>,
-    /// The attempt, or 0.
-    pub attempt: u32,
-    /// What happened.
-    pub detail: String,
+    at: Timestamp,
+    kind: &'static str,
+    step: Option<String>,
+    attempt: u32,
+    detail: String,
 }
 
 /// A payload as it is archived: JSON.
 #[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
-pub struct ArchivedPayload(Box<RawValue>);
+struct ArchivedPayload(Box<RawValue>);
 
 impl ArchivedPayload {
     fn of(bytes: &[u8]) -> Self {
@@ -152,11 +136,6 @@ impl ArchivedPayload {
         // A line of the archive has no line feed in it.
         let json = json.filter(|json| !json.get().contains(['\n', '\r']));
         Self(json.unwrap_or_else(|| in_hexadecimal(bytes)))
-    }
-
-    /// The JSON.
-    pub fn as_json(&self) -> &str {
-        self.0.get()
     }
 }
 

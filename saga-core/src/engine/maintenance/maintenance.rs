@@ -17,6 +17,8 @@ use crate::store::{Store, StoreError};
 /// The task looks this many times per shortest retention, and at least once in [`INTERVAL_MAX`].
 const LOOKS: u32 = 720;
 const INTERVAL_MAX: Duration = Duration::from_mins(10);
+/// How often it looks for what operators purged, and for keys of requests, where nothing else is kept for a time only.
+const IDLE_INTERVAL: Duration = Duration::from_hours(6);
 
 /// Why a pass ended before everything was done.
 #[derive(Debug)]
@@ -50,10 +52,10 @@ impl<S: Store> Maintenance<S> {
 }
 
 impl<S: Store> Maintenance<S> {
-    /// Runs until the runtime stops. Without anything that is kept for a time only it ends at once.
+    /// Runs until the runtime stops.
     pub(crate) async fn run(self: Arc<Self>) {
-        let Some(shortest) = self.ctx.shortest_retention() else { return };
-        let interval = (shortest / LOOKS).clamp(self.ctx.settings.poll_interval, INTERVAL_MAX);
+        let often = |shortest: Duration| (shortest / LOOKS).clamp(self.ctx.settings.poll_interval, INTERVAL_MAX);
+        let interval = self.ctx.shortest_retention().map_or(IDLE_INTERVAL, often);
         let (mut failures, mut pace) = (0, Pace::new());
         loop {
             let pausing = async {

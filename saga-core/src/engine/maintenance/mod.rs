@@ -7,7 +7,5 @@ mod maintenance;
 mod pace;
 mod purge;
 
-pub use self::archive::{
-    Archive, ArchiveBatch, ArchiveError, ArchivedEntry, ArchivedPayload, ArchivedRecord, ArchivedSaga,
-};
+pub use self::archive::{Archive, ArchiveBatch, ArchiveError, ArchivedSaga};
 pub(crate) use self::maintenance::Maintenance;

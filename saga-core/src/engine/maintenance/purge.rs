@@ -69,9 +69,8 @@ fn is_nothing(purged: &Purged) -> bool {
 }
 
 fn log_batch(purged: &Purged) {
-    let (tombstones, deleted, kept) = (purged.tombstones.len(), purged.deleted.len(), purged.kept.len());
-    log::debug!(tombstones, deleted, kept, "sagas purged");
-    if let Some((saga, why)) = purged.kept.first() {
-        log::info!(saga_id = saga.0, reason = ?why, kept, "expired sagas kept");
+    log::debug!(count = purged.tombstones.len() + purged.deleted.len(), "sagas purged");
+    if let Some((_, why)) = purged.kept.first() {
+        log::info!(count = purged.kept.len(), reason = ?why, "expired sagas kept");
     }
 }

@@ -1,7 +1,7 @@
 //! Callers in this process that wait for the outcome of a saga.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -38,6 +38,8 @@ pub(crate) struct OutcomeSlot {
     is_awaited: AtomicBool,
     /// How many reads in turn did not find its row.
     absent: AtomicU32,
+    /// How often this process learned that the saga moved.
+    moves: AtomicU64,
 }
 
 /// What is known of a saga that a caller waits for.
@@ -47,8 +49,10 @@ struct Watched {
     since: Option<Duration>,
     /// When it is asked again.
     next: Duration,
-    /// The version that was read last.
+    /// The version whose outcome was read last.
     version: u64,
+    /// The version that the store was last seen to have.
+    seen: u64,
 }
 
 /// The saga is not in the store any more.
@@ -72,6 +76,7 @@ impl Waiters {
             watched: Mutex::default(),
             is_awaited: AtomicBool::new(false),
             absent: AtomicU32::new(0),
+            moves: AtomicU64::new(0),
         });
         slots.insert(saga, Arc::downgrade(&slot));
         slot
@@ -90,6 +95,16 @@ impl Waiters {
         let slots = self.lock();
         let slot = |saga: &SagaId| Some((slots.get(saga)?.upgrade()?, found.contains(saga)));
         asked.iter().filter_map(slot).filter(|(slot, is_there)| slot.looked_for(*is_there)).count()
+    }
+
+    /// Tells the callers that wait for a change of these sagas, where one has moved since the store was asked before.
+    pub(crate) fn moved(&self, found: &[SagaProgress]) {
+        for standing in found {
+            let slot = self.lock().get(&standing.saga).and_then(Weak::upgrade);
+            if let Some(slot) = slot.filter(|slot| slot.is_ahead(standing.version)) {
+                slot.count_move();
+            }
+        }
     }
 
     /// The sagas that the store is to be asked for now; with `all`, also those for which it was asked a short time ago.
@@ -141,6 +156,37 @@ impl OutcomeSlot {
         }
     }
 
+    /// How often this process has learned so far that the saga moved.
+    pub(crate) fn moves(&self) -> u64 {
+        self.moves.load(Ordering::Acquire)
+    }
+
+    /// Waits until this process has learned of more moves than these, or of the loss of the saga. Only a caller that knows
+    /// that the saga was committed may ask.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost when it is dropped.
+    pub(crate) async fn moved_since(&self, moves: u64) {
+        self.is_awaited.store(true, Ordering::Release);
+        loop {
+            let changed = self.changed.notified();
+            if self.moves() != moves || self.is_lost() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn count_move(&self) {
+        self.moves.fetch_add(1, Ordering::AcqRel);
+        self.changed.notify_waiters();
+    }
+
+    /// Whether the store has another version of the saga than before; it is remembered.
+    fn is_ahead(&self, version: u64) -> bool {
+        std::mem::replace(&mut self.watched().seen, version) != version
+    }
+
     /// Takes note of whether the saga's row was found; answers whether it turns out to be lost.
     pub(crate) fn looked_for(&self, is_there: bool) -> bool {
         if is_there {
@@ -164,7 +210,7 @@ impl OutcomeSlot {
 
     pub(crate) fn set(&self, outcome: Option<Outcome>) {
         *self.lock() = outcome;
-        self.changed.notify_waiters();
+        self.count_move();
     }
 
     fn has_ended(&self) -> bool {

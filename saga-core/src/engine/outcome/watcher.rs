@@ -47,6 +47,7 @@ impl<S: Store> OutcomeWatcher<S> {
         if lost > 0 {
             log::error!(count = lost, "committed sagas are missing in the store");
         }
+        self.waiters.moved(&moved);
         moved.retain(|standing| self.waiters.is_news(standing));
         if moved.is_empty() {
             return Ok(());

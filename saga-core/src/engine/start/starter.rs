@@ -102,7 +102,11 @@ pub(crate) fn check_same<S: Store>(
     }
     if row.input_hash != hash {
         let has_fingerprint = request_hash(input) != hash;
-        let path = if has_fingerprint { "the fingerprint".to_owned() } else { first_difference(&row.input, input) };
+        let path = match (has_fingerprint, row.is_tombstone()) {
+            (true, _) => "the fingerprint".to_owned(),
+            (false, true) => "the input, of which only the hash is kept,".to_owned(),
+            (false, false) => first_difference(&row.input, input),
+        };
         return Err(StartError::PayloadMismatch { key: key.to_string(), path });
     }
     Ok(())

@@ -60,7 +60,7 @@ async fn g7_a_lease_that_ends_inside_a_batch_changes_nothing() {
 async fn without_the_row_lock_the_batch_is_lost() {
     let place = Place::new().await;
     place.open().await.close().await;
-    place.spoil("grant_claims", "FOR UPDATE SKIP LOCKED", "").await;
+    place.spoil("grant_claims_of_tenants", "FOR UPDATE SKIP LOCKED", "").await;
     let (taken, committed) = a_lease_ends_inside_a_batch(&place).await;
     assert_eq!(taken.work.len(), 2);
     assert!(!committed);

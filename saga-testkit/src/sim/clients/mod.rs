@@ -7,6 +7,7 @@ mod moves;
 mod operate;
 mod pauses;
 mod restarts;
+mod retention;
 mod rows;
 mod signals;
 

@@ -32,6 +32,7 @@ pub(crate) async fn operate(world: Arc<World>, replicas: Vec<Arc<Replica>>, stor
             // It may have been released meanwhile.
             let _ = store.release(parked.message).await;
         }
+        let rows: Vec<Row> = rows.iter().filter(|row| world.has_its_key(row.saga)).cloned().collect();
         act_in_bulk(&world, &replicas, &rows).await;
         let replica = world.draw(|random| Arc::clone(random.pick(&replicas)));
         let Some(live) = replica.live() else { continue };

@@ -10,13 +10,13 @@ use saga_core::store::{
 };
 use saga_core::{Key, Signal as _};
 
-use crate::checker::{ChosenSeen, Final, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing};
+use crate::checker::{Age, ChosenSeen, Final, Op, RecordSeen, Recorded, Rest, SagaPlan, Standing};
 use crate::sim::sagas::{
     CHOICES, HOME, ORIGIN_MICROS, SERVICES, SUB, SimDefinition, SimInput, SimOutput, SimSignal, hosted_key, place_of,
     tenant_of,
 };
 use crate::sim::schedule::Scenario;
-use crate::sim::world::World;
+use crate::sim::world::{World, saga_in};
 
 /// How many rows are looked at.
 const LIMIT: usize = 1_000;
@@ -27,6 +27,7 @@ pub(crate) fn plans(scenario: &Scenario, definitions: &[SimDefinition]) -> Vec<S
         tenant: script.tenant.to_owned(),
         key: script.key.clone(),
         is_taken_back: script.is_foreign,
+        reborn_of: script.reborn_of,
         time: script.time,
         variants: script.variants.iter().map(|definition| definitions[*definition].variant.clone()).collect(),
     });
@@ -44,13 +45,13 @@ pub(crate) async fn is_quiet(stores: &[MemoryStore], world: &World) -> bool {
             }
             continue;
         }
-        let ended = stored(&stores[0], script.tenant, &script.key).await;
-        // A restart that was never made has no row.
-        if script.restart_of.is_some() && ended.is_none() {
+        let ended = stored(world, 0, saga, &script.key).await.map(|(stored, _)| stored);
+        // A restart that was never made has no row, nor has a saga whose key was not free.
+        if (script.restart_of.is_some() || script.reborn_of.is_some()) && ended.is_none() {
             continue;
         }
         let is_over = |stored: &SagaWithSteps| stored.saga.status.is_ended() && stored.work.is_empty();
-        let sub = stored(&stores[0], script.tenant, &format!("{}>{SUB}", script.key)).await;
+        let sub = stored(world, 0, saga, &format!("{}>{SUB}", script.key)).await.map(|(stored, _)| stored);
         if !ended.is_some_and(|stored| is_over(&stored)) || sub.is_some_and(|sub| !is_over(&sub)) {
             return false;
         }
@@ -104,8 +105,9 @@ pub(crate) async fn finals(stores: &[MemoryStore], world: &World, plans: &[SagaP
     let mut rest = Rest::default();
     let mut known = 0;
     for (saga, (script, plan)) in (0..).zip(scenario.sagas.iter().zip(plans)) {
-        let row = stored(&stores[0], script.tenant, &script.key).await;
-        known += u64::from(row.is_some());
+        let row = stored(world, 0, saga, &script.key).await;
+        known += u64::from(row.as_ref().is_some_and(|(_, is_there)| *is_there));
+        let row = row.map(|(stored, _)| stored);
         let is_ended = row.as_ref().is_some_and(|row| row.saga.status.is_ended());
         rest.work_of_ended += row.as_ref().filter(|_| is_ended).map_or(0, |row| row.work.len() as u64);
         let mut end = row.map_or(Final::ABSENT, |row| final_of(&row));
@@ -115,8 +117,10 @@ pub(crate) async fn finals(stores: &[MemoryStore], world: &World, plans: &[SagaP
             end.standing = if is_ended { Standing::Compensated } else { Standing::Unfinished };
             end.variant = Some(0);
         }
-        known += collect_sub(&stores[0], script.tenant, plan, &mut end).await;
-        known += collect_hosted(stores, script.tenant, plan, &mut end).await;
+        known += collect_sub(world, saga, plan, &mut end).await;
+        let hosted = collect_hosted(stores, world, (saga, plan), &mut end).await;
+        known += hosted;
+        rest.hosted_left += u64::from(is_closed(world, saga)) * hosted;
         finals.push(end);
     }
     for store in stores {
@@ -136,24 +140,32 @@ pub(crate) async fn finals(stores: &[MemoryStore], world: &World, plans: &[SagaP
 }
 
 /// Adds the records of the saga that is a step; answers whether there is one.
-async fn collect_sub(store: &MemoryStore, tenant: &str, plan: &SagaPlan, end: &mut Final) -> u64 {
-    let Some(sub) = stored(store, tenant, &format!("{}>{SUB}", plan.key)).await else { return 0 };
+async fn collect_sub(world: &World, saga: u32, plan: &SagaPlan, end: &mut Final) -> u64 {
+    let Some((sub, is_there)) = stored(world, 0, saga, &format!("{}>{SUB}", plan.key)).await else { return 0 };
     end.records.extend(final_of(&sub).records);
-    1
+    u64::from(is_there)
+}
+
+/// Whether every host has forgotten by now what it did for that saga: it was deleted, and a key that is kept for so long is kept
+/// for longer than what hosts have.
+fn is_closed(world: &World, saga: u32) -> bool {
+    world.purges.age(saga) == Some(Age::Deleted) && !world.is_closed_lost()
 }
 
 /// Puts the records of hosts in the place of those that the saga's own service has of their steps, which are kept beside
 /// them; answers how many hosts know their step.
-async fn collect_hosted(stores: &[MemoryStore], tenant: &str, plan: &SagaPlan, end: &mut Final) -> u64 {
+async fn collect_hosted(stores: &[MemoryStore], world: &World, (saga, plan): (u32, &SagaPlan), end: &mut Final) -> u64 {
     let Some(variant) = end.variant.and_then(|variant| plan.variants.get(usize::from(variant))) else { return 0 };
     let mut known = 0;
     for (place, step) in (0..).zip(&variant.steps) {
         let Some(host) = step.host else { continue };
         end.told.extend(end.records.extract_if(.., |record| record.step == place));
         // Where there are two services, the second hosts the steps of all.
-        let store = &stores[usize::from(host).min(stores.len() - 1)];
-        let Some(hosted) = stored(store, tenant, &hosted_key(&plan.key, step)).await else { continue };
-        known += 1;
+        let service = usize::from(host).min(stores.len() - 1) as u8;
+        let Some((hosted, is_there)) = stored(world, service, saga, &hosted_key(&plan.key, step)).await else {
+            continue;
+        };
+        known += u64::from(is_there);
         // Its row there is of one step. Which item of a list that is stands in the key.
         end.records.extend(final_of(&hosted).records.into_iter().map(|record| RecordSeen { step: place, ..record }));
     }
@@ -189,11 +201,11 @@ async fn has_taken_effect(store: &MemoryStore, world: &World, at: Duration, mess
     let at = Timestamp(receipt.now.0 - since);
     match message.kind {
         MessageKind::Command => {
-            let hosted = stored(store, message.tenant.as_str(), &format!("{key}>{step}")).await;
+            let hosted = stored_at(store, message.tenant.as_str(), &format!("{key}>{step}")).await;
             hosted.is_some_and(|hosted| hosted.saga.started_at <= at)
         }
         MessageKind::Reply => {
-            let Some(of) = stored(store, message.tenant.as_str(), key).await else { return false };
+            let Some(of) = stored_at(store, message.tenant.as_str(), key).await else { return false };
             let is_over = of.saga.ended_at.is_some_and(|ended| ended <= at);
             let recorded = of.records.iter().filter(|record| record.recorded_at <= at).map(|record| &record.step);
             let noted =
@@ -221,7 +233,24 @@ async fn is_stored(store: &MemoryStore, message: Message) -> bool {
     store.receive(vec![received]).await.is_ok_and(|receipt| receipt.new == [false])
 }
 
-async fn stored(store: &MemoryStore, tenant: &str, key: &str) -> Option<SagaWithSteps> {
+/// The row of a saga of the scenario, or of a step of it, as it stands or stood before it was purged; and whether it is still there.
+async fn stored(world: &World, service: u8, saga: u32, key: &str) -> Option<(SagaWithSteps, bool)> {
+    let tenant = world.scenario.sagas[saga as usize].tenant;
+    let row = stored_at(world.purges.store(service), tenant, key).await;
+    if world.scenario.retention.is_none() {
+        return row.map(|row| (row, true));
+    }
+    let is_own = |row: &SagaWithSteps| saga_in(&row.saga.input).is_none_or(|of| of == saga);
+    let row = match row {
+        Some(row) if !row.saga.is_tombstone() && is_own(&row) => return Some((row, true)),
+        other => other,
+    };
+    let before = world.purges.before(service, &tenant_of(tenant), &Key::from_stored(key).ok()?, saga)?;
+    let is_there = row.is_some_and(|row| row.saga.id == before.saga.id);
+    Some((before, is_there))
+}
+
+async fn stored_at(store: &MemoryStore, tenant: &str, key: &str) -> Option<SagaWithSteps> {
     let key = Key::from_stored(key).ok()?;
     store.saga_with_steps(&tenant_of(tenant), &key).await.ok().flatten()
 }

@@ -6,7 +6,7 @@ use saga_core::{Batch, BatchResults, StepError};
 
 use super::calls::{Call, Running, hot_row, transaction_of};
 use super::payload::{SimInput, SimOutput};
-use crate::checker::Op;
+use crate::checker::{Op, What};
 use crate::sim::schedule::Mutant;
 use crate::sim::world::{Fault, Seat};
 
@@ -35,6 +35,9 @@ pub(crate) async fn run_batch(
     let calls = batch.contexts().zip(&batch).map(begin).collect::<Result<Vec<Running<'_>>, _>>()?;
     let mut watch = Watch { seat: seat.as_ref().filter(|_| calls.len() > 1), is_over: false };
     watch.hit(Fault::BatchFormed);
+    if let Some(seat) = watch.seat {
+        seat.enter(What::BatchCalled { calls: calls.iter().map(|call| call.number).collect() });
+    }
     let written = write(conn, &calls).await;
     watch.is_over = true;
     drop(watch);

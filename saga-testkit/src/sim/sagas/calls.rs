@@ -163,8 +163,10 @@ impl Running<'_> {
     /// Hears how far the calls before it were.
     fn hear(&self) -> Result<(), StepError> {
         let (key, attempt) = (self.ctx.key().to_owned(), self.ctx.attempt());
+        let own_key = self.world().outside_key(self.input.saga, &key);
         let kept = self.ctx.progress()?.map(|SimReport(report)| report);
-        let report = self.world().report_log.hear(self.world().scenario.mutant, &key, self.ctx.fencing_token(), kept);
+        let report =
+            self.world().report_log.hear(self.world().scenario.mutant, &own_key, self.ctx.fencing_token(), kept);
         if report.is_some() {
             self.world().hit(Fault::ToldProgress);
             self.world().hit_if(attempt == 1, Fault::ToldByTheVanished);
@@ -182,7 +184,8 @@ impl Running<'_> {
         }
         let report = world.recorder.number();
         self.seat.enter(What::Reported { call: self.number, report });
-        world.hit_if(world.report_log.note(self.ctx.key(), self.ctx.fencing_token(), report), Fault::ReportedTooLate);
+        let key = world.outside_key(self.input.saga, self.ctx.key());
+        world.hit_if(world.report_log.note(&key, self.ctx.fencing_token(), report), Fault::ReportedTooLate);
         self.ctx.report(&SimReport(report))
     }
 
@@ -213,12 +216,12 @@ impl Running<'_> {
         let request = Request {
             call: self.number,
             op: self.op,
-            key: self.ctx.key().to_owned(),
-            do_key: self.ctx.original_key().to_owned(),
+            key: self.world().outside_key(self.input.saga, self.ctx.key()),
+            do_key: self.world().outside_key(self.input.saga, self.ctx.original_key()),
             is_refused: self.op == Op::Do && self.is_refused(),
             has_bars: self.world().scenario.load.is_none(),
         };
-        self.seat.enter(What::Called { call: self.number, key: request.key.clone() });
+        self.seat.enter(What::Called { call: self.number, key: self.ctx.key().to_owned() });
         let reply = self.send(request, late_max).await;
         self.report()?;
         if reply.is_err() && self.forgets_late_unknown() {

@@ -28,7 +28,7 @@ pub(crate) async fn reconcile(
     if world.happens(|rates| rates.answer_lost) {
         return Ok(Resolved::Pending);
     }
-    let Some(effect) = world.outside.find(ctx.key()) else {
+    let Some(effect) = world.outside.find(&world.outside_key(input.saga, ctx.key())) else {
         world.hit(Fault::FoundNothing);
         return Ok(Resolved::NotDone);
     };

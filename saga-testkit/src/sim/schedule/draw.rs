@@ -1,10 +1,11 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use super::kinds::{has_crowd, has_load, has_services};
+use super::kinds::{has_crowd, has_load, has_retention, has_services, shares_tenants};
 use super::load::draw_load;
 use super::random::Random;
 use super::rates::Rates;
+use super::retention::RetentionPlan;
 use super::scenario::{Counts, Disruption, SagaScript, Scenario};
 use crate::checker::SagaTime;
 
@@ -22,6 +23,8 @@ const DEADLINE_PER_MILLE: u32 = 250;
 const RESTARTS_SEED: u64 = 0x0000_6865_6972_7321;
 /// How many sagas a crowd has.
 const CROWD: Range<u64> = 8..16;
+/// The tenant besides the default one.
+const OTHER_TENANT: &str = "other";
 /// Within this time everything is started and every disruption falls.
 const BUSY: Duration = Duration::from_secs(4);
 
@@ -50,6 +53,11 @@ impl Scenario {
             // A batch is made of what waits at the same time.
             let together = moment(&mut random);
             sagas.iter_mut().filter_map(|saga| saga.starts.first_mut()).for_each(|start| start.0 = together);
+            if shares_tenants(seed) {
+                for saga in sagas.iter_mut().skip(1).step_by(2) {
+                    saga.tenant = OTHER_TENANT;
+                }
+            }
         }
         if has_services && random.per_mille(500) {
             sagas.push(SagaScript::draw_foreign(&mut random, local + remote..local + remote + external));
@@ -68,17 +76,36 @@ impl Scenario {
         let disruptions =
             (0..disruptions).map(|_| (moment(&mut random), Disruption::draw(&mut random, all, services))).collect();
         let reports = Rates::draw_reports(&mut Random::new(seed ^ REPORTS_SEED));
-        let rates = Rates { reports, ..Rates::draw(&mut random, seed) };
+        let mut rates = Rates { reports, ..Rates::draw(&mut random, seed) };
+        let retention = has_retention(seed).then(|| RetentionPlan::draw(seed, has_services));
+        if retention.is_some() {
+            // A key is used again instead.
+            rates.restarts = 0;
+            sagas.extend(RetentionPlan::draw_reborn(seed, &sagas));
+        }
         sagas.extend(draw_restarts(seed, &rates, &sagas));
         let poll_max = Duration::from_nanos(*random.pick(&[0, 200, 20_000, 1_000_000]));
-        Self { seed, replicas, hosts, sagas, disruptions, rates, poll_max, load: None, mutant: None }
+        let shares_tenants = shares_tenants(seed);
+        Self {
+            seed,
+            replicas,
+            hosts,
+            sagas,
+            disruptions,
+            rates,
+            poll_max,
+            load: None,
+            shares_tenants,
+            retention,
+            mutant: None,
+        }
     }
 }
 
 impl SagaScript {
     fn draw(random: &mut Random, at: u64, definitions: Range<usize>) -> Self {
         // The first two have one key, in two tenants: they must never meet.
-        let tenant = if at == 1 { "other" } else { "" };
+        let tenant = if at == 1 { OTHER_TENANT } else { "" };
         let key = if at < 2 { "twice".to_owned() } else { format!("key-{at}") };
         let variants = 1 + u64::from(random.per_mille(250));
         let count = definitions.len() as u64;
@@ -100,6 +127,7 @@ impl SagaScript {
             signals: Vec::new(),
             is_foreign: false,
             restart_of: None,
+            reborn_of: None,
         }
     }
 
@@ -118,6 +146,7 @@ impl SagaScript {
             signals,
             is_foreign: true,
             restart_of: None,
+            reborn_of: None,
         }
     }
 }

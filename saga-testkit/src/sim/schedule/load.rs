@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use saga_core::saga::SagaError;
 
-use super::kinds::LOAD_SEED;
+use super::kinds::{LOAD_SEED, shares_tenants};
 use super::random::Random;
 use super::rates::Rates;
 use super::scenario::{Counts, Disruption, Load, SagaScript, Scenario};
@@ -70,6 +70,7 @@ pub(crate) fn draw_load(seed: u64, counts: Counts) -> Scenario {
             signals: Vec::new(),
             is_foreign: false,
             restart_of: None,
+            reborn_of: None,
         }
     });
     let sagas = sagas.collect();
@@ -105,7 +106,20 @@ pub(crate) fn draw_load(seed: u64, counts: Counts) -> Scenario {
     }
     let load = Load { lines, call_millis: CALL_MILLIS };
     let poll_max = Duration::from_nanos(*random.pick(&[0, 200, 20_000]));
-    Scenario { seed, replicas, hosts: Vec::new(), sagas, disruptions, rates, poll_max, load: Some(load), mutant: None }
+    let (hosts, load, shares_tenants) = (Vec::new(), Some(load), shares_tenants(seed));
+    Scenario {
+        seed,
+        replicas,
+        hosts,
+        sagas,
+        disruptions,
+        rates,
+        poll_max,
+        load,
+        shares_tenants,
+        retention: None,
+        mutant: None,
+    }
 }
 
 /// A process is crashed while it makes as many calls at a time as it can, or stands still for about as long as it takes others

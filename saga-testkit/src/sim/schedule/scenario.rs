@@ -2,6 +2,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::rates::Rates;
+use super::retention::RetentionPlan;
 use crate::checker::{Pace, SagaTime};
 use crate::sim::sagas::outermost;
 
@@ -24,6 +25,10 @@ pub struct Scenario {
     pub poll_max: Duration,
     /// What is special where there is more work than lines.
     pub load: Option<Load>,
+    /// Whether one transaction may carry commands of several tenants.
+    pub shares_tenants: bool,
+    /// How long ended sagas are kept, where that is not for ever.
+    pub retention: Option<RetentionPlan>,
     /// What is broken on purpose.
     pub mutant: Option<Mutant>,
 }
@@ -75,6 +80,18 @@ pub enum Mutant {
     BeginsAndForgets,
     /// That a call ended without an answer is forgotten, where another process has its claim by then.
     ForgetsLateUnknown,
+    /// Tenants share commits though the settings do not say so.
+    SharesTenantsUnasked,
+    /// A host purges the steps that it did though nothing told it that their sagas are closed.
+    HostsPurgeUntold,
+    /// A host acts on a message however old it is.
+    ActsOnOldMessages,
+    /// Sagas are archived when they are purged already.
+    ArchivesLate,
+    /// A host is told that a saga is closed when that ends, and keeps nothing for the messages on their way.
+    ClosesAtTheEnd,
+    /// A key is forgotten together with its saga, though the hosts of its steps still know it.
+    ReusesKeysEarly,
 }
 
 impl Mutant {
@@ -102,6 +119,12 @@ impl Mutant {
         Self::BeginsBlindly,
         Self::BeginsAndForgets,
         Self::ForgetsLateUnknown,
+        Self::SharesTenantsUnasked,
+        Self::HostsPurgeUntold,
+        Self::ActsOnOldMessages,
+        Self::ArchivesLate,
+        Self::ClosesAtTheEnd,
+        Self::ReusesKeysEarly,
     ];
 }
 
@@ -142,6 +165,8 @@ pub struct SagaScript {
     pub is_foreign: bool,
     /// The saga that this one is a restart of.
     pub restart_of: Option<u32>,
+    /// The saga whose key is used again when that one is deleted.
+    pub reborn_of: Option<u32>,
 }
 
 /// Something that is done to a replica or to the store.

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use saga_core::env::Environment;
+use saga_core::store::Timestamp;
 use saga_core::transport::{Delivery, Message, MessageKind, Settlement};
 
 use super::broker::Waiting;
 use super::fault::Fault;
 use super::world::World;
+use crate::sim::sagas::ORIGIN_MICROS;
+use crate::sim::schedule::Mutant;
 
 /// How late a message may arrive.
 const DELAY_MAX: Duration = Duration::from_secs(12);
@@ -25,8 +28,12 @@ pub(crate) fn accept(world: &Arc<World>, message: &Message) {
     if before > 0 && message.kind == MessageKind::Command {
         world.hit(Fault::CommandSentAgain);
     }
+    hold_back(world, message);
     if world.happens(|rates| rates.message_lost) {
         world.hit(Fault::MessageLost);
+        if message.kind == MessageKind::Closed {
+            world.lose_closed();
+        }
         return;
     }
     let is_doubled = world.happens(|rates| rates.message_doubled);
@@ -47,6 +54,29 @@ pub(crate) fn accept(world: &Arc<World>, message: &Message) {
             late.broker.put(waiting);
         }));
     }
+}
+
+/// A copy of the message is held back, where the schedule wants it: until it is just accepted or just not any more, or until
+/// its saga and the host's records of it are gone.
+fn hold_back(world: &Arc<World>, message: &Message) {
+    let Some(plan) = &world.scenario.retention else { return };
+    if world.is_calm() || !world.draw(|random| random.per_mille(plan.message_held)) {
+        return;
+    }
+    let (nearly, later) = world.draw(|random| (random.below(2_000), random.below(4)));
+    let nearly = Duration::from_millis(nearly);
+    let held = match later {
+        0 | 1 => plan.age_max().saturating_sub(nearly),
+        2 => plan.age_max() + nearly,
+        _ => Duration::from_millis(world.draw(|random| random.below(plan.purged_within().as_millis() as u64))),
+    };
+    world.hit(Fault::MessageHeld);
+    let (late, message, env) = (Arc::clone(world), message.clone(), world.env.clone());
+    env.spawn(Box::pin(async move {
+        late.env.sleep(held).await;
+        late.broker.lock().under_way += 1;
+        late.broker.put(Waiting { message, redelivered: false });
+    }));
 }
 
 /// A consumer of a queue. What it has not settled when it is dropped comes again, to any consumer.
@@ -87,7 +117,10 @@ impl Consumer {
         let most = self.world.draw(|random| random.between(1, 4)) as usize;
         while !waiting.is_empty() && taken.len() < limit.min(most) {
             let at = self.world.draw(|random| random.below(waiting.len() as u64)) as usize;
-            let Waiting { message, redelivered } = waiting.swap_remove(at);
+            let Waiting { mut message, redelivered } = waiting.swap_remove(at);
+            if self.world.scenario.mutant == Some(Mutant::ActsOnOldMessages) {
+                message.committed_at = Timestamp(ORIGIN_MICROS + self.world.env.now().as_micros() as i64);
+            }
             if redelivered {
                 self.world.hit(Fault::Redelivered);
             }

@@ -75,6 +75,8 @@ faults! {
     AnsweredAlone = "answered alone",
     /// A handler was called again in its transaction, since another one failed behind the same savepoint.
     CalledAgain = "called again",
+    /// Commands of several tenants were committed by one transaction.
+    TenantsShared = "tenants shared a commit",
     /// Two transactions write one row.
     RowConflict = "row conflict",
     /// A call took effect outside, and its answer was lost.
@@ -251,6 +253,28 @@ faults! {
     SubDone = "sub-saga done",
     /// A saga that is a step was undone, or started compensating.
     SubUndone = "sub-saga undone",
+    /// A copy of a message was held back until it was nearly too old, or longer.
+    MessageHeld = "message held back",
+    /// An archive got sagas.
+    Archived = "archived",
+    /// An archive failed.
+    ArchiveFailed = "archive failed",
+    /// A process crashed between the archive and the purge.
+    CrashAfterArchive = "crash behind an archive",
+    /// Of a saga only a tombstone was left.
+    TombstoneMade = "tombstone made",
+    /// A saga was deleted.
+    SagaDeleted = "saga deleted",
+    /// A saga that is a step was purged with its outer one.
+    SubPurged = "sub-saga purged",
+    /// A host purged a step that it had done.
+    HostedPurged = "hosted step purged",
+    /// A start was repeated when only a tombstone was left.
+    TombstoneKnown = "tombstone known",
+    /// A key was started again when its saga was deleted.
+    KeyReused = "key used again",
+    /// An operator exempted a saga from being purged.
+    Exempted = "saga exempted",
     /// A saga completed.
     Completed = "saga completed",
     /// A saga was compensated.

@@ -2,13 +2,14 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use saga_core::engine::{SagaAdmin, SagaStatus};
+use saga_core::engine::{BuildError, SagaAdmin, SagaStatus};
 use saga_core::env::Environment;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{Sagas, Status};
-use saga_core::{Key, Runtime, Tenant};
+use saga_core::{Key, Retention, Runtime, Tenant};
 use tokio::sync::{Notify, oneshot};
 
+use super::archive::SimArchive;
 use super::fault::Fault;
 use super::store::{SimStore, reached_from, undisturbed};
 use super::transport::SimTransport;
@@ -132,7 +133,7 @@ impl Replica {
         let mut builder = Runtime::builder(store)
             .environment(Arc::new(env))
             .transport(SimTransport { seat: seat.clone() })
-            .state(seat)
+            .state(seat.clone())
             .settings(|settings| {
                 settings.lease_ttl = LEASE;
                 settings.member_ttl = MEMBER;
@@ -143,6 +144,8 @@ impl Replica {
                 settings.batch_inputs_max = batch_step;
                 settings.external_calls_max = calls;
                 settings.steps_per_transaction_max = run_on;
+                settings.tenants_share_commits = self.world.scenario.shares_tenants
+                    || self.world.scenario.mutant == Some(Mutant::SharesTenantsUnasked);
                 settings.shutdown_timeout = LEASE;
                 settings.publish_attempts = 2;
                 settings.reply_timeout = ANSWER;
@@ -153,6 +156,17 @@ impl Replica {
                     settings.recoveries_max = 1;
                 }
             });
+        if let Some(plan) = &self.world.scenario.retention {
+            builder = builder.settings(|settings| {
+                settings.retention = plan.messages;
+                settings.starts_repeat_within = plan.starts_repeat();
+                let retention = Retention::of(plan.completed).compensated(plan.compensated).key(plan.key);
+                settings.default_retention = Some(retention);
+            });
+            if plan.has_archive {
+                builder = builder.archive(SimArchive { seat });
+            }
+        }
         for definition in self.role.definitions.iter() {
             builder = builder.saga(&definition.saga).saga(&definition.second);
         }
@@ -167,7 +181,11 @@ impl Replica {
         for host in &self.role.hosts {
             builder = builder.service(if is_ignorant { &host.before } else { &host.now });
         }
-        let runtime = builder.start().await.ok();
+        let runtime = builder.start().await;
+        if let (Some(plan), Err(BuildError::Invalid(problems))) = (&self.world.scenario.retention, &runtime) {
+            panic!("{plan:?}: {problems:?}");
+        }
+        let runtime = runtime.ok();
         if is_ignorant {
             self.replace_soon(process);
         }

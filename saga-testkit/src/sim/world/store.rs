@@ -1,12 +1,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_core::memory::MemoryStore;
+use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::store::{
-    ClaimRequest, Claimed, ClaimedWork, Incarnation, Lease, MemberId, Members, ShareRequest, StoreError, Work,
-    WorkKind, WorkRef,
+    Claim, ClaimRequest, Claimed, ClaimedWork, ExpiredSaga, Incarnation, Lease, MemberId, Members, Purge, Purged,
+    ShareRequest, Store, StoreError, TransactError, TransactionBody, Work, WorkKind, WorkRef,
 };
 
+use super::fault::Fault;
 use super::hook::Hook;
 use super::world::Seat;
 use crate::checker::What;
@@ -82,6 +83,19 @@ impl Intercept for SimCalls {
         &self.data
     }
 
+    async fn transact(
+        &self,
+        claims: Vec<Claim>,
+        body: Box<dyn TransactionBody<MemoryConn>>,
+    ) -> Result<(), TransactError> {
+        let has_several = claims.windows(2).any(|pair| pair[0].tenant != pair[1].tenant);
+        let answer = self.data.transact(claims, body).await;
+        if let Some(seat) = self.seat.as_ref().filter(|_| has_several && answer.is_ok()) {
+            seat.world.hit(Fault::TenantsShared);
+        }
+        answer
+    }
+
     async fn claim(&self, mut request: ClaimRequest) -> Result<Claimed, StoreError> {
         request.takes_over |= self.has(Mutant::ReleasesRowsOnRejoin);
         Ok(self.claimed(self.data.claim(request).await?))
@@ -107,6 +121,14 @@ impl Intercept for SimCalls {
             return self.data.join(ttl).await;
         }
         self.data.rejoin(former, ttl).await
+    }
+
+    async fn purge(&self, epoch: u64, sagas: &[ExpiredSaga]) -> Result<Purged, StoreError> {
+        let Some(Seat { world, service, .. }) = &self.seat else { return self.data.purge(epoch, sagas).await };
+        world.purges.expect(world, *service, sagas.iter().map(|saga| saga.id)).await;
+        let purged = self.data.purge(epoch, sagas).await;
+        world.purges.settle(world).await;
+        purged
     }
 
     async fn heartbeat(&self, member: MemberId, ttl: Duration) -> Result<bool, StoreError> {

@@ -4,14 +4,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use saga_core::env::Environment;
+use saga_core::store::MessageId;
 use saga_core::transport::{Message, MessageKind};
 
 use super::broker::Broker;
 use super::fault::{Fault, Hits};
 use super::outside::Outside;
+use super::purge_log::{PurgeLog, saga_in};
 use super::recorder::Recorder;
 use super::report_log::ReportLog;
-use crate::checker::{Op, Sent, What};
+use crate::checker::{Age, Op, Sent, What};
 use crate::sim::executor::{Control, ProcessId, SimEnvironment};
 use crate::sim::sagas::{SERVICES, outermost, place_of};
 use crate::sim::schedule::{Random, Rates, Scenario};
@@ -26,6 +28,7 @@ pub(crate) struct World {
     pub(crate) outside: Outside,
     pub(crate) report_log: ReportLog,
     pub(crate) broker: Broker,
+    pub(crate) purges: PurgeLog,
     pub(crate) hits: Hits,
     pub(crate) scenario: Scenario,
     /// Faults that may make the engine run something once more without counting it.
@@ -44,10 +47,20 @@ pub(crate) struct World {
     cut_off: Mutex<BTreeSet<ProcessId>>,
     /// The events that the broker has accepted.
     delivered: Mutex<BTreeSet<(u64, u8)>>,
+    /// The sagas that commands and undos are about, by the ids of these messages: two sagas may have one key.
+    asked_for: Mutex<BTreeMap<MessageId, u32>>,
+    /// Whether a message was lost that tells a host that sagas are closed.
+    is_closed_lost: AtomicBool,
+    is_purging_over: AtomicBool,
 }
 
 impl World {
-    pub(crate) fn new(env: SimEnvironment, control: Control, recorder: Recorder, scenario: Scenario) -> Self {
+    pub(crate) fn new(
+        env: SimEnvironment,
+        control: Control,
+        (recorder, purges): (Recorder, PurgeLog),
+        scenario: Scenario,
+    ) -> Self {
         let random = Mutex::new(Random::new(scenario.seed ^ 0x0077_6f72_6c64));
         Self {
             control,
@@ -56,6 +69,7 @@ impl World {
             outside: Outside::default(),
             report_log: ReportLog::default(),
             broker: Broker::default(),
+            purges,
             hits: Hits::new(),
             scenario,
             repeats: AtomicU32::new(0),
@@ -67,6 +81,9 @@ impl World {
             called: Mutex::default(),
             cut_off: Mutex::default(),
             delivered: Mutex::default(),
+            asked_for: Mutex::default(),
+            is_closed_lost: AtomicBool::new(false),
+            is_purging_over: AtomicBool::new(false),
         }
     }
 
@@ -166,6 +183,62 @@ impl World {
         self.called.lock().unwrap_or_else(PoisonError::into_inner).insert(call)
     }
 
+    /// From now on no client waits for a key to be forgotten.
+    pub(crate) fn end_purging(&self) {
+        self.is_purging_over.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_purging_over(&self) -> bool {
+        self.is_purging_over.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a host may never learn that a saga is closed.
+    pub(crate) fn lose_closed(&self) {
+        self.is_closed_lost.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether that may be so: the message was lost, or a process took it that does not know all steps of its service.
+    pub(crate) fn is_closed_lost(&self) -> bool {
+        self.is_closed_lost.load(Ordering::Relaxed) || self.scenario.rates.ignorant > 0
+    }
+
+    /// The key under which the service outside knows a call of that saga. It remembers keys for less long than sagas are kept,
+    /// so that a saga whose key is used again is another one to it.
+    pub(crate) fn outside_key(&self, saga: u32, key: &str) -> String {
+        let is_reborn = self.scenario.sagas.get(saga as usize).is_some_and(|script| script.reborn_of.is_some());
+        if is_reborn { format!("{key} of saga #{saga}") } else { key.to_owned() }
+    }
+
+    /// Whether a saga is the one that has its key now, of those that have it one after the other.
+    pub(crate) fn has_its_key(&self, saga: u32) -> bool {
+        let sagas = &self.scenario.sagas;
+        let is_deleted = |saga: u32| self.purges.age(saga) == Some(Age::Deleted);
+        let before = sagas[saga as usize].reborn_of;
+        before.is_none_or(is_deleted)
+            && !(is_deleted(saga) && sagas.iter().any(|script| script.reborn_of == Some(saga)))
+    }
+
+    /// The saga that a message is about. Where several have its key, its input says which, and a reply is about what it answers.
+    fn saga_of(&self, message: &Message) -> Option<usize> {
+        let headers = &message.headers;
+        let key = headers.saga_key.as_deref().map(outermost);
+        let is_saga = |script: &crate::sim::schedule::SagaScript| {
+            script.tenant == message.tenant.as_str() && Some(script.key.as_str()) == key
+        };
+        let first = self.scenario.sagas.iter().position(is_saga);
+        if self.scenario.retention.is_none() {
+            return first;
+        }
+        let mut asked_for = self.asked_for.lock().unwrap_or_else(PoisonError::into_inner);
+        let by_input = input_of(message).and_then(|input| saga_in(input.as_bytes()));
+        if let Some(saga) = by_input {
+            asked_for.insert(message.id, saga);
+        }
+        let known = by_input.or_else(|| asked_for.get(&headers.correlation?).copied());
+        known
+            .map_or(first, |saga| first.filter(|_| is_saga(&self.scenario.sagas[saga as usize])).map(|_| saga as usize))
+    }
+
     /// Waits for a drawn time of at most `max`.
     pub(crate) async fn wait_up_to(&self, max: Duration) {
         let nanos = self.draw(|random| random.below(max.as_nanos() as u64));
@@ -194,14 +267,10 @@ impl Seat {
             MessageKind::Command => Sent::Command,
             MessageKind::Undo => Sent::Undo,
             // Nothing rests on it.
-            MessageKind::Report => return,
+            MessageKind::Report | MessageKind::Closed => return,
             _ => Sent::Reply,
         };
-        let key = headers.saga_key.as_deref().map(outermost);
-        let is_saga = |script: &&crate::sim::schedule::SagaScript| {
-            script.tenant == message.tenant.as_str() && Some(script.key.as_str()) == key
-        };
-        let saga = self.world.scenario.sagas.iter().position(|script| is_saga(&script));
+        let saga = self.world.saga_of(message);
         self.enter(What::Sent {
             message: message.id.to_string(),
             kind,

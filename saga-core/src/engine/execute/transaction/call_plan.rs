@@ -158,8 +158,11 @@ fn command_of<S: Store>(members: &[BatchEntry<S>], index: usize) -> Option<&Work
     members.get(index).and_then(|member| member.command.as_deref())
 }
 
+/// Whether the member joins the call of a batch step. One call has the inputs of one tenant, also where tenants share commits.
 fn joins<S: Store>(members: &[BatchEntry<S>], index: usize, command: &WorkItem<S>) -> bool {
-    command_of(members, index).is_some_and(|other| other.is_batch() && is_same_step(other, command))
+    command_of(members, index).is_some_and(|other| {
+        other.is_batch() && is_same_step(other, command) && other.saga.tenant == command.saga.tenant
+    })
 }
 
 /// Whether two commands are of one step of one definition.

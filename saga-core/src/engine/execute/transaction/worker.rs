@@ -74,11 +74,12 @@ impl<S: Store> Transactions<S> {
         }
     }
 
-    /// Takes at most `share` commands that may share a transaction: of one tenant, each of another saga, none past the limit of its
-    /// step. Contended steps run in one transaction at a time, so they are taken together, even beyond the share. A command that
+    /// Takes at most `share` commands that may share a transaction: of one tenant unless the settings let tenants share commits, each
+    /// of another saga, none past the limit of its step. Contended steps run in one transaction at a time, so they are taken together, even beyond the share. A command that
     /// may not run now is passed over.
     fn pick_batch(&self, queue: &mut FairQueue<WorkItem<S>>, taken: &mut Vec<WorkItem<S>>, share: usize) {
         let is_contended = |command: &WorkItem<S>| self.attempts.limits.is_contended(command.step().name);
+        let shares_tenants = self.ctx.settings.tenants_share_commits;
         let mut holds = taken.iter().any(is_contended);
         let mut index = 0;
         while let Some(command) = queue.get(index) {
@@ -89,7 +90,7 @@ impl<S: Store> Transactions<S> {
                 || taken.len() < limit
                     && taken.iter().all(|other| {
                         other.options().grouped
-                            && other.saga.tenant == command.saga.tenant
+                            && (shares_tenants || other.saga.tenant == command.saga.tenant)
                             && other.saga.id != command.saga.id
                     });
             if !fits {

@@ -1,0 +1,118 @@
+//! The same payment, by a bare handler and by one whose requests have keys.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use axum::extract::{Request, State};
+use axum::routing::post;
+use axum::{Json, Router};
+use saga_core::store::StoreError;
+use saga_http::{Idempotency, Problem, Tx};
+use saga_postgres::{PostgresStore, sqlx};
+use serde::{Deserialize, Serialize};
+use sqlx::PgConnection;
+use tokio::task::JoinSet;
+use tower::ServiceExt as _;
+
+use crate::clock::Stopwatch;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Payment {
+    number: u32,
+    cents: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct Receipt {
+    id: i64,
+}
+
+/// A schema with a table of payments, and the application on it.
+pub(super) async fn on(url: &str) -> Result<Router> {
+    let store = PostgresStore::connect(url).await?;
+    store
+        .write(async |conn| -> Result<(), Failure> {
+            let create = "CREATE TABLE IF NOT EXISTS payments \
+                 (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, number bigint NOT NULL, cents bigint NOT NULL)";
+            sqlx::query(create).execute(conn).await?;
+            Ok(())
+        })
+        .await
+        .map_err(|failure| anyhow!(failure.0))?;
+    let idempotency = Idempotency::of_store(store.clone()).principal(|_| Some("ada".to_owned())).required();
+    Ok(Router::new().route("/bare", post(bare)).route("/keyed", post(idempotency.handler(keyed))).with_state(store))
+}
+
+async fn bare(State(store): State<PostgresStore>, Json(payment): Json<Payment>) -> Result<Json<Receipt>, Problem> {
+    let paid: Result<Receipt, Failure> = store.write(async |conn| Ok(pay(conn, &payment).await?)).await;
+    paid.map(Json).map_err(|failure| failed(&failure.0))
+}
+
+async fn keyed(mut tx: Tx<'_, PostgresStore>, Json(payment): Json<Payment>) -> Result<Json<Receipt>, Problem> {
+    pay(tx.conn(), &payment).await.map(Json).map_err(|error| failed(&error))
+}
+
+async fn pay(conn: &mut PgConnection, payment: &Payment) -> Result<Receipt, sqlx::Error> {
+    let insert = "INSERT INTO payments (number, cents) VALUES ($1, $2) RETURNING id";
+    let insert = sqlx::query_scalar(insert).bind(i64::from(payment.number)).bind(i64::from(payment.cents));
+    Ok(Receipt { id: insert.fetch_one(conn).await? })
+}
+
+struct Failure(String);
+
+impl From<sqlx::Error> for Failure {
+    fn from(error: sqlx::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+fn failed(error: &impl std::fmt::Display) -> Problem {
+    Problem::new(axum::http::StatusCode::INTERNAL_SERVER_ERROR, error)
+}
+
+/// Sends requests with these numbers, so many at once, and says how long that took.
+pub(super) async fn drive(
+    app: &Router,
+    path: &'static str,
+    numbers: std::ops::Range<u32>,
+    in_flight: u32,
+) -> Result<Duration> {
+    let watch = Stopwatch::started();
+    let next = Arc::new(AtomicU32::new(numbers.start));
+    let mut clients = JoinSet::new();
+    for _ in 0..in_flight {
+        let (app, next, end) = (app.clone(), Arc::clone(&next), numbers.end);
+        clients.spawn(async move {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= end {
+                    return Ok(());
+                }
+                send(&app, path, number).await?;
+            }
+        });
+    }
+    while let Some(ended) = clients.join_next().await {
+        ended.context("a client panicked")??;
+    }
+    Ok(watch.elapsed())
+}
+
+/// Sends one request.
+pub(super) async fn send(app: &Router, path: &str, number: u32) -> Result<()> {
+    let request = Request::post(path)
+        .header("idempotency-key", format!("\"payment-{number}\""))
+        .header("content-type", "application/json")
+        .body(serde_json::to_vec(&Payment { number, cents: 1200 })?.into())?;
+    let response = app.clone().oneshot(request).await?;
+    ensure!(response.status().is_success(), "a request was answered with {}", response.status());
+    Ok(())
+}

@@ -1,0 +1,6 @@
+//! Requests with an `Idempotency-Key` on PostgreSQL, beside the same handler without one.
+
+mod application;
+mod run;
+
+pub(crate) use run::{Options, run};

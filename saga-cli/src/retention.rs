@@ -1,0 +1,148 @@
+//! Retention: show what is kept for how long and what is due, exempt or purge a saga.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use saga_core::engine::{RetentionAdmin, RetentionDue, RetentionPolicy};
+use saga_core::store::{Status, Store, Timestamp};
+use serde_json::{Value, json};
+
+use crate::args::{ActionArgs, parse_day};
+use crate::{Admin, OpenStore, print};
+
+/// What to do about the retention of sagas.
+#[derive(Debug, Subcommand)]
+pub enum RetentionCommand {
+    /// Show how long the sagas of each definition are kept, and how many are due to be purged
+    Show(RetentionShowArgs),
+    /// Apply the retention of a definition to sagas that ended before it was set
+    Apply(RetentionApplyArgs),
+    /// Keep an ended saga for ever
+    Exempt(ActionArgs),
+    /// Let an exempted saga age again
+    Unexempt(ActionArgs),
+    /// Delete an ended saga with its key
+    Purge(ActionArgs),
+    /// Let the steps age that were done for a service which is gone
+    CloseHosted(CloseHostedArgs),
+}
+
+/// How to show.
+#[derive(Debug, Args)]
+pub struct RetentionShowArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which definition.
+#[derive(Debug, Args)]
+pub struct RetentionApplyArgs {
+    /// The name of the definition
+    saga: String,
+}
+
+/// Which steps.
+#[derive(Debug, Args)]
+pub struct CloseHostedArgs {
+    /// The service that asked for the steps
+    #[arg(long, value_name = "NAME")]
+    service: String,
+    /// Only steps that ended before this day, in UTC
+    #[arg(long, value_name = "DAY", value_parser = parse_day)]
+    before: Timestamp,
+}
+
+pub(crate) async fn retention(
+    admin: &Admin<impl OpenStore>,
+    command: &RetentionCommand,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
+    match command {
+        RetentionCommand::Show(args) => {
+            let retention = admin.sagas(admin.location.open_read_only().await?).retention();
+            show(&retention, args, out).await?;
+        }
+        RetentionCommand::Apply(args) => {
+            let dated = admin.sagas(admin.writable().await?).retention().apply(&args.saga).await?;
+            print(out, format_args!("{dated} ended sagas of {} are kept as its retention says\n", args.saga))?;
+        }
+        RetentionCommand::Exempt(args) => {
+            act_on(admin, args).await?.exempt(&args.key, &args.actor.reason).await?;
+            print(out, format_args!("{} is kept for ever\n", args.key))?;
+        }
+        RetentionCommand::Unexempt(args) => {
+            act_on(admin, args).await?.unexempt(&args.key, &args.actor.reason).await?;
+            print(out, format_args!("{} is kept as the retention of its definition says\n", args.key))?;
+        }
+        RetentionCommand::Purge(args) => {
+            act_on(admin, args).await?.purge(&args.key, &args.actor.reason).await?;
+            print(
+                out,
+                format_args!("{} is deleted by the next pass of a process that works on the store\n", args.key),
+            )?;
+        }
+        RetentionCommand::CloseHosted(args) => {
+            let retention = admin.sagas(admin.writable().await?).retention();
+            let dated = retention.close_hosted(&args.service, args.before).await?;
+            print(out, format_args!("{dated} steps that were done for {} age now\n", args.service))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn act_on<O: OpenStore>(admin: &Admin<O>, args: &ActionArgs) -> anyhow::Result<RetentionAdmin<O::Store>> {
+    Ok(admin.actor(&args.actor).await?.retention())
+}
+
+async fn show(
+    retention: &RetentionAdmin<impl Store>,
+    args: &RetentionShowArgs,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let (policies, due) = (retention.policies(), retention.due().await?);
+    if args.json {
+        let policies: Vec<Value> = policies.iter().map(policy_json).collect();
+        return Ok(print(out, format_args!("{}\n", json!({ "policies": policies, "due": due })))?);
+    }
+    for policy in &policies {
+        let (saga, version, kept) = (&policy.saga, policy.version, in_words(policy));
+        print(out, format_args!("{saga:<24} version {version:<4} {kept}\n"))?;
+    }
+    for RetentionDue { saga, version, deleted, sagas, bytes, .. } in &due {
+        let what = if *deleted { "to be deleted" } else { "to become tombstones" };
+        print(out, format_args!("{saga:<24} version {version:<4} {sagas} sagas {what}, {bytes} bytes of payloads\n"))?;
+    }
+    let sagas: u64 = due.iter().map(|due| due.sagas).sum();
+    Ok(print(out, format_args!("{sagas} sagas are due\n"))?)
+}
+
+fn in_words(policy: &RetentionPolicy) -> String {
+    let Some(retention) = policy.retention else { return "kept for ever".to_owned() };
+    let full = |status| days(retention.full_for(status));
+    let key = days(retention.key_for(Status::Completed).max(retention.key_for(Status::Compensated)));
+    let (completed, compensated) = (full(Status::Completed), full(Status::Compensated));
+    format!("completed {completed}, compensated {compensated}, keys {key}")
+}
+
+fn policy_json(policy: &RetentionPolicy) -> Value {
+    let of = |status| {
+        policy.retention.map(|retention| {
+            json!({ "full_s": retention.full_for(status).as_secs(), "key_s": retention.key_for(status).as_secs() })
+        })
+    };
+    json!({
+        "saga": policy.saga,
+        "version": policy.version,
+        "completed": of(Status::Completed),
+        "compensated": of(Status::Compensated),
+    })
+}
+
+fn days(duration: Duration) -> String {
+    const DAY_S: u64 = 24 * 3_600;
+    let seconds = duration.as_secs();
+    if seconds.is_multiple_of(DAY_S) { format!("{} days", seconds / DAY_S) } else { format!("{duration:?}") }
+}

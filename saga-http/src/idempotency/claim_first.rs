@@ -1,0 +1,235 @@
+//! Handlers without the store's transaction: the key is claimed first, and the response is kept in a second commit.
+
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use http::StatusCode;
+use saga_core::env::BoxFuture;
+use saga_core::store::{Admission, IdempotencyKey, IdempotencyKeys, KeyedRequest};
+use tower::{Layer, Service, ServiceExt as _};
+
+use super::answer::{in_flight, other_request, replayed, unavailable};
+use super::in_progress::LOOK_AGAIN;
+use super::incoming::Incoming;
+use super::kept::{Fate, Kept};
+use super::settings::Settings;
+use crate::Problem;
+
+/// A layer that claims the key of a request before it calls the handler, which
+/// [`Idempotency::claim_first`](super::Idempotency::claim_first) makes.
+pub struct ClaimFirst<S: IdempotencyKeys> {
+    settings: Arc<Settings<S>>,
+}
+
+/// The service that [`ClaimFirst`] makes.
+pub struct ClaimFirstService<S: IdempotencyKeys, T> {
+    settings: Arc<Settings<S>>,
+    inner: T,
+}
+
+/// The key under which a handler behind [`ClaimFirst`] is called: an extension of the request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimedKey {
+    key: IdempotencyKey,
+    epoch: u64,
+}
+
+impl ClaimedKey {
+    /// The key.
+    pub fn key(&self) -> &IdempotencyKey {
+        &self.key
+    }
+
+    /// Grows with each call under the key, so that what the handler calls can refuse an older one.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+}
+
+impl<S: IdempotencyKeys> ClaimFirst<S> {
+    pub(super) fn new(settings: Settings<S>) -> Self {
+        Self { settings: Arc::new(settings) }
+    }
+}
+
+impl<S: IdempotencyKeys, T> Layer<T> for ClaimFirst<S> {
+    type Service = ClaimFirstService<S, T>;
+
+    fn layer(&self, inner: T) -> Self::Service {
+        ClaimFirstService { settings: Arc::clone(&self.settings), inner }
+    }
+}
+
+impl<S, T> Service<Request> for ClaimFirstService<S, T>
+where
+    S: IdempotencyKeys,
+    T: Service<Request, Error: Send, Future: Send, Response: IntoResponse + Send> + Clone + Send + 'static,
+    T::Error: 'static,
+    T::Response: 'static,
+{
+    type Response = Response;
+    type Error = T::Error;
+    type Future = BoxFuture<'static, Result<Response, T::Error>>;
+
+    /// It is always ready: the inner service is asked when the key is claimed.
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), T::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let (settings, inner) = (Arc::clone(&self.settings), self.inner.clone());
+        Box::pin(answer(settings, inner, request))
+    }
+}
+
+async fn answer<S, T>(settings: Arc<Settings<S>>, inner: T, request: Request) -> Result<Response, T::Error>
+where
+    S: IdempotencyKeys,
+    T: Service<Request, Error: Send, Future: Send, Response: IntoResponse + Send> + Clone + Send + 'static,
+    T::Error: 'static,
+    T::Response: 'static,
+{
+    let (parts, body) = request.into_parts();
+    let scope = match settings.scope_of(&parts) {
+        // Nothing is kept of it, so it may be as long as the handler takes.
+        Ok((_, None)) => {
+            return inner.oneshot(Request::from_parts(parts, body)).await.map(IntoResponse::into_response);
+        }
+        Ok(scope) => scope,
+        Err(refusal) => return Ok(refusal.into_response()),
+    };
+    let incoming = match Incoming::read_rest(parts, body, scope, &settings).await {
+        Ok(incoming) => incoming,
+        Err(refusal) => return Ok(refusal.into_response()),
+    };
+    let Some(keyed) = incoming.keyed.clone() else {
+        return inner.oneshot(incoming.request()).await.map(IntoResponse::into_response);
+    };
+    let epoch = match claim(&settings, &incoming, &keyed).await {
+        Ok(epoch) => epoch,
+        Err(refusal) => return Ok(refusal),
+    };
+    let mut request = incoming.request();
+    request.extensions_mut().insert(ClaimedKey { key: keyed.key.clone(), epoch });
+    let call = call(settings, inner, request, (keyed.key, epoch));
+    // A client that goes away drops this future, and not the task.
+    tokio::spawn(call).await.unwrap_or_else(|error| {
+        tracing::error!(%error, "the task of a request ended");
+        let detail = "the server failed while it handled the request; send it again with the same key";
+        Ok(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response())
+    })
+}
+
+/// Leases the key, and waits for a call that has it as long as the client wants.
+async fn claim<S: IdempotencyKeys>(
+    settings: &Settings<S>,
+    incoming: &Incoming,
+    keyed: &KeyedRequest,
+) -> Result<u64, Response> {
+    let mut is_over = pin!(incoming.wait.map(tokio::time::sleep));
+    loop {
+        match settings.store.claim_key(keyed, settings.lease_ttl).await {
+            Ok(Admission::Granted(epoch)) => return Ok(epoch),
+            Ok(Admission::Replay(bytes)) => return Err(replayed(&bytes)),
+            Ok(Admission::OtherRequest) => return Err(other_request().into_response()),
+            Ok(Admission::InFlight) => {}
+            Err(error) => return Err(unavailable(&error).into_response()),
+        }
+        let Some(is_over) = is_over.as_mut().as_pin_mut() else { return Err(in_flight().into_response()) };
+        tokio::select! {
+            () = is_over => return Err(in_flight().into_response()),
+            () = tokio::time::sleep(LOOK_AGAIN) => {}
+        }
+    }
+}
+
+/// Calls the handler under its key, and keeps the response.
+async fn call<S, T>(
+    settings: Arc<Settings<S>>,
+    inner: T,
+    request: Request,
+    (key, epoch): (IdempotencyKey, u64),
+) -> Result<Response, T::Error>
+where
+    S: IdempotencyKeys,
+    T: Service<Request, Error: Send, Future: Send, Response: IntoResponse + Send> + Send + 'static,
+    T::Error: 'static,
+    T::Response: 'static,
+{
+    // In a task of its own, so that a panic does not leave the key to its lease.
+    let called = tokio::spawn(inner.oneshot(request)).await;
+    let response = match called {
+        Ok(Ok(response)) => response.into_response(),
+        Ok(Err(error)) => {
+            release(&settings, &key, epoch).await;
+            return Err(error);
+        }
+        Err(_) => {
+            release(&settings, &key, epoch).await;
+            let detail = "the server failed while it handled the request; send it again with the same key";
+            return Ok(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response());
+        }
+    };
+    if Fate::of(response.status()) == Fate::Forget {
+        release(&settings, &key, epoch).await;
+        return Ok(response);
+    }
+    let (response, kept) = keep(response, settings.response_bytes_max).await;
+    match settings.store.complete_key(&key, epoch, &kept.encode()).await {
+        Ok(true) => {}
+        Ok(false) => tracing::warn!(%key, "a handler took longer than its lease, and its response was not kept"),
+        Err(error) => tracing::warn!(%key, %error, "response not kept"),
+    }
+    Ok(response)
+}
+
+async fn release<S: IdempotencyKeys>(settings: &Settings<S>, key: &IdempotencyKey, epoch: u64) {
+    if let Err(error) = settings.store.release_key(key, epoch).await {
+        tracing::warn!(%key, %error, "key not released; it is free when its lease ends");
+    }
+}
+
+/// What is kept of a response: of one that is too long, or streamed, the status and the headers.
+async fn keep(response: Response, bytes_max: usize) -> (Response, Kept) {
+    let (parts, body) = response.into_parts();
+    let is_short = body.size_hint().exact().is_some_and(|bytes| bytes <= bytes_max as u64);
+    if !is_short {
+        let mut headers = parts.headers.clone();
+        headers.remove(http::header::CONTENT_LENGTH);
+        let kept = Kept::new(parts.status, &headers, Bytes::new(), None);
+        return (Response::from_parts(parts, body), kept);
+    }
+    // A body of a known length that ends early is kept as far as it came: its effect took place.
+    let body = to_bytes(body, bytes_max).await.unwrap_or_default();
+    let kept = Kept::new(parts.status, &parts.headers, body.clone(), None);
+    (Response::from_parts(parts, Body::from(body)), kept)
+}
+
+impl<S: IdempotencyKeys> Clone for ClaimFirst<S> {
+    fn clone(&self) -> Self {
+        Self { settings: Arc::clone(&self.settings) }
+    }
+}
+
+impl<S: IdempotencyKeys, T: Clone> Clone for ClaimFirstService<S, T> {
+    fn clone(&self) -> Self {
+        Self { settings: Arc::clone(&self.settings), inner: self.inner.clone() }
+    }
+}
+
+impl<S: IdempotencyKeys> fmt::Debug for ClaimFirst<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClaimFirst").finish_non_exhaustive()
+    }
+}
+
+impl<S: IdempotencyKeys, T: fmt::Debug> fmt::Debug for ClaimFirstService<S, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClaimFirstService").field("inner", &self.inner).finish_non_exhaustive()
+    }
+}

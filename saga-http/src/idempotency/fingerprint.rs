@@ -1,0 +1,102 @@
+//! What tells one request from another under the same key.
+
+use axum::extract::OriginalUri;
+use http::header;
+use http::request::Parts;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+/// The SHA-256 of method, path, query, content type and body. Each part is preceded by its length, so that no two requests
+/// have the same parts together.
+pub(super) fn of(parts: &Parts, body: &[u8], canonical_json: bool) -> [u8; 32] {
+    // The path as the client sent it: a nested router sees only the rest.
+    let uri = parts.extensions.get::<OriginalUri>().map_or(&parts.uri, |original| &original.0);
+    let content_type = parts.headers.get(header::CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+    let canonical = if canonical_json && is_json(content_type) { serde_json::from_slice(body).ok() } else { None };
+    let canonical = canonical.map(|value: Value| {
+        let mut text = Vec::with_capacity(body.len());
+        write_sorted(&value, &mut text);
+        text
+    });
+    let mut hash = Sha256::new_with_prefix("request-1");
+    let query = uri.query().map_or(String::new(), |query| format!("?{query}"));
+    let all = [parts.method.as_str().as_bytes(), uri.path().as_bytes(), query.as_bytes(), content_type];
+    for part in all.into_iter().chain([canonical.as_deref().unwrap_or(body)]) {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
+fn is_json(content_type: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(content_type).to_ascii_lowercase();
+    let media_type = text.split(';').next().unwrap_or_default().trim();
+    media_type == "application/json" || (media_type.starts_with("application/") && media_type.ends_with("+json"))
+}
+
+/// Writes JSON without white space, the members of each object sorted by name.
+fn write_sorted(value: &Value, text: &mut Vec<u8>) {
+    match value {
+        Value::Array(items) => {
+            text.push(b'[');
+            for item in items {
+                write_sorted(item, text);
+                text.push(b',');
+            }
+            text.push(b']');
+        }
+        Value::Object(members) => {
+            text.push(b'{');
+            let mut sorted: Vec<_> = members.iter().collect();
+            sorted.sort_by_key(|(name, _)| *name);
+            for (name, member) in sorted {
+                write_sorted(&Value::String(name.clone()), text);
+                text.push(b':');
+                write_sorted(member, text);
+                text.push(b',');
+            }
+            text.push(b'}');
+        }
+        scalar => text.extend(scalar.to_string().bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn of_request(method: &str, uri: &str, content_type: &str, body: &str, canonical: bool) -> [u8; 32] {
+        let request = Request::builder().method(method).uri(uri).header("content-type", content_type).body(()).unwrap();
+        of(&request.into_parts().0, body.as_bytes(), canonical)
+    }
+
+    #[test]
+    fn each_part_of_a_request_counts() {
+        let first = of_request("POST", "/a?x=1", "application/json", "{}", false);
+        assert_eq!(first, of_request("POST", "/a?x=1", "application/json", "{}", false));
+        for other in [
+            of_request("PATCH", "/a?x=1", "application/json", "{}", false),
+            of_request("POST", "/b?x=1", "application/json", "{}", false),
+            of_request("POST", "/a?x=2", "application/json", "{}", false),
+            of_request("POST", "/a", "application/json", "{}", false),
+            of_request("POST", "/a?x=1", "text/plain", "{}", false),
+            of_request("POST", "/a?x=1", "application/json", "{ }", false),
+        ] {
+            assert_ne!(first, other);
+        }
+        assert_ne!(of_request("POST", "/a?", "t", "", false), of_request("POST", "/a", "t", "", false));
+    }
+
+    #[test]
+    fn json_is_compared_by_its_content_if_that_is_wanted() {
+        let json = |body| of_request("POST", "/a", "application/json; charset=utf-8", body, true);
+        assert_eq!(json(r#"{"a": [1, {"b": null}], "c": "x"}"#), json(r#"{"c":"x","a":[1,{"b":null}]}"#));
+        assert_ne!(json(r#"{"a": 1}"#), json(r#"{"a": 2}"#));
+        assert_ne!(json(r#"[["a"],[]]"#), json(r#"[["a",[]]]"#));
+        assert_ne!(json("{"), json("{ "));
+        let text = |body| of_request("POST", "/a", "text/plain", body, true);
+        assert_ne!(text("{}"), text("{ }"));
+    }
+}

@@ -1,0 +1,42 @@
+//! What a key costs on PostgreSQL, counted.
+
+use saga_core::memory::MemoryStore;
+use saga_core::store::StoreError;
+use saga_http::Idempotency;
+use saga_postgres::PostgresStore;
+use saga_servers::FaultProxy;
+
+use crate::support::application::{routes, user};
+use crate::support::{Application, Ledger, Order, request, send};
+
+/// One more than the handler without a key: the response is recorded. The key is looked up by the message that begins the
+/// transaction.
+const MORE: u64 = 1;
+/// The message that begins the transaction, and the one that ends it.
+const REPLAY: u64 = 2;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_costs_one_round_trip() {
+    let (_store, database) = PostgresStore::fresh().await;
+    let proxy = FaultProxy::start(database.url()).await.unwrap();
+    let through = PostgresStore::connect(proxy.url()).await.unwrap();
+    let shop = Application::<MemoryStore>::start().await.shop;
+    let app = routes(&Idempotency::of_store(through.clone()).principal(user).required(), &shop.on());
+    let trips = || proxy.counts().round_trips;
+    // Connections are open and statements are prepared after the first ones.
+    let mut costs = (0, 0, 0);
+    for number in 0..3 {
+        let (key, before) = (format!("k-{number}"), trips());
+        let bare: Result<i64, StoreError> =
+            through.write(async |conn| Ok(PostgresStore::pay(conn, "rent").await.unwrap())).await;
+        bare.unwrap();
+        let after_bare = trips();
+        let first = send(&app, request("/payments", &key), Order::of("rent").text()).await;
+        let after_first = trips();
+        let again = send(&app, request("/payments", &key), Order::of("rent").text()).await;
+        assert!(!first.is_replayed() && again.is_replayed());
+        costs = (after_bare - before, after_first - after_bare, trips() - after_first);
+    }
+    let (bare, keyed, replay) = costs;
+    assert_eq!((keyed, replay), (bare + MORE, REPLAY), "the handler alone: {bare}");
+}

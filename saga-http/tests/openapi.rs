@@ -1,0 +1,11 @@
+//! The description of the status routes that is checked in is that of the code.
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+#[test]
+fn the_file_is_that_of_the_code() {
+    let described = saga_http::openapi().to_pretty_json().unwrap() + "\n";
+    assert!(
+        described == include_str!("../openapi.json"),
+        "saga-http/openapi.json is out of date: run `cargo run -p saga-http --example openapi > saga-http/openapi.json`"
+    );
+}

@@ -1,0 +1,22 @@
+//! Whole sagas of a thousand tenants, each of which has one command at a time.
+
+use saga_testkit::hot_path::Cost as _;
+
+use crate::cost::Cost;
+use crate::sagas::{IN_FLIGHT, bound_of, cost_of_tenants};
+
+/// Each of them has one saga among those that are measured.
+const TENANTS: u32 = 1_000;
+
+#[tokio::test]
+async fn a_thousand_tenants_that_share_commits_cost_no_more_than_one() {
+    let cost = cost_of_tenants(TENANTS, |settings| settings.tenants_share_commits = true).await;
+    cost.assert_within(&bound_of(TENANTS / IN_FLIGHT), "a thousand tenants");
+}
+
+/// Each transaction has one tenant by default.
+#[tokio::test]
+async fn a_thousand_tenants_make_a_thousand_commits_by_default() {
+    let Cost { commits, .. } = cost_of_tenants(TENANTS, |_| ()).await;
+    assert!(commits >= u64::from(TENANTS), "{commits} commits for {TENANTS} tenants");
+}
