@@ -7,7 +7,7 @@ use sqlx::query::Query;
 
 use crate::clock::micros;
 use crate::definition_numbers::Numbers;
-use crate::expiry::{Term, bind_terms};
+use crate::expiry::Term;
 use crate::lock_wait::LockWait;
 use crate::store::PostgresStore;
 
@@ -45,6 +45,16 @@ pub(crate) fn bind_commands<'q>(query: Statement<'q>, commands: &[Command<'_>]) 
         .bind(column(commands, |command| micros(command.new.due_in)))
         .bind(column(commands, |command| command.new.lease.map(|lease| lease.owner.0)))
         .bind(column(commands, |command| command.new.lease.map(|lease| micros(lease.ttl))))
+}
+
+/// Binds the terms of sagas as three arrays. Where no saga has one, they are NULL.
+pub(crate) fn bind_terms<'q, R>(query: Statement<'q>, rows: &[R], of: impl Fn(&R) -> Term) -> Statement<'q> {
+    let has_terms = rows.iter().any(|row| of(row).expire.is_some());
+    let terms: Vec<Term> = if has_terms { rows.iter().map(of).collect() } else { Vec::new() };
+    query
+        .bind(column(&terms, |term| term.expire))
+        .bind(column(&terms, |term| term.delete))
+        .bind(column(&terms, |term| term.hosts.clone()))
 }
 
 /// The arguments of `start_dated_sagas`.

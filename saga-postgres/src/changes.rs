@@ -10,12 +10,12 @@ use saga_core::store::{
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
-use crate::arrays::{Command, bind_commands, column, placeholders};
+use crate::arrays::{Command, bind_commands, bind_terms, column, placeholders};
 use crate::clock::micros;
 use crate::dead_letters::bind_dead_letters;
 use crate::definition_numbers::Numbers;
 use crate::error::misuse;
-use crate::expiry::{Term, bind_terms};
+use crate::expiry::Term;
 use crate::grant::Granted;
 use crate::options::Relay;
 use crate::rows::{self, clean, signed};

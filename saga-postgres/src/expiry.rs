@@ -4,16 +4,15 @@ use saga_core::store::{Advance, Expiry, NewSaga, NextAge};
 use sqlx::postgres::PgRow;
 use sqlx::{Error, Row as _};
 
-use crate::arrays::{Statement, column};
 use crate::clock::micros;
 
 /// The microseconds until a saga's present age is over, and until it is deleted if it becomes a tombstone first. A saga
 /// that has not ended, or is kept for ever, has none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Term {
-    expire: Option<i64>,
-    delete: Option<i64>,
-    hosts: Option<String>,
+    pub(crate) expire: Option<i64>,
+    pub(crate) delete: Option<i64>,
+    pub(crate) hosts: Option<String>,
 }
 
 impl Term {
@@ -36,16 +35,6 @@ impl Term {
             hosts: hosts_text(expiry),
         }
     }
-}
-
-/// Binds the terms of sagas as three arrays. Where no saga has one, they are NULL.
-pub(crate) fn bind_terms<'q, R>(query: Statement<'q>, rows: &[R], of: impl Fn(&R) -> Term) -> Statement<'q> {
-    let terms: Vec<Term> = rows.iter().map(of).collect();
-    let terms = if terms.iter().any(|term| term.expire.is_some()) { terms } else { Vec::new() };
-    query
-        .bind(column(&terms, |term| term.expire))
-        .bind(column(&terms, |term| term.delete))
-        .bind(column(&terms, |term| term.hosts.clone()))
 }
 
 /// What becomes of a saga.

@@ -1,5 +1,11 @@
 //! The migrations of the runtime's schema.
 
+/// The class of the advisory locks of migrations: "saga" in ASCII.
+pub(crate) const LOCK_CLASS: i32 = 0x7361_6761;
+
+/// The level at which each statement sees what others have committed.
+pub(crate) const READ_COMMITTED: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
 /// One step from a schema to the next. Where others have applied a part of it already, `sql` may be run again.
 pub(crate) struct Migration {
     pub(crate) number: i32,

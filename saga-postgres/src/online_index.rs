@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
-use crate::migrations::Index;
+use crate::migrations::{Index, LOCK_CLASS, READ_COMMITTED};
 use crate::options::PostgresOptions;
-use crate::schema::{LOCK_CLASS, READ_COMMITTED, for_schema};
 
 /// The time after which a process that waits for its turn looks again. A session that waited for a lock would hold a
 /// snapshot, and the index would wait for that.
@@ -72,12 +71,12 @@ async fn build_one(conn: &mut PgConnection, index: &Index, options: &PostgresOpt
             Some(State { is_built: true, .. }) => tokio::time::sleep(LOOKS_EVERY).await,
             Some(_) => {
                 let drop = format!("DROP INDEX CONCURRENTLY IF EXISTS {{schema}}.{}", index.name);
-                conn.execute(sqlx::raw_sql(AssertSqlSafe(for_schema(&drop, options)))).await?;
+                conn.execute(sqlx::raw_sql(AssertSqlSafe(options.render(drop)))).await?;
             }
         }
     }
     tracing::info!(schema = options.schema, index = index.name, "index is being built");
-    conn.execute(sqlx::raw_sql(AssertSqlSafe(for_schema(&index.create("CONCURRENTLY"), options)))).await?;
+    conn.execute(sqlx::raw_sql(AssertSqlSafe(options.render(index.create("CONCURRENTLY"))))).await?;
     Ok(())
 }
 

@@ -6,15 +6,9 @@ use saga_core::store::{StoreError, StoreErrorKind};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Postgres, Row as _, Transaction};
 
 use crate::error::{is_conflict, sentence};
-use crate::migrations::{LATEST, MIGRATIONS, Migration, TABLES};
+use crate::migrations::{LATEST, LOCK_CLASS, MIGRATIONS, Migration, READ_COMMITTED, TABLES};
 use crate::online_index::{Turn, build};
 use crate::options::PostgresOptions;
-
-/// The class of the advisory locks of migrations: "saga" in ASCII.
-pub(crate) const LOCK_CLASS: i32 = 0x7361_6761;
-
-/// The level at which each statement sees what others have committed.
-pub(crate) const READ_COMMITTED: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 /// How long a migration waits for a table: other sessions that need the table wait behind it meanwhile.
 const SET_LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = 500";

@@ -66,7 +66,7 @@ impl StoreHarness for Postgres {
     }
 
     fn provokes(&self) -> Provokes {
-        Provokes { ended_transaction: true, unknown_commit: true }
+        Provokes { ended_transaction: true, unknown_commit: true, hours: false }
     }
 
     async fn end_transaction(&self, conn: &mut PgConnection) {

@@ -29,6 +29,8 @@ pub enum Need {
     EndedTransaction,
     /// The harness can lose the answer to a commit.
     UnknownCommit,
+    /// The harness can let hours pass on the store's clock.
+    Hours,
 }
 
 impl Need {
@@ -42,6 +44,7 @@ impl Need {
             Self::Hints => "the processes of this backend tell each other nothing; they poll",
             Self::EndedTransaction => "the harness cannot end a transaction from inside a handler",
             Self::UnknownCommit => "the harness cannot lose the answer to a commit",
+            Self::Hours => "the store's clock is not the harness's, and no check waits for hours",
         }
     }
 }

@@ -123,6 +123,8 @@ pub struct Provokes {
     pub ended_transaction: bool,
     /// [`StoreHarness::doubtful`] works.
     pub unknown_commit: bool,
+    /// [`StoreHarness::pass_time`] lets hours pass at once.
+    pub hours: bool,
 }
 
 /// What an author supplies to have a transport checked. The methods may be written as `async fn`.

@@ -5,8 +5,8 @@ use crate::fixture::Bench;
 use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
     acts, batch_steps, begun, claims, concurrency, definitions, hints, histories, inbox, keys, lanes, leases, letters,
-    limits, listing, members, misses, outbox, publish_in, records, recovery, reports, running_on, sagas, sampling,
-    shares, start_in, starting, tenants, together, transaction, unknown, waiting,
+    limits, listing, members, misses, outbox, publish_in, purge, purge_kept, records, recovery, reports, running_on,
+    sagas, sampling, shares, start_in, starting, tenants, together, transaction, unknown, waiting,
 };
 use crate::transport::{self, acknowledge, content, dead_letters, delivery, full_queue, ordering, prefetch, publish};
 
@@ -30,6 +30,7 @@ pub fn store_checks<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
     checks.extend(messages::<H>());
     checks.extend(decisions::<H>());
     checks.extend(transactions::<H>());
+    checks.extend(purging::<H>());
     checks
 }
 
@@ -70,6 +71,7 @@ fn transactions_of_the_application<H: StartInHarness>() -> Vec<Check<Bench<H>>> 
         ["S-IN-4"] => publish_in::an_event_is_read_as_it_was_published::<H>,
         ["S-IN-5"] => publish_in::positions_count_what_was_committed::<H>,
         ["S-IN-5"] => publish_in::the_positions_of_a_key_are_the_order_of_the_commits::<H>,
+        ["S-PURGE-10"] => purge_kept::unused_ordering_keys_are_forgotten::<H> needs Hours,
     ]
 }
 
@@ -328,6 +330,27 @@ fn transactions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-TX-3", "S-TX-8"] => batch_steps::a_bad_order_is_found_by_halving::<H>,
         ["S-TX-6"] => batch_steps::an_order_that_ends_the_transaction_fails_alone::<H> needs EndedTransaction,
         ["S-TX-15", "S-TX-3"] => batch_steps::a_trusted_batch_that_fails_runs_again_with_savepoints::<H>,
+    ]
+}
+
+fn purging<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
+    checks![
+        ["S-PURGE-1"] => purge::the_commit_that_ends_a_saga_dates_it::<H>,
+        ["S-PURGE-1"] => purge::a_long_saga_is_kept_as_long_as_a_short_one::<H> needs Hours,
+        ["S-PURGE-2"] => purge::what_is_over_longest_comes_first::<H>,
+        ["S-PURGE-3"] => purge::a_tombstone_keeps_who_it_was::<H>,
+        ["S-PURGE-3"] => purge::nothing_is_left_of_a_deleted_saga::<H>,
+        ["S-PURGE-3"] => purge_kept::a_saga_is_purged_once::<H> needs UnknownCommit,
+        ["S-PURGE-4"] => purge::what_changed_since_it_was_listed_is_left::<H>,
+        ["S-PURGE-5"] => purge_kept::an_open_letter_keeps_a_saga::<H>,
+        ["S-PURGE-5"] => purge_kept::a_message_that_was_not_sent_keeps_a_saga::<H>,
+        ["S-PURGE-5"] => purge_kept::what_has_not_ended_keeps_a_saga::<H>,
+        ["S-PURGE-6"] => purge::one_member_does_the_maintenance::<H>,
+        ["S-PURGE-7"] => purge::a_deleted_key_is_new::<H>,
+        ["S-PURGE-8"] => purge_kept::hosted_steps_are_dated_by_the_saga_that_asked::<H>,
+        ["S-PURGE-9"] => purge_kept::another_expiry_counts_from_the_end::<H>,
+        ["S-PURGE-9"] => purge_kept::what_ended_before_gets_another_expiry::<H>,
+        ["S-PURGE-10"] => purge_kept::decided_letters_are_forgotten::<H>,
     ]
 }
 

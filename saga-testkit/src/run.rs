@@ -65,6 +65,7 @@ fn unmet<H: StoreHarness>(harness: &Arc<H>) -> Vec<Need> {
         (Need::Hints, has_hints),
         (Need::EndedTransaction, provokes.ended_transaction),
         (Need::UnknownCommit, provokes.unknown_commit),
+        (Need::Hours, provokes.hours),
     ];
     needs.into_iter().filter(|(_, is_met)| !is_met).map(|(need, _)| need).collect()
 }

@@ -129,7 +129,11 @@ impl Purge for MemoryStore {
         delete_in: Duration,
     ) -> Result<u64, StoreError> {
         self.writing("expire_hosted", |data, now| {
-            let below = closed.iter().flat_map(|(tenant, key)| data.family(tenant, key));
+            let steps_of = |(tenant, key): &(Tenant, Key)| {
+                let own = data.keys.get(&(tenant.clone(), key.clone())).copied();
+                data.family(tenant, key).into_iter().filter(move |id| Some(*id) != own)
+            };
+            let below = closed.iter().flat_map(steps_of);
             let is_meant = |id: &SagaId| {
                 let saga = data.sagas.get(id).map(|saga| &saga.row);
                 saga.is_some_and(|row| definitions.contains(&row.definition) && row.ended_at.is_some())

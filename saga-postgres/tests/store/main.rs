@@ -8,6 +8,7 @@ mod admin;
 mod batch_steps;
 mod hints;
 mod interleavings;
+mod migrating;
 mod opening;
 mod read_only;
 mod shared_transaction;

@@ -41,6 +41,7 @@ impl DeadLetters for FaultyStore {
     async fn add_dead_letters(&self, letters: Vec<NewDeadLetter>) -> Result<Vec<bool>, StoreError> {
         let mut letters = letters;
         for letter in &mut letters {
+            self.noted().tenants.insert(letter.tenant.clone());
             if self.has(StoreFlaw::LosesDeadLetterHeaders) {
                 letter.headers.clear();
             }

@@ -16,6 +16,14 @@ impl ManualClock {
     }
 }
 
+impl ManualClock {
+    /// Sets it back by a duration by which it was advanced.
+    pub(super) fn go_back(&self, duration: Duration) {
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+        self.micros.fetch_sub(micros, Ordering::SeqCst);
+    }
+}
+
 impl Environment for ManualClock {
     fn now(&self) -> Duration {
         Duration::from_micros(self.micros.load(Ordering::SeqCst))

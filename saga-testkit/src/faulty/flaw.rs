@@ -264,6 +264,36 @@ flaws! {
         LosesWritesWithoutKey breaks "S-KEY-12",
         /// A commit in doubt is answered as if it had taken place.
         HidesDoubt breaks "S-KEY-13",
+        /// The time of a saga is over by the clock of the process, which is ahead.
+        ExpiresByTheProcessClock breaks "S-PURGE-1",
+        /// The time for which a saga is kept is counted from its start.
+        ExpiresByTheStart breaks "S-PURGE-1",
+        /// Expired sagas are listed in the order of their ids.
+        ListsExpiredById breaks "S-PURGE-2",
+        /// A saga is deleted a commit before its records, and that commit never comes.
+        DeletesSagasFirst breaks "S-PURGE-3",
+        /// The sub-sagas of a saga stay when it is purged.
+        PurgesHalfAFamily breaks "S-PURGE-3",
+        /// A tombstone loses its tenant.
+        LosesTheTenantOfTombstones breaks "S-PURGE-3",
+        /// A saga is purged although it got more time since it was listed.
+        LooksOnlyOnce breaks "S-PURGE-4",
+        /// A saga that is kept has lost its sub-sagas.
+        PurgesSubSagasFirst breaks "S-PURGE-5",
+        /// A saga is purged although an open dead letter names it.
+        IgnoresOpenLetters breaks "S-PURGE-5",
+        /// A saga is purged although a message in the outbox names it.
+        IgnoresTheOutbox breaks "S-PURGE-5",
+        /// A purge under an older epoch of the maintenance lease succeeds.
+        PurgesUnderAnyEpoch breaks "S-PURGE-6",
+        /// A start under the key of a tombstone is new.
+        FreesKeysOfTombstones breaks "S-PURGE-7",
+        /// The hosted steps of every tenant are dated.
+        ExpiresHostedOfEveryTenant breaks "S-PURGE-8",
+        /// Another expiry counts from the call.
+        ExpiresFromNow breaks "S-PURGE-9",
+        /// Open dead letters are forgotten with the decided ones.
+        ForgetsOpenLetters breaks "S-PURGE-10",
     }
 }
 

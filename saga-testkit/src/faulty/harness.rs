@@ -50,7 +50,7 @@ impl StoreHarness for FaultyHarness {
     }
 
     fn provokes(&self) -> Provokes {
-        Provokes { ended_transaction: true, unknown_commit: true }
+        Provokes { ended_transaction: true, unknown_commit: true, hours: true }
     }
 
     async fn end_transaction(&self, conn: &mut MemoryConn) {

@@ -9,7 +9,8 @@ use super::{FaultyStore, StoreFlaw};
 #[async_trait]
 impl Records for FaultyStore {
     async fn record(&self, changes: Vec<Changes>) -> Result<Vec<Applied>, StoreError> {
-        let changes = self.twist(changes);
+        let mut changes = self.twist(changes);
+        self.expire_by_the_start(&mut changes).await?;
         let sent = changes.iter().flat_map(|change| &change.messages).map(|message| message.id);
         let is_again = sent.fold(false, |again, id| again | !self.noted().sent.insert(id));
         if is_again && self.has(StoreFlaw::RefusesWaiting) {

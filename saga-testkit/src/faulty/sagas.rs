@@ -12,6 +12,9 @@ use super::{FaultyStore, StoreFlaw};
 impl Sagas for FaultyStore {
     async fn start(&self, sagas: Vec<NewSaga>) -> Result<Vec<Started>, StoreError> {
         let mut sagas = sagas;
+        for saga in &sagas {
+            self.free_key_of_tombstone(saga).await?;
+        }
         for saga in &mut sagas {
             self.noted().tenants.insert(saga.tenant.clone());
             self.noted().definitions.insert(saga.definition.clone());
@@ -40,7 +43,11 @@ impl Sagas for FaultyStore {
     }
 
     async fn saga(&self, tenant: &Tenant, key: &Key) -> Result<Option<SagaRow>, StoreError> {
-        let found = self.inner.saga(tenant, key).await?;
+        let mut found = self.inner.saga(tenant, key).await?;
+        if self.has(StoreFlaw::LosesTheTenantOfTombstones) {
+            let tombstone = found.iter_mut().filter(|row| row.is_tombstone());
+            tombstone.for_each(|row| row.tenant = Tenant::default());
+        }
         if found.is_some() || !self.has(StoreFlaw::CrossesTenants) {
             return Ok(found);
         }

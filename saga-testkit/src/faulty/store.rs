@@ -42,6 +42,8 @@ pub(super) struct Noted {
     pub(super) notes: BTreeMap<DeadLetterId, String>,
     /// The ids of the messages that were given to the outbox.
     pub(super) sent: BTreeSet<MessageId>,
+    /// The newest epoch of the maintenance lease.
+    pub(super) maintenance: u64,
     /// What is to be written behind the transaction.
     pub(super) stashed: Vec<Changes>,
 }

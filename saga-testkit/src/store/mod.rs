@@ -19,6 +19,8 @@ pub(crate) mod members;
 pub(crate) mod misses;
 pub(crate) mod outbox;
 pub(crate) mod publish_in;
+pub(crate) mod purge;
+pub(crate) mod purge_kept;
 pub(crate) mod records;
 pub(crate) mod recovery;
 pub(crate) mod reports;

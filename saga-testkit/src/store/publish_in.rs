@@ -20,7 +20,7 @@ fn fault(error: crate::harness::Fault) -> Failed {
     Failed(format!("the application's own write or commit failed: {error}"))
 }
 
-fn message(tenant: &Tenant, key: &str, number: u32) -> NewMessage {
+pub(super) fn message(tenant: &Tenant, key: &str, number: u32) -> NewMessage {
     NewMessage {
         id: MessageId(uuid::Uuid::from_u128(u128::from(number))),
         kind: MessageKind::Event,
@@ -36,7 +36,7 @@ fn message(tenant: &Tenant, key: &str, number: u32) -> NewMessage {
     }
 }
 
-async fn publish<H: StartInHarness>(bench: &Bench<H>, messages: &[NewMessage]) -> Outcome {
+pub(super) async fn publish<H: StartInHarness>(bench: &Bench<H>, messages: &[NewMessage]) -> Outcome {
     let mut transaction = bench.harness.begin(&bench.store).await;
     for message in messages {
         bench.store.publish_in(bench.harness.conn(&mut transaction), message.clone()).await?;
@@ -45,7 +45,7 @@ async fn publish<H: StartInHarness>(bench: &Bench<H>, messages: &[NewMessage]) -
 }
 
 /// The positions of a key with the payloads that have them, by position.
-async fn positions<H: StoreHarness>(bench: &Bench<H>, key: &str) -> Result<Vec<(u64, Vec<u8>)>, Failed> {
+pub(super) async fn positions<H: StoreHarness>(bench: &Bench<H>, key: &str) -> Result<Vec<(u64, Vec<u8>)>, Failed> {
     let of_key = |row: &OutboxRow| row.aggregate_id == key && row.tenant == Tenant::default();
     let rows = bench.outbox().await?.into_iter().filter(of_key);
     let mut rows: Vec<_> = rows.map(|row| (row.position, row.payload)).collect();

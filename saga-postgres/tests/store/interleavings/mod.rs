@@ -8,6 +8,7 @@ mod hot_rows;
 mod one_batch;
 mod own_commit;
 mod publishers;
+mod purging;
 mod rejection;
 mod relays;
 mod two_decisions;
