@@ -4,7 +4,7 @@ use super::clock::Moment;
 use super::data::Data;
 use super::work_row::HeldLease;
 use crate::key::{Key, Tenant};
-use crate::store::{Expiry, NextAge, SagaId, Timestamp};
+use crate::store::{Expiry, KEPT_AGAIN_FOR, NextAge, SagaId, Timestamp};
 
 /// The dates of an ended saga.
 #[derive(Debug, Clone)]
@@ -29,6 +29,19 @@ impl Dated {
 
     fn tombstone(expiry: &Expiry, ended_at: Timestamp) -> Self {
         Self { at: ended_at.plus(expiry.delete_in), delete_at: None, hosts: Vec::new() }
+    }
+
+    /// It could not be purged at its time, and is kept for that long. Its tombstone is kept for as long as it would have been.
+    pub(super) fn kept_again(self, now: Timestamp) -> Self {
+        let at = now.plus(KEPT_AGAIN_FOR);
+        Self { at, delete_at: self.delete_at.map(|delete_at| delete_at.plus(at.since(self.at))), hosts: self.hosts }
+    }
+
+    /// Its time is over, and it becomes a tombstone now: a while after that, if it is purged late. The tombstone is kept for as
+    /// long all the same, since the hosts are told only now.
+    pub(super) fn emptied(&self, now: Timestamp) -> Option<Self> {
+        let at = self.delete_at?.plus(now.since(self.at));
+        Some(Self { at, delete_at: None, hosts: Vec::new() })
     }
 
     pub(super) fn next(&self) -> NextAge {
@@ -93,5 +106,37 @@ impl Data {
         self.keys.remove(&key);
         self.records.remove(&key);
         self.below.remove(&key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const HOUR: Duration = Duration::from_hours(1);
+
+    /// A saga that ended at zero, is kept for an hour, and its key for another one.
+    fn dated() -> Dated {
+        let expiry = Expiry { tombstone_in: HOUR, delete_in: HOUR * 2, hosts: Vec::new() };
+        Dated::full(&expiry, Timestamp(0))
+    }
+
+    fn hours(hours: u32) -> Timestamp {
+        Timestamp(0).plus(HOUR * hours)
+    }
+
+    #[test]
+    fn a_tombstone_that_is_made_late_is_kept_as_long_as_another_one() {
+        assert_eq!(dated().emptied(hours(1)).map(|dated| dated.at), Some(hours(2)));
+        assert_eq!(dated().emptied(hours(5)).map(|dated| dated.at), Some(hours(6)));
+    }
+
+    #[test]
+    fn the_tombstone_of_a_saga_that_is_kept_for_longer_is_kept_as_long_as_another_one() {
+        let kept = dated().kept_again(hours(1));
+        assert_eq!((kept.at, kept.delete_at), (hours(2), Some(hours(3))));
+        assert_eq!(kept.emptied(hours(2)).map(|dated| dated.at), Some(hours(3)));
     }
 }

@@ -14,7 +14,7 @@ use super::locks::Lock;
 use super::work_row::HeldLease;
 use crate::key::{Key, Tenant};
 use crate::store::{
-    DefinitionId, EndedExpired, ExpireEnded, ExpiredCount, ExpiredSaga, Expiry, HistoryKind, KEPT_AGAIN_FOR, KeptFor,
+    DefinitionId, EndedExpired, ExpireEnded, ExpiredCount, ExpiredSaga, Expiry, HistoryKind, KeptFor,
     Lease, MemberId, NextAge, Purge, Purged, SagaId, SagaWithSteps, StoreError, StoreErrorKind, Timestamp,
 };
 
@@ -180,7 +180,7 @@ fn purge(data: &mut Data, expired: &ExpiredSaga, now: Timestamp, purged: &mut Pu
         return;
     }
     if let Some(why) = kept_for(data, expired, &family) {
-        data.set_dated(expired.id, Some(Dated { at: now.plus(KEPT_AGAIN_FOR), ..dated }));
+        data.set_dated(expired.id, Some(dated.kept_again(now)));
         purged.kept.push((expired.id, why));
         return;
     }
@@ -189,14 +189,14 @@ fn purge(data: &mut Data, expired: &ExpiredSaga, now: Timestamp, purged: &mut Pu
         keep_audit_log(data, id, expired.id);
         data.delete_saga(id);
     }
-    match dated.delete_at {
+    match dated.emptied(now) {
         None => {
             data.delete_saga(expired.id);
             purged.deleted.push(expired.id);
         }
-        Some(delete_at) => {
+        Some(tombstone) => {
             empty(data, expired);
-            data.set_dated(expired.id, Some(Dated { at: delete_at, delete_at: None, hosts: Vec::new() }));
+            data.set_dated(expired.id, Some(tombstone));
             purged.tombstones.push(expired.id);
         }
     }
