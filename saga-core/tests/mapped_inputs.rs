@@ -315,6 +315,7 @@ impl World {
         let ids = self.store.reserve_ids(2).await.unwrap();
         let saga = SagaId(ids.start);
         let new = NewSaga {
+            expiry: None,
             id: saga,
             tenant: tenant.clone(),
             key: key.clone(),
