@@ -493,7 +493,8 @@ BEGIN
             WHERE s.outermost = ANY (v_tombstones) OR s.outermost = ANY (v_deleted));
     END IF;
     IF cardinality(v_kept) > 0 THEN
-        UPDATE {schema}.progress p SET expires_at = v_now + p_kept_for * interval '1 microsecond'
+        UPDATE {schema}.progress p SET expires_at = v_now + p_kept_for * interval '1 microsecond',
+            delete_at = v_now + p_kept_for * interval '1 microsecond' + (p.delete_at - p.expires_at)
         WHERE p.id = ANY (v_kept);
     END IF;
 
@@ -512,7 +513,9 @@ BEGIN
         END IF;
         DELETE FROM {schema}.history h WHERE h.saga = ANY (v_tombstones) AND h.kind <> 'operator';
         UPDATE {schema}.sagas s SET input = '' WHERE s.id = ANY (v_tombstones);
-        UPDATE {schema}.progress p SET state = '', expires_at = p.delete_at, delete_at = NULL, hosts = NULL
+        -- However late it is made, a tombstone is kept for as long as another one: its hosts are told only now.
+        UPDATE {schema}.progress p SET state = '', expires_at = v_now + (p.delete_at - p.expires_at), delete_at = NULL,
+            hosts = NULL
         WHERE p.id = ANY (v_tombstones);
     END IF;
     DELETE FROM {schema}.history h WHERE h.saga = ANY (v_gone);

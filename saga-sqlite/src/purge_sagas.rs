@@ -55,8 +55,8 @@ pub(crate) fn purge(session: &mut Session, epoch: u64, sagas: &[ExpiredSaga]) ->
         if let Some(why) = kept_for(conn, due, &working, &outbox)? {
             keep(conn, id, now)?;
             purged.kept.push((id, why));
-        } else if let Some(delete_at) = due.delete_at {
-            make_tombstone(conn, due, delete_at)?;
+        } else if due.delete_at.is_some() {
+            make_tombstone(conn, due, now)?;
             purged.tombstones.push(id);
         } else {
             for relative in &due.family {
@@ -138,13 +138,13 @@ impl OldMessages {
 }
 
 fn keep(conn: &Connection, saga: SagaId, now: Timestamp) -> rusqlite::Result<()> {
-    conn.prepare_cached("UPDATE saga_progress SET expires_at = ?2 WHERE id = ?1")?
+    conn.prepare_cached("UPDATE saga_progress SET expires_at = ?2, delete_at = ?2 + (delete_at - expires_at) WHERE id = ?1")?
         .execute((saga.0, plus(now, KEPT_AGAIN_FOR).0))?;
     Ok(())
 }
 
 /// Takes all but the key away. What operators did with a sub-saga becomes part of the saga's history.
-fn make_tombstone(conn: &Connection, due: &Due<'_>, delete_at: i64) -> rusqlite::Result<()> {
+fn make_tombstone(conn: &Connection, due: &Due<'_>, now: Timestamp) -> rusqlite::Result<()> {
     let id = due.saga.id;
     for relative in due.family.iter().filter(|relative| relative.id != id) {
         conn.prepare_cached("UPDATE saga_history SET saga = ?2 WHERE saga = ?1 AND kind = 'operator'")?
@@ -155,9 +155,11 @@ fn make_tombstone(conn: &Connection, due: &Due<'_>, delete_at: i64) -> rusqlite:
     conn.prepare_cached("DELETE FROM saga_history WHERE saga = ?1 AND kind <> 'operator'")?.execute([id.0])?;
     conn.prepare_cached("UPDATE saga_sagas SET input = x'' WHERE id = ?1")?.execute([id.0])?;
     conn.prepare_cached(
-        "UPDATE saga_progress SET state = x'', expires_at = ?2, delete_at = NULL, hosts = NULL WHERE id = ?1",
+        "UPDATE saga_progress SET state = x'', expires_at = ?2 + (delete_at - expires_at), delete_at = NULL, \
+         hosts = NULL WHERE id = ?1",
     )?
-    .execute((id.0, delete_at))?;
+    // However late it is made, a tombstone is kept for as long as another one: its hosts are told only now.
+    .execute((id.0, now.0))?;
     Ok(())
 }
 
