@@ -91,7 +91,7 @@ async fn an_ended_saga_becomes_a_tombstone_and_then_is_deleted<S: Books>() {
     assert!(matches!(again.outcome().await.unwrap(), Outcome::Tombstone { status: Status::Completed, .. }));
     test.time.advance(2 * DAY).await;
     assert_eq!([test.age("o-1").await, test.age("o-13").await], ["tombstone", "tombstone"]);
-    test.time.advance(2 * DAY).await;
+    test.time.advance(2 * DAY + PASS).await;
     assert_eq!([test.age("o-1").await, test.age("o-13").await], ["deleted", "deleted"]);
     assert!(!test.runtime.start(&test.saga, "o-1", 2).await.unwrap().already_started());
     test.runtime.shutdown().await;
@@ -104,7 +104,7 @@ async fn a_sub_saga_goes_with_its_outer_saga<S: Books>() {
     test.run("o-1", 1).await;
     test.time.advance(2 * DAY + PASS).await;
     assert_eq!([test.age("o-1").await, test.age("o-1>packing").await], ["tombstone", "deleted"]);
-    test.time.advance(DAY).await;
+    test.time.advance(DAY + PASS).await;
     assert_eq!(test.age("o-1").await, "deleted");
     test.runtime.shutdown().await;
 }
