@@ -54,7 +54,7 @@ async fn each_change_answers_a_client_that_knows_the_revision<S: Fresh>() {
             let answer = opened_meanwhile(&shop, 1, get(app, &path, &[MINUTE, ("if-none-match", &tag)])).await;
             assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
             assert_ne!(answer.header("etag"), tag);
-            tag = answer.header("etag").to_owned();
+            answer.header("etag").clone_into(&mut tag);
             answers += 1;
             if is_ended(&answer) {
                 break;
@@ -123,13 +123,13 @@ async fn a_wait_ends_in_time() {
 async fn nobody_waits_for_a_server_that_stops() {
     let shop = Shop::<MemoryStore>::new().await;
     shop.start("ada-1", 3).await;
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let (signal, stopped) = tokio::sync::oneshot::channel::<()>();
     let until = async { stopped.await.unwrap_or_default() };
     let app = routes(shop.runtime.admin()).until(until).into_router();
     let began = Instant::now();
     let stops = async {
         tokio::time::advance(Duration::from_secs(1)).await;
-        stop.send(()).unwrap();
+        signal.send(()).unwrap();
     };
     let waits = get(&app, "/sagas/ada-1", &[MINUTE]);
     let (polled, followed, ()) = tokio::join!(waits, get(&app, "/sagas/ada-1/events", &[]), stops);
