@@ -117,13 +117,14 @@ impl Purge for PostgresStore {
         let sql = "WITH oldest AS MATERIALIZED ( \
                  SELECT tenant, aggregatetype, aggregateid, committed_at FROM {schema}.outbox ORDER BY seq LIMIT $3), \
              unused AS MATERIALIZED ( \
-                 SELECT p.tenant, p.aggregatetype, p.aggregateid FROM {schema}.published p \
-                 WHERE p.published_at < (SELECT clock_timestamp() - $1 * interval '1 microsecond' - interval '1 hour') \
-                   AND (SELECT count(*) FROM oldest \
+                 SELECT p.tenant, p.aggregatetype, p.aggregateid FROM ( \
+                     SELECT tenant, aggregatetype, aggregateid FROM {schema}.published WHERE published_at < \
+                         (SELECT clock_timestamp() - $1 * interval '1 microsecond' - interval '1 hour') \
+                     ORDER BY published_at LIMIT $2 + $3 FOR UPDATE SKIP LOCKED) p \
+                 WHERE (SELECT count(*) FROM oldest \
                        WHERE committed_at <= clock_timestamp() - $1 * interval '1 microsecond') < $3 \
                    AND NOT EXISTS (SELECT 1 FROM oldest o WHERE o.tenant = p.tenant \
-                       AND o.aggregatetype = p.aggregatetype AND o.aggregateid = p.aggregateid) \
-                 ORDER BY p.published_at LIMIT $2 FOR UPDATE OF p SKIP LOCKED) \
+                       AND o.aggregatetype = p.aggregatetype AND o.aggregateid = p.aggregateid) LIMIT $2) \
              DELETE FROM {schema}.published p USING unused u WHERE p.tenant = u.tenant \
                AND p.aggregatetype = u.aggregatetype AND p.aggregateid = u.aggregateid";
         let query = sqlx::query(self.sql(sql)).bind(micros(older_than)).bind(rows::limit(limit)).bind(MESSAGES_MAX);

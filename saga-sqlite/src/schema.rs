@@ -123,6 +123,30 @@ mod tests {
     }
 
     #[test]
+    fn an_open_letter_of_an_earlier_version_is_found_by_its_saga() {
+        let mut conn = Connection::open_in_memory().unwrap();
+        conn.execute(JOURNAL, ()).unwrap();
+        for migration in &MIGRATIONS[..4] {
+            conn.execute_batch(migration.sql).unwrap();
+            let note = "INSERT INTO saga_migrations VALUES (?1, ?2, 7)";
+            conn.execute(note, (migration.number, migration.name)).unwrap();
+        }
+        // Another header has the text of this one in it.
+        let pairs = [("ä", "10:saga-cause7:order-2"), ("saga-cause", "order-1")];
+        let pairs = pairs.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let insert = "INSERT INTO saga_dead_letters (id, fingerprint, tenant, reason, detail, source, headers, payload, \
+             attempts, seen, buried_at, state) VALUES (?1, ?2, 'acme', '', '', '', ?3, x'', 1, 1, 1, 'open')";
+        conn.execute(insert, (1, [1_u8], crate::rows::pairs_text(&pairs))).unwrap();
+        conn.execute(insert, (2, [2_u8], crate::rows::pairs_text(&pairs[..1]))).unwrap();
+        migrate(&mut conn, Path::new("orders.db"), Timestamp(8)).unwrap();
+        let keys: Vec<Option<String>> = conn
+            .prepare("SELECT saga_key FROM saga_dead_letters ORDER BY id")
+            .and_then(|mut statement| statement.query_map((), |row| row.get(0))?.collect())
+            .unwrap();
+        assert_eq!(keys, [Some("order-1".to_owned()), None]);
+    }
+
+    #[test]
     fn a_newer_schema_is_refused_and_left_as_it_is() {
         let mut conn = Connection::open_in_memory().unwrap();
         let path = Path::new("orders.db");

@@ -9,5 +9,6 @@ mod commit_count;
 mod group_commit;
 mod opening;
 mod processes;
+mod purging;
 mod step_panics;
 mod step_transaction;
