@@ -11,6 +11,8 @@
 //! within a budget of faults. These models find states in which nothing moves any more. A [`Mutant`] is a planted
 //! mistake; the tests show that the checker finds each of them.
 //!
+//! [`purging`] has a model of its own, with time.
+//!
 //! A budget bounds each model, so the checker can visit all its states.
 
 mod bounds;
@@ -22,6 +24,7 @@ mod model;
 mod mutant;
 mod properties;
 mod protocol;
+pub mod purging;
 mod task;
 mod turn;
 mod world;
