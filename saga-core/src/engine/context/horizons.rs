@@ -108,7 +108,8 @@ impl Needed {
             return Self {
                 full: settings.hosted_retention().saturating_add(late),
                 why: "a reply to one of its remote steps may arrive after that",
-                key_after: Some(settings.hosted_retention()),
+                // The hosts may learn that late that it is closed, and then keep their records for as long again.
+                key_after: Some(settings.hosted_retention().saturating_mul(2)),
                 why_key: "the hosts of its remote steps keep their records for longer after it was purged",
             };
         }

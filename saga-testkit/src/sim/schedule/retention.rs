@@ -59,7 +59,7 @@ impl RetentionPlan {
         let compensated = if random.per_mille(500) { completed } else { hosted + LATE + seconds(random, 40) };
         let full = completed.max(compensated);
         let key = match has_services {
-            true => full + hosted + seconds(random, 20),
+            true => full + hosted * 2 + seconds(random, 20),
             // Some have no tombstones.
             false if random.per_mille(250) => full.max(STARTS_REPEAT),
             false => full.max(STARTS_REPEAT) + STANDSTILL + seconds(random, 20),
@@ -99,11 +99,6 @@ impl RetentionPlan {
     /// Whether a start that is repeated when only a tombstone is left comes before that is deleted.
     pub(crate) fn has_tombstones(&self) -> bool {
         self.key >= self.completed.max(self.compensated) + STANDSTILL
-    }
-
-    /// How long the client that is told of a tombstone, or the operator, may wait.
-    pub(crate) fn standstill(&self) -> Duration {
-        STANDSTILL
     }
 
     /// For how long the client may repeat a start.
