@@ -51,4 +51,5 @@ guarantees! {
     g10_panics_dropped_futures_and_shutdowns_leave_the_others_intact: G10 though [HandlerPanicked, StartDropped, Drained];
     g11_what_a_dead_process_held_goes_on_elsewhere: G11 though [CrashAtPoll, CrashAtCommit, Restarted, StoreDown];
     g12_tenants_never_meet: G12 though [StartRefused, Completed, Compensated];
+    g13_what_may_still_be_acted_on_is_never_purged: G13 though [TombstoneMade, SagaDeleted, SubPurged, HostedPurged, MessageHeld, Archived, CrashAfterArchive, TombstoneKnown, KeyReused];
 }

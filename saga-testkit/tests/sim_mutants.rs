@@ -1,12 +1,15 @@
 //! Mistakes between services, in batches and about groups that are made on purpose: the checker finds each of them in the simulation.
 
 use saga_testkit::checker::Guarantee;
-use saga_testkit::sim::{Mutant, has_crowd, has_load, has_services, run, run_mutant};
+use saga_testkit::sim::{Mutant, has_crowd, has_load, has_retention, has_services, run, run_mutant};
 
 /// How many schedules are looked through for one in which the mistake has consequences.
 const SCHEDULES: u64 = 2_000;
 /// The same where only those with more work than lines are run: one in a hundred.
 const LOAD_SCHEDULES: u64 = 30_000;
+
+/// The same where only those are run in which hosts purge what they did: one in seventy.
+const RETENTION_SCHEDULES: u64 = 10_000;
 
 /// The mistake breaks this guarantee in some schedule, which is sound without it.
 fn is_found(mutant: Mutant, guarantee: Guarantee) {
@@ -41,6 +44,16 @@ fn is_found_among(schedules: u64, mutant: Mutant, guarantee: Guarantee, says: &s
     println!("{mutant:?} is found as {guarantee} by seed {seed}, in schedule {} of its kind", of_kind(seed));
     let sound = run(seed).violations;
     assert!(sound.is_empty(), "seed {seed} is not sound without {mutant:?}: {sound:?}");
+}
+
+/// The same for a mistake about retention, in schedules in which ended sagas are purged.
+fn is_found_in_retention(mutant: Mutant, guarantee: Guarantee, says: &str, has_hosts: bool) {
+    let kind = if has_hosts {
+        |seed: u64| has_retention(seed) && has_services(seed)
+    } else {
+        |seed: u64| has_retention(seed) && !has_services(seed)
+    };
+    is_found_among(RETENTION_SCHEDULES, mutant, guarantee, says, kind);
 }
 
 #[test]
@@ -155,4 +168,29 @@ fn recovery_one_by_one_is_found() {
 #[test]
 fn a_call_that_begins_under_a_lost_claim_is_found() {
     is_found_in_load(Mutant::BeginsBlindly, Guarantee::G7, "behind one under the epoch");
+}
+
+#[test]
+fn a_host_that_purges_what_it_was_not_told_of_is_found() {
+    is_found_in_retention(Mutant::HostsPurgeUntold, Guarantee::G13, "when the record of", true);
+}
+
+#[test]
+fn a_host_that_acts_on_messages_of_any_age_is_found() {
+    is_found_in_retention(Mutant::ActsOnOldMessages, Guarantee::G13, "when the record of", true);
+}
+
+#[test]
+fn an_archive_behind_the_purge_is_found() {
+    is_found_in_retention(Mutant::ArchivesLate, Guarantee::G13, "was not archived so", false);
+}
+
+#[test]
+fn a_host_that_is_told_at_the_end_and_keeps_nothing_is_found() {
+    is_found_in_retention(Mutant::ClosesAtTheEnd, Guarantee::G13, "when the record of", true);
+}
+
+#[test]
+fn a_key_that_is_used_before_its_hosts_forgot_it_is_found() {
+    is_found_in_retention(Mutant::ReusesKeysEarly, Guarantee::G13, "was still kept by a host", true);
 }

@@ -117,11 +117,12 @@ impl Facts<'_> {
             tenant: String::new(),
             key: key.clone(),
             is_taken_back: false,
+            reborn_of: None,
             time: SagaTime::default(),
             variants: vec![variant()],
         };
         let sagas = keys.iter().map(|(_, key)| plan(key)).collect();
-        Ledger { sagas, entries: page.events, finals, rest, pace: None }
+        Ledger { sagas, entries: page.events, finals, rest, pace: None, is_archived: false }
     }
 
     /// What this program did and saw. Each start has a number for each saga.

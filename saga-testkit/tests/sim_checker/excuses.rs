@@ -35,7 +35,7 @@ impl Run {
     fn of(steps: Vec<StepPlan>) -> Self {
         let variants = vec![Variant { definition: "one".to_owned(), steps }];
         let (tenant, key, time) = (String::new(), "key".to_owned(), SagaTime::default());
-        let plan = SagaPlan { tenant, key, is_taken_back: false, time, variants };
+        let plan = SagaPlan { tenant, key, is_taken_back: false, reborn_of: None, time, variants };
         let end = Final { variant: Some(0), ..Final::ABSENT };
         let mut run = Self { ledger: Ledger { sagas: vec![plan], finals: vec![end], ..Ledger::default() } };
         run.at(10, What::StartCalled { call: 1, saga: 0, variant: 0 });

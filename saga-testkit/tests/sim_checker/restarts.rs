@@ -47,7 +47,7 @@ fn heir(mut ledger: Ledger) -> Option<Heir> {
     let (heir, key) = (ledger.sagas.len(), format!("{key}-again"));
     let outside = format!("{tenant}/{key}:last");
     let (variants, time) = (vec![variants[0].clone()], SagaTime::default());
-    ledger.sagas.push(SagaPlan { tenant, key, is_taken_back: false, time, variants });
+    ledger.sagas.push(SagaPlan { tenant, key, is_taken_back: false, reborn_of: None, time, variants });
     let mut records: Vec<RecordSeen> = ledger.finals[old].records.clone();
     records.retain(|record| record.op == Op::Do && record.step < last);
     for (position, record) in (1..).zip(&mut records) {

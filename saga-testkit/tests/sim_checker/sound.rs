@@ -18,6 +18,7 @@ pub(crate) fn ledger(random: &mut Random) -> Ledger {
             tenant: if saga == 1 { "other".to_owned() } else { String::new() },
             key: if saga < 2 { "twice".to_owned() } else { format!("k{saga}") },
             is_taken_back: false,
+            reborn_of: None,
             time: SagaTime { begins_in: 0, within: random.per_mille(300).then(|| random.below(9)) },
             variants: (0..random.between(1, 2)).map(|_| variant(random)).collect(),
         };

@@ -1,4 +1,4 @@
-//! The guarantees G1 to G12, each in its words and as a test that names it.
+//! The guarantees G1 to G13, each in its words and as a test that names it.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says what it expects by failing")]
 
 mod calls;

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use saga_core::env::Environment;
-use saga_core::store::{Expiry, Purge, Sagas, Status};
+use saga_core::store::{Expiry, Purge, SagaRow, Sagas, Status};
 use saga_core::{Key, Tenant};
 
 use super::client::Client;
 use crate::checker::{Age, SagaPlan, What};
 use crate::sim::sagas::{SERVICES, tenant_of};
 use crate::sim::schedule::RetentionPlan;
-use crate::sim::world::Fault;
+use crate::sim::world::{Fault, saga_in};
 
 const LOOK_EVERY: Duration = Duration::from_millis(700);
 /// For how long a saga is exempt at most.
@@ -37,7 +37,8 @@ impl Client {
     /// Whether so little was left of that saga in time.
     async fn waits_for(&self, saga: u32, age: Age) -> bool {
         while self.world.purges.age(saga) != Some(age) {
-            if self.world.is_purging_over() || self.world.purges.age(saga) == Some(Age::Deleted) {
+            // What a host never learns it keeps, and answers from that.
+            if self.world.is_purging_over() || self.world.is_closed_lost() || self.world.purges.age(saga) == Some(Age::Deleted) {
                 return false;
             }
             self.world.env.sleep(LOOK_EVERY).await;
@@ -72,7 +73,8 @@ impl Client {
     async fn end_of(&self, tenant: &Tenant, key: &Key) -> Option<Status> {
         while !self.world.is_purging_over() && self.world.purges.age(self.saga).is_none() {
             let row = self.world.purges.store(0).saga(tenant, key).await.ok().flatten();
-            if let Some(row) = row.filter(|row| row.status.is_ended()) {
+            let is_own = |row: &SagaRow| row.status.is_ended() && saga_in(&row.input) == Some(self.saga);
+            if let Some(row) = row.filter(is_own) {
                 return Some(row.status);
             }
             self.world.env.sleep(LOOK_EVERY).await;

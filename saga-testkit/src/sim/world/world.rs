@@ -197,8 +197,9 @@ impl World {
         self.is_closed_lost.store(true, Ordering::Relaxed);
     }
 
+    /// Whether that may be so: the message was lost, or a process took it that does not know all steps of its service.
     pub(crate) fn is_closed_lost(&self) -> bool {
-        self.is_closed_lost.load(Ordering::Relaxed)
+        self.is_closed_lost.load(Ordering::Relaxed) || self.scenario.rates.ignorant > 0
     }
 
     /// The key under which the service outside knows a call of that saga. It remembers keys for less long than sagas are kept,

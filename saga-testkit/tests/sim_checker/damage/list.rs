@@ -1,7 +1,7 @@
 use saga_testkit::checker::{Guarantee, Ledger};
 use saga_testkit::sim::Random;
 
-use super::{effects, messages, pauses, progress, rest, services, signals, starts, time, undo};
+use super::{effects, messages, pauses, progress, rest, retention, services, signals, starts, time, undo};
 
 /// One kind of damage. It answers nothing where the ledger has no place for it.
 pub(crate) struct Damage {
@@ -106,4 +106,13 @@ damages! {
     G12 rest::key_shared_by_tenants,
     G12 rest::output_of_another_tenant,
     G12 rest::refused_because_of_another_tenant,
+    G13 retention::purged_unfinished,
+    G13 retention::purged_in_part,
+    G13 retention::purged_unarchived,
+    G13 retention::archived_behind_its_purge,
+    G13 retention::purged_though_exempted,
+    G13 retention::done_behind_the_purge,
+    G13 retention::called_behind_the_purge,
+    G13 retention::hosted_step_kept,
+    G13 retention::key_used_again_too_early,
 }

@@ -6,6 +6,7 @@ mod messages;
 mod pauses;
 mod progress;
 mod rest;
+mod retention;
 mod services;
 mod signals;
 mod starts;
