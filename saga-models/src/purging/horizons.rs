@@ -21,13 +21,14 @@ impl Horizons {
     pub(super) fn of(mistake: Option<Mistake>) -> Self {
         let (age_max, skew) = (1, 2);
         let margin = if mistake == Some(Mistake::NoMargin) { 0 } else { skew };
-        let full = age_max + margin;
+        // A message that is just accepted, and what is due at the same moment, may come in any order.
+        let full = age_max + margin + 1;
         let hosted = if mistake == Some(Mistake::ClosesAtTheEnd) { 0 } else { age_max + margin };
         let key = match mistake {
             Some(Mistake::ReusesKeysEarly) => 0,
             // The message that a saga is closed may itself be late.
-            Some(Mistake::ForgetsTheWay) => hosted,
-            _ => age_max + margin + hosted,
+            Some(Mistake::ForgetsTheWay) => hosted + 1,
+            _ => age_max + margin + hosted + 1,
         };
         Self { age_max, skew, full, hosted, key }
     }
