@@ -138,8 +138,10 @@ impl OldMessages {
 }
 
 fn keep(conn: &Connection, saga: SagaId, now: Timestamp) -> rusqlite::Result<()> {
-    conn.prepare_cached("UPDATE saga_progress SET expires_at = ?2, delete_at = ?2 + (delete_at - expires_at) WHERE id = ?1")?
-        .execute((saga.0, plus(now, KEPT_AGAIN_FOR).0))?;
+    conn.prepare_cached(
+        "UPDATE saga_progress SET expires_at = ?2, delete_at = ?2 + (delete_at - expires_at) WHERE id = ?1",
+    )?
+    .execute((saga.0, plus(now, KEPT_AGAIN_FOR).0))?;
     Ok(())
 }
 

@@ -151,6 +151,8 @@ async fn a_purge_that_is_killed_at_any_statement_leaves_families_whole() {
         let run = |sql: &str| sqlx::raw_sql(AssertSqlSafe(sql.replace("{schema}", &place.schema)));
         conn.execute(run(&kill)).await.unwrap();
         store.purge(epoch, &expired).await.unwrap_err();
+        store.close().await;
+        let store = place.open().await;
         assert_eq!(sagas(&store, &keys).await, [true, true], "{table}");
         conn.execute(run(&format!("DROP TRIGGER kill ON {{schema}}.{table}"))).await.unwrap();
         store.purge(epoch, &expired).await.unwrap();

@@ -38,7 +38,10 @@ impl Client {
     async fn waits_for(&self, saga: u32, age: Age) -> bool {
         while self.world.purges.age(saga) != Some(age) {
             // What a host never learns it keeps, and answers from that.
-            if self.world.is_purging_over() || self.world.is_closed_lost() || self.world.purges.age(saga) == Some(Age::Deleted) {
+            if self.world.is_purging_over()
+                || self.world.is_closed_lost()
+                || self.world.purges.age(saga) == Some(Age::Deleted)
+            {
                 return false;
             }
             self.world.env.sleep(LOOK_EVERY).await;
