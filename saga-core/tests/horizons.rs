@@ -21,13 +21,12 @@ async fn starts_with(key: Duration) -> Result<(), String> {
     let retention = Retention::of(FULL).key(key);
     let saga =
         Saga::named("order").input::<u64>().retention(retention).step::<contracts::charge_card>().build().unwrap();
-    let builder = Runtime::builder(MemoryStore::new()).transport(MemoryTransport::new()).saga(&saga).settings(
-        |settings| {
+    let builder =
+        Runtime::builder(MemoryStore::new()).transport(MemoryTransport::new()).saga(&saga).settings(|settings| {
             settings.service = Some("orders".to_owned());
             settings.retention = Duration::from_hours(1);
             settings.starts_repeat_within = Duration::from_mins(1);
-        },
-    );
+        });
     let runtime = builder.start().await.map_err(|error| error.to_string())?;
     runtime.shutdown().await;
     Ok(())
@@ -37,7 +36,8 @@ async fn starts_with(key: Duration) -> Result<(), String> {
 /// A key that was free before that would be answered from the record of another saga.
 #[tokio::test]
 async fn g13_keys_are_kept_until_every_host_has_forgotten_them() {
-    let error = starts_with(FULL + HOSTED * 2 - Duration::from_secs(1)).await.expect_err("the key is kept for too short");
+    let error =
+        starts_with(FULL + HOSTED * 2 - Duration::from_secs(1)).await.expect_err("the key is kept for too short");
     assert!(error.contains("the hosts of its remote steps"), "{error}");
     assert!(error.contains("keep them for at least 13200s"), "{error}");
     starts_with(FULL + HOSTED * 2).await.expect("long enough");

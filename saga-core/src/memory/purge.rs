@@ -14,8 +14,8 @@ use super::locks::Lock;
 use super::work_row::HeldLease;
 use crate::key::{Key, Tenant};
 use crate::store::{
-    DefinitionId, EndedExpired, ExpireEnded, ExpiredCount, ExpiredSaga, Expiry, HistoryKind, KeptFor,
-    Lease, MemberId, NextAge, Purge, Purged, SagaId, SagaWithSteps, StoreError, StoreErrorKind, Timestamp,
+    DefinitionId, EndedExpired, ExpireEnded, ExpiredCount, ExpiredSaga, Expiry, HistoryKind, KeptFor, Lease, MemberId,
+    NextAge, Purge, Purged, SagaId, SagaWithSteps, StoreError, StoreErrorKind, Timestamp,
 };
 
 #[async_trait]

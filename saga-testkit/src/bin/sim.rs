@@ -268,7 +268,11 @@ fn many(arguments: &Arguments) -> ExitCode {
 
 fn conclude(arguments: &Arguments, sum: &Sum, elapsed: Duration) -> ExitCode {
     let rate = u128::from(sum.count) * 1_000 / elapsed.as_millis().max(1);
-    let never_hit = if sum.count >= EVERY_FAULT_FROM && !(arguments.is_load || arguments.is_retention) { sum.never_hit() } else { Vec::new() };
+    let never_hit = if sum.count >= EVERY_FAULT_FROM && !(arguments.is_load || arguments.is_retention) {
+        sum.never_hit()
+    } else {
+        Vec::new()
+    };
     let is_good = sum.failed == 0 && sum.unequal.is_empty() && never_hit.is_empty() && sum.sagas_min >= SAGAS_MIN;
     if arguments.json {
         let faults: serde_json::Map<String, serde_json::Value> =

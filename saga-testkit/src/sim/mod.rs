@@ -11,7 +11,7 @@ mod world;
 pub use self::run::{Report, run, run_logged, run_mutant};
 pub(crate) use self::schedule::splitmix64;
 pub use self::schedule::{
-    Counts, Disruption, Load, Mutant, Random, Rates, RetentionPlan, SAGAS_MIN, SagaScript, Scenario, has_crowd, has_load,
-    has_retention, has_services,
+    Counts, Disruption, Load, Mutant, Random, Rates, RetentionPlan, SAGAS_MIN, SagaScript, Scenario, has_crowd,
+    has_load, has_retention, has_services,
 };
 pub use self::world::{Fault, Hits};

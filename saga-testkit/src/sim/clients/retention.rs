@@ -38,7 +38,10 @@ impl Client {
     async fn waits_for(&self, saga: u32, age: Age) -> bool {
         while self.world.purges.age(saga) != Some(age) {
             // What a host never learns it keeps, and answers from that.
-            if self.world.is_purging_over() || self.world.is_closed_lost() || self.world.purges.age(saga) == Some(Age::Deleted) {
+            if self.world.is_purging_over()
+                || self.world.is_closed_lost()
+                || self.world.purges.age(saga) == Some(Age::Deleted)
+            {
                 return false;
             }
             self.world.env.sleep(LOOK_EVERY).await;
@@ -55,7 +58,7 @@ impl Client {
             return;
         }
         // The answer comes after the commit, so that it was purged before that or not at all.
-        self.world.purges.settle(&self.world).await;
+        self.world.enter_purges().await;
         self.world.enter(What::Exempted { saga: self.saga });
         self.world.hit(Fault::Exempted);
         self.world.wait_up_to(EXEMPT_MAX).await;

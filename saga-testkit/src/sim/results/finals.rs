@@ -154,12 +154,7 @@ fn is_closed(world: &World, saga: u32) -> bool {
 
 /// Puts the records of hosts in the place of those that the saga's own service has of their steps, which are kept beside
 /// them; answers how many hosts know their step.
-async fn collect_hosted(
-    stores: &[MemoryStore],
-    world: &World,
-    (saga, plan): (u32, &SagaPlan),
-    end: &mut Final,
-) -> u64 {
+async fn collect_hosted(stores: &[MemoryStore], world: &World, (saga, plan): (u32, &SagaPlan), end: &mut Final) -> u64 {
     let Some(variant) = end.variant.and_then(|variant| plan.variants.get(usize::from(variant))) else { return 0 };
     let mut known = 0;
     for (place, step) in (0..).zip(&variant.steps) {
@@ -167,7 +162,9 @@ async fn collect_hosted(
         end.told.extend(end.records.extract_if(.., |record| record.step == place));
         // Where there are two services, the second hosts the steps of all.
         let service = usize::from(host).min(stores.len() - 1) as u8;
-        let Some((hosted, is_there)) = stored(world, service, saga, &hosted_key(&plan.key, step)).await else { continue };
+        let Some((hosted, is_there)) = stored(world, service, saga, &hosted_key(&plan.key, step)).await else {
+            continue;
+        };
         known += u64::from(is_there);
         // Its row there is of one step. Which item of a list that is stands in the key.
         end.records.extend(final_of(&hosted).records.into_iter().map(|record| RecordSeen { step: place, ..record }));

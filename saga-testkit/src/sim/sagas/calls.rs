@@ -165,7 +165,8 @@ impl Running<'_> {
         let (key, attempt) = (self.ctx.key().to_owned(), self.ctx.attempt());
         let own_key = self.world().outside_key(self.input.saga, &key);
         let kept = self.ctx.progress()?.map(|SimReport(report)| report);
-        let report = self.world().report_log.hear(self.world().scenario.mutant, &own_key, self.ctx.fencing_token(), kept);
+        let report =
+            self.world().report_log.hear(self.world().scenario.mutant, &own_key, self.ctx.fencing_token(), kept);
         if report.is_some() {
             self.world().hit(Fault::ToldProgress);
             self.world().hit_if(attempt == 1, Fault::ToldByTheVanished);

@@ -106,7 +106,18 @@ pub(crate) fn draw_load(seed: u64, counts: Counts) -> Scenario {
     }
     let load = Load { lines, call_millis: CALL_MILLIS };
     let poll_max = Duration::from_nanos(*random.pick(&[0, 200, 20_000]));
-    Scenario { seed, replicas, hosts: Vec::new(), sagas, disruptions, rates, poll_max, load: Some(load), retention: None, mutant: None }
+    Scenario {
+        seed,
+        replicas,
+        hosts: Vec::new(),
+        sagas,
+        disruptions,
+        rates,
+        poll_max,
+        load: Some(load),
+        retention: None,
+        mutant: None,
+    }
 }
 
 /// A process is crashed while it makes as many calls at a time as it can, or stands still for about as long as it takes others

@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use saga_core::memory::MemoryStore;
 use saga_core::store::{
-    ClaimRequest, Claimed, ClaimedWork, ExpiredSaga, Incarnation, Lease, MemberId, Members, Purge, Purged, ShareRequest,
-    StoreError, Work, WorkKind, WorkRef,
+    ClaimRequest, Claimed, ClaimedWork, ExpiredSaga, Incarnation, Lease, MemberId, Members, Purge, Purged,
+    ShareRequest, StoreError, Work, WorkKind, WorkRef,
 };
 
 use super::hook::Hook;
@@ -111,9 +111,9 @@ impl Intercept for SimCalls {
 
     async fn purge(&self, epoch: u64, sagas: &[ExpiredSaga]) -> Result<Purged, StoreError> {
         let Some(Seat { world, service, .. }) = &self.seat else { return self.data.purge(epoch, sagas).await };
-        world.purges.expect(world, *service, sagas.iter().map(|saga| saga.id)).await;
+        world.purges.expect(world.control.now(), *service, sagas.iter().map(|saga| saga.id)).await;
         let purged = self.data.purge(epoch, sagas).await;
-        world.purges.settle(world).await;
+        world.enter_purges().await;
         purged
     }
 

@@ -183,6 +183,21 @@ impl World {
         self.called.lock().unwrap_or_else(PoisonError::into_inner).insert(call)
     }
 
+    /// Writes down what was purged since it was last asked.
+    pub(crate) async fn enter_purges(&self) {
+        for entry in self.purges.settle(self.control.now()).await {
+            if let What::Purged { service, row, age, .. } = entry {
+                self.hit(match (service, row, age) {
+                    (0, u8::MAX, _) => Fault::SubPurged,
+                    (0, _, Age::Tombstone) => Fault::TombstoneMade,
+                    (0, _, Age::Deleted) => Fault::SagaDeleted,
+                    _ => Fault::HostedPurged,
+                });
+            }
+            self.enter(entry);
+        }
+    }
+
     /// From now on no client waits for a key to be forgotten.
     pub(crate) fn end_purging(&self) {
         self.is_purging_over.store(true, Ordering::Relaxed);
@@ -235,7 +250,8 @@ impl World {
             asked_for.insert(message.id, saga);
         }
         let known = by_input.or_else(|| asked_for.get(&headers.correlation?).copied());
-        known.map_or(first, |saga| first.filter(|_| is_saga(&self.scenario.sagas[saga as usize])).map(|_| saga as usize))
+        known
+            .map_or(first, |saga| first.filter(|_| is_saga(&self.scenario.sagas[saga as usize])).map(|_| saga as usize))
     }
 
     /// Waits for a drawn time of at most `max`.
