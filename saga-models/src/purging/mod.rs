@@ -8,10 +8,12 @@ mod message;
 mod mistake;
 mod model;
 mod properties;
+mod protocol;
 mod world;
 
 pub use self::horizons::Horizons;
 pub use self::message::{Body, Held};
 pub use self::mistake::Mistake;
-pub use self::model::{Action, Purging};
+pub use self::model::Action;
+pub use self::protocol::Purging;
 pub use self::world::{Left, Row, Stage, World};

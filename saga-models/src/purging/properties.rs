@@ -1,6 +1,6 @@
 //! What must hold where sagas are purged, by the names of the guarantees.
 
-use super::model::Purging;
+use super::protocol::Purging;
 use super::world::{Stage, World};
 
 type Named = (&'static str, fn(&Purging, &World) -> bool);

@@ -360,7 +360,7 @@ async fn live_through(
 async fn watch_purges(world: Arc<World>) {
     loop {
         world.env.sleep(PURGES_SEEN_WITHIN).await;
-        world.purges.settle(&world).await;
+        world.enter_purges().await;
     }
 }
 

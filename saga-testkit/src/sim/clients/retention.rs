@@ -58,7 +58,7 @@ impl Client {
             return;
         }
         // The answer comes after the commit, so that it was purged before that or not at all.
-        self.world.purges.settle(&self.world).await;
+        self.world.enter_purges().await;
         self.world.enter(What::Exempted { saga: self.saga });
         self.world.hit(Fault::Exempted);
         self.world.wait_up_to(EXEMPT_MAX).await;

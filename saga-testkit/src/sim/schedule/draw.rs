@@ -1,7 +1,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use super::kinds::{has_crowd, has_load, has_retention, has_services, shares_tenants};
+use super::kinds::{RETENTION_SEED, has_crowd, has_load, has_retention, has_services, shares_tenants};
 use super::load::draw_load;
 use super::random::Random;
 use super::rates::Rates;
@@ -21,6 +21,8 @@ const LATER_PER_MILLE: u32 = 120;
 const DEADLINE_PER_MILLE: u32 = 250;
 /// Sets the draws of what restarts are like apart from all others.
 const RESTARTS_SEED: u64 = 0x0000_6865_6972_7321;
+/// How many keys of a thousand are used again where sagas are deleted.
+const REBORN_PER_MILLE: u32 = 500;
 /// How many sagas a crowd has.
 const CROWD: Range<u64> = 8..16;
 /// The tenant besides the default one.
@@ -81,7 +83,7 @@ impl Scenario {
         if retention.is_some() {
             // A key is used again instead.
             rates.restarts = 0;
-            sagas.extend(RetentionPlan::draw_reborn(seed, &sagas));
+            sagas.extend(draw_reborn(seed, &sagas));
         }
         sagas.extend(draw_restarts(seed, &rates, &sagas));
         let poll_max = Duration::from_nanos(*random.pick(&[0, 200, 20_000, 1_000_000]));
@@ -207,6 +209,22 @@ fn draw_restarts(seed: u64, rates: &Rates, sagas: &[SagaScript]) -> Vec<SagaScri
         }
     }
     restarts
+}
+
+/// The sagas that are started under the keys of these when those are deleted.
+fn draw_reborn(seed: u64, sagas: &[SagaScript]) -> Vec<SagaScript> {
+    let mut random = Random::new(!seed ^ RETENTION_SEED);
+    let own = (0..).zip(sagas).filter(|(_, script)| !script.is_foreign);
+    let own: Vec<(u32, &SagaScript)> = own.filter(|_| random.per_mille(REBORN_PER_MILLE)).collect();
+    let reborn = own.into_iter().map(|(of, script)| SagaScript {
+        starts: Vec::new(),
+        signals: Vec::new(),
+        refused_step: random.per_mille(400).then(|| random.below(5) as u8),
+        time: SagaTime::default(),
+        reborn_of: Some(of),
+        ..script.clone()
+    });
+    reborn.collect()
 }
 
 /// A moment of the busy time, most often an early one.

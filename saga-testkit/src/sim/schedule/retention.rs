@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::kinds::RETENTION_SEED;
 use super::random::Random;
-use super::scenario::SagaScript;
 
 /// How long a client may repeat a start, and what a start may take in the end.
 const STARTS_REPEAT: Duration = Duration::from_secs(60);
@@ -15,8 +14,6 @@ const STANDSTILL: Duration = Duration::from_secs(40);
 const CLOCK_SKEW: Duration = Duration::from_mins(5);
 /// A lease, the time limit of a step and its settle time; the longest step of the simulation takes most of it.
 const LATE: Duration = Duration::from_secs(96);
-/// How many keys of a thousand are used again.
-const REBORN_PER_MILLE: u32 = 500;
 
 /// How long ended sagas are kept in a schedule, and what happens to them meanwhile.
 #[derive(Debug, Clone)]
@@ -104,22 +101,6 @@ impl RetentionPlan {
     /// For how long the client may repeat a start.
     pub(crate) fn starts_repeat(&self) -> Duration {
         STARTS_REPEAT
-    }
-
-    /// The sagas that are started under the keys of these when those are forgotten.
-    pub(crate) fn draw_reborn(seed: u64, sagas: &[SagaScript]) -> Vec<SagaScript> {
-        let mut random = Random::new(!seed ^ RETENTION_SEED);
-        let own = (0..).zip(sagas).filter(|(_, script)| !script.is_foreign);
-        let own: Vec<(u32, &SagaScript)> = own.filter(|_| random.per_mille(REBORN_PER_MILLE)).collect();
-        let reborn = own.into_iter().map(|(of, script)| SagaScript {
-            starts: Vec::new(),
-            signals: Vec::new(),
-            refused_step: random.per_mille(400).then(|| random.below(5) as u8),
-            time: crate::checker::SagaTime::default(),
-            reborn_of: Some(of),
-            ..script.clone()
-        });
-        reborn.collect()
     }
 }
 

@@ -8,8 +8,6 @@ use saga_core::memory::MemoryStore;
 use saga_core::store::{Purge, Records, SagaId, SagaRow, SagaWithSteps, Sagas, Status};
 use saga_core::{Key, Tenant};
 
-use super::fault::Fault;
-use super::world::World;
 use crate::checker::{Age, Standing, What};
 use crate::sim::sagas::{SimInput, place_of};
 
@@ -54,8 +52,8 @@ impl PurgeLog {
     }
 
     /// Looks at what is about to be purged.
-    pub(crate) async fn expect(&self, world: &World, service: u8, sagas: impl Iterator<Item = SagaId>) {
-        let until = world.control.now() + DECIDED_WITHIN;
+    pub(crate) async fn expect(&self, now: Duration, service: u8, sagas: impl Iterator<Item = SagaId>) {
+        let until = now + DECIDED_WITHIN;
         for id in sagas {
             let family = self.store(service).whole_sagas(&[id]).await.unwrap_or_default();
             let mut book = self.lock();
@@ -67,15 +65,16 @@ impl PurgeLog {
         }
     }
 
-    /// Looks at what has become of it, and writes down what is gone.
-    pub(crate) async fn settle(&self, world: &World) {
+    /// Looks at what has become of it, and says what is gone, once.
+    pub(crate) async fn settle(&self, now: Duration) -> Vec<What> {
         let expected = self.lock().expected.clone();
+        let mut gone = Vec::new();
         for purge in expected {
-            let Some(entries) = self.outcome(world, &purge).await else { continue };
+            let Some(entries) = self.outcome(now, &purge).await else { continue };
             let mut book = self.lock();
             let before = book.expected.len();
             book.expected.retain(|other| other.service != purge.service || other.id() != purge.id());
-            // Another task has written it down meanwhile.
+            // Another task has seen it meanwhile.
             if book.expected.len() == before {
                 continue;
             }
@@ -84,17 +83,14 @@ impl PurgeLog {
                     book.ages.insert(*saga, *age);
                 }
             }
-            drop(book);
-            for entry in entries {
-                note(world, &entry);
-                world.enter(entry);
-            }
+            gone.extend(entries);
         }
+        gone
     }
 
     /// What is gone of it; nothing while it may still be purged.
-    async fn outcome(&self, world: &World, purge: &Expected) -> Option<Vec<What>> {
-        let over = (world.control.now() > purge.until).then(Vec::new);
+    async fn outcome(&self, now: Duration, purge: &Expected) -> Option<Vec<What>> {
+        let over = (now > purge.until).then(Vec::new);
         let Some((outer, subs)) = purge.family.split_first() else { return Some(Vec::new()) };
         let (tenant, key) = (&outer.saga.tenant, &outer.saga.key);
         let row = self.row(purge.service, tenant, key).await.filter(|row| row.id == outer.saga.id);
@@ -189,14 +185,4 @@ fn standing_of(status: Status) -> Standing {
         Status::Stuck => Standing::Stuck,
         Status::Running | Status::Compensating | Status::Paused => Standing::Unfinished,
     }
-}
-
-fn note(world: &World, entry: &What) {
-    let What::Purged { service, row, age, .. } = entry else { return };
-    world.hit(match (*service, *row, *age) {
-        (0, u8::MAX, _) => Fault::SubPurged,
-        (0, _, Age::Tombstone) => Fault::TombstoneMade,
-        (0, _, Age::Deleted) => Fault::SagaDeleted,
-        _ => Fault::HostedPurged,
-    });
 }

@@ -125,9 +125,12 @@ impl Intercept for SimCalls {
 
     async fn purge(&self, epoch: u64, sagas: &[ExpiredSaga]) -> Result<Purged, StoreError> {
         let Some(Seat { world, service, .. }) = &self.seat else { return self.data.purge(epoch, sagas).await };
-        world.purges.expect(world, *service, sagas.iter().map(|saga| saga.id)).await;
+        world.purges.expect(world.control.now(), *service, sagas.iter().map(|saga| saga.id)).await;
         let purged = self.data.purge(epoch, sagas).await;
-        world.purges.settle(world).await;
+        world.enter_purges().await;
+        if *service > 0 && purged.as_ref().is_ok_and(|purged| !purged.kept.is_empty()) {
+            world.keep_hosted();
+        }
         purged
     }
 
