@@ -156,7 +156,7 @@ async fn g12_tenants_that_share_a_commit_keep_apart() {
         match &outcome {
             Outcome::Completed { .. } => assert!(!is_rejected, "tenant {tenant}"),
             Outcome::Compensated { .. } => assert!(is_rejected, "tenant {tenant}"),
-            Outcome::Stuck { .. } => panic!("tenant {tenant}: {outcome:?}"),
+            Outcome::Stuck { .. } | Outcome::Tombstone { .. } => panic!("tenant {tenant}: {outcome:?}"),
         }
         let expected = i64::from(!is_rejected);
         store.read(|table| {

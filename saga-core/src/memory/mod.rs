@@ -5,6 +5,7 @@
 //! of its own transaction; a claim skips a row that another open transaction holds, and a write waits for it; the
 //! second of two compare-and-sets misses.
 
+mod aging;
 mod changes;
 mod claims;
 mod clock;

@@ -36,14 +36,7 @@ impl Purge for MemoryStore {
     async fn expired(&self, limit: usize) -> Result<Vec<ExpiredSaga>, StoreError> {
         self.reading("expired", |data, now| {
             let due = due(data, now).take(limit);
-            let expired = due.map(|(saga, dated)| ExpiredSaga {
-                id: saga.row.id,
-                tenant: saga.row.tenant.clone(),
-                key: saga.row.key.clone(),
-                version: saga.row.version,
-                next: dated.next(),
-                hosts: dated.hosts.clone(),
-            });
+            let expired = due.map(|(saga, dated)| ExpiredSaga::of_row(&saga.row, dated.next(), dated.hosts.clone()));
             expired.collect()
         })
         .await

@@ -17,6 +17,7 @@ mod changes;
 mod dead_letters;
 mod definitions;
 mod error;
+mod expiry;
 mod failing;
 mod hints;
 mod history;
@@ -48,6 +49,7 @@ pub use self::definitions::{
     Definitions, NewDefinition, RewrittenRecord, SagaMigration, StoredDefinition, oldest_and_newest,
 };
 pub use self::error::{RetryClass, StoreError, StoreErrorKind};
+pub use self::expiry::Expiry;
 pub use self::failing::Failing;
 pub use self::hints::{Hint, HintBoard, Hints, Listener};
 pub use self::history::{HistoryEntry, HistoryKind};
@@ -62,7 +64,7 @@ pub use self::members::Members;
 pub use self::message::{Answer, Headers, Message, MessageKind, service_topic};
 pub use self::outbox::{LeasedLane, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey};
 pub use self::purge::{
-    EndedExpired, ExpireEnded, ExpiredCount, ExpiredSaga, Expiry, KEPT_AGAIN_FOR, KeptFor, NextAge, Purge, Purged,
+    EndedExpired, ExpireEnded, ExpiredCount, ExpiredSaga, KEPT_AGAIN_FOR, KeptFor, NextAge, Purge, Purged,
 };
 pub use self::records::Records;
 pub use self::sagas::{

@@ -4,29 +4,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{DefinitionId, MemberId, SagaId, SagaWithSteps, Status, StoreError};
+use super::{DefinitionId, Expiry, MemberId, SagaId, SagaRow, SagaWithSteps, Status, StoreError};
 use crate::key::{Key, Tenant};
 
 /// For how much longer [`Purge::purge`] keeps a saga that it must not take yet (`S-PURGE-5`).
 pub const KEPT_AGAIN_FOR: Duration = Duration::from_hours(1);
-
-/// How long an ended saga is kept, counted from its end.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Expiry {
-    /// The time from the end until only a tombstone is kept.
-    pub tombstone_in: Duration,
-    /// The time from the end until the tombstone is deleted; at least `tombstone_in`.
-    pub delete_in: Duration,
-    /// The services that did steps of the saga. They are told before its records are deleted.
-    pub hosts: Vec<String>,
-}
-
-impl Expiry {
-    /// A saga that is deleted this long after its end, without a tombstone before.
-    pub fn deleted_in(delete_in: Duration) -> Self {
-        Self { tombstone_in: delete_in, delete_in, hosts: Vec::new() }
-    }
-}
 
 /// What becomes of an ended saga when its time is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,6 +34,13 @@ pub struct ExpiredSaga {
     pub next: NextAge,
     /// The services that did steps of it.
     pub hosts: Vec<String>,
+}
+
+impl ExpiredSaga {
+    /// A saga whose row this is.
+    pub fn of_row(row: &SagaRow, next: NextAge, hosts: Vec<String>) -> Self {
+        Self { id: row.id, tenant: row.tenant.clone(), key: row.key.clone(), version: row.version, next, hosts }
+    }
 }
 
 /// Why a saga whose time is over is kept for another hour.

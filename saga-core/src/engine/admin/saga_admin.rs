@@ -9,7 +9,6 @@ use super::outbox::OutboxAdmin;
 use super::query::SagaQuery;
 use super::retention::RetentionAdmin;
 use super::saga_control::SagaControl;
-use super::tenant_store::AdminRuntime;
 use crate::key::Tenant;
 use crate::saga::{Definition, Saga};
 use crate::service::Service;
@@ -61,10 +60,6 @@ impl<S: Store> SagaAdmin<S> {
     /// The default tenant of this store.
     pub fn new(store: impl Into<Arc<S>>) -> Self {
         Self { ctx: AdminContext::new(store.into()) }
-    }
-
-    pub(crate) fn of(runtime: AdminRuntime<S>, tenant: &Tenant) -> Self {
-        Self { ctx: AdminContext::of(runtime, tenant) }
     }
 
     /// Adds a definition: its sagas can be acted on, and their steps have names.
@@ -130,6 +125,12 @@ impl<S: Store> SagaAdmin<S> {
     /// How long ended sagas are kept, and what is due to be purged.
     pub fn retention(&self) -> RetentionAdmin<S> {
         RetentionAdmin::new(self.ctx.clone())
+    }
+}
+
+impl<S: Store> From<AdminContext<S>> for SagaAdmin<S> {
+    fn from(ctx: AdminContext<S>) -> Self {
+        Self { ctx }
     }
 }
 

@@ -22,6 +22,9 @@ pub trait Archive: Send + Sync + 'static {
     /// It is called again with the same sagas after a crash, and when they could not be purged. A saga that is kept twice must
     /// count once: overwrite by the [name](ArchiveBatch::name) of the batch, or by the id and the revision of the saga.
     ///
+    /// # Cancel safety
+    /// It is dropped when the runtime stops. What it kept so far is kept again later.
+    ///
     /// # Errors
     /// Any error stops the purge. It is tried again after a pause.
     async fn store(&self, batch: &ArchiveBatch) -> Result<(), ArchiveError>;

@@ -1,7 +1,7 @@
 //! What an application does with its sagas after their start, and the way to everything that operators do.
 
 use super::runtime::Runtime;
-use crate::engine::admin::{CancelOutcome, SagaAdmin, SagaStatus, SignalOutcome};
+use crate::engine::admin::{AdminContext, CancelOutcome, SagaAdmin, SagaStatus, SignalOutcome};
 use crate::engine::context::RuntimeError;
 use crate::step::Signal;
 use crate::store::Store;
@@ -9,7 +9,7 @@ use crate::store::Store;
 impl<S: Store> Runtime<S> {
     /// Everything that operators do: queries, control of one saga or of many, dead letters and the outbox.
     pub fn admin(&self) -> SagaAdmin<S> {
-        SagaAdmin::of(self.engine.admin(), &self.tenant)
+        AdminContext::of(self.engine.admin(), &self.tenant).into()
     }
 
     /// What happened to the saga with this key, step by step; `None` if there is no such saga. Lists, counts and the
