@@ -52,7 +52,7 @@ async fn a_key_is_forgotten_when_it_was_not_used_and_all_of_it_is_sent() {
     for (number, key) in (1..).zip(["7", "8", "9"]) {
         publish(&store, key, number).await;
     }
-    let sent = |conn: &Connection| -> Result<(), Error> {
+    let sent = |conn: &mut Connection| -> Result<(), Error> {
         Ok(conn.execute_batch("DELETE FROM saga_outbox WHERE aggregateid <> '9'")?)
     };
     store.write(sent).await.unwrap();
