@@ -15,7 +15,7 @@ use crate::session::Session;
 /// A saga that has ended.
 pub(crate) struct Ended {
     id: SagaId,
-    ended_at: Timestamp,
+    at: Timestamp,
     is_tombstone: bool,
 }
 
@@ -32,11 +32,11 @@ impl Ended {
 
     /// Dates it by its end.
     pub(crate) fn date(&self, conn: &Connection, expiry: Option<&Expiry>) -> rusqlite::Result<()> {
-        Dates::of_ended(expiry, self.ended_at, self.is_tombstone).write(conn, self.id)
+        Dates::of_ended(expiry, self.at, self.is_tombstone).write(conn, self.id)
     }
 
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self { id: SagaId(row.get(0)?), ended_at: Timestamp(row.get(1)?), is_tombstone: row.get(2)? })
+        Ok(Self { id: SagaId(row.get(0)?), at: Timestamp(row.get(1)?), is_tombstone: row.get(2)? })
     }
 }
 
