@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::routing::post;
 use axum::{Json, Router};
@@ -87,7 +88,7 @@ pub(super) async fn drive(
 ) -> Result<Duration> {
     let watch = Stopwatch::started();
     let next = Arc::new(AtomicU32::new(numbers.start));
-    let mut clients = JoinSet::new();
+    let mut clients: JoinSet<Result<()>> = JoinSet::new();
     for _ in 0..in_flight {
         let (app, next, end) = (app.clone(), Arc::clone(&next), numbers.end);
         clients.spawn(async move {
@@ -111,7 +112,7 @@ pub(super) async fn send(app: &Router, path: &str, number: u32) -> Result<()> {
     let request = Request::post(path)
         .header("idempotency-key", format!("\"payment-{number}\""))
         .header("content-type", "application/json")
-        .body(serde_json::to_vec(&Payment { number, cents: 1200 })?.into())?;
+        .body(Body::from(serde_json::to_vec(&Payment { number, cents: 1200 })?))?;
     let response = app.clone().oneshot(request).await?;
     ensure!(response.status().is_success(), "a request was answered with {}", response.status());
     Ok(())
