@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -267,6 +268,16 @@ impl<S: Store> Definition<S> {
             1 + step.saga().map_or(own, |child| own.max(step.name.len() + child.step_bytes_max()))
         };
         self.steps.iter().map(of_step).max().unwrap_or_default()
+    }
+
+    /// The services that do steps of it, or of the sagas that are steps of it.
+    pub(crate) fn hosts(&self) -> BTreeSet<&'static str> {
+        let own = self.shape.steps.iter().filter_map(|step| match step.effect {
+            Effect::Remote { service } => Some(service),
+            _ => None,
+        });
+        let children = self.steps.iter().filter_map(StepDefinition::saga);
+        own.chain(children.flat_map(|child| child.hosts())).collect()
     }
 
     /// Whether it is that of a step which is hosted for others.

@@ -7,7 +7,6 @@
 use std::time::Duration;
 
 use super::settings::Settings;
-use crate::machine::Effect;
 use crate::saga::{Definition, Retention};
 use crate::store::{Status, Store};
 
@@ -99,12 +98,7 @@ struct Needed {
 impl Needed {
     fn by<S: Store>(settings: &Settings, definition: &Definition<S>) -> Self {
         let late = settings.lease_ttl.saturating_add(settles_within(definition));
-        let is_remote = |definition: &&std::sync::Arc<Definition<S>>| {
-            definition.shape.steps.iter().any(|step| matches!(step.effect, Effect::Remote { .. }))
-        };
-        let children = definition.steps.iter().filter_map(|step| step.saga()).any(|child| is_remote(&child));
-        let own = definition.shape.steps.iter().any(|step| matches!(step.effect, Effect::Remote { .. }));
-        if own || children {
+        if !definition.hosts().is_empty() {
             return Self {
                 full: settings.hosted_retention().saturating_add(late),
                 why: "a reply to one of its remote steps may arrive after that",
