@@ -201,7 +201,7 @@ async fn a_sub_saga_goes_with_its_outer_saga() {
 
 #[tokio::test]
 async fn hosts_learn_that_a_saga_is_closed() {
-    let saga = Saga::named("order").input().retention(Retention::days(40).key_days(80));
+    let saga = Saga::named("order").input().retention(Retention::days(40).key_days(100));
     let saga = saga.step::<contracts::book_truck>().step::<approve>().build().unwrap();
     let carrier = Service::named("carrier").host::<book_truck>().build().unwrap();
     let transport = MemoryTransport::new();
