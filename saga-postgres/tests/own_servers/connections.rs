@@ -144,22 +144,6 @@ async fn without_settings_of_their_own_the_functions_read_whole_tables() {
     assert!(!on_some_try(spoilt).await.is_empty(), "the functions have no need of their settings");
 }
 
-/// An index, too, can be read from end to end: by its first column alone, which is the same in all rows of a tenant.
-#[tokio::test]
-async fn as_a_join_the_records_of_a_tenant_are_read_from_end_to_end() {
-    let (_alone, server) = alone().await;
-    let spoilt = async || {
-        let place = Place::on(&server).await;
-        place.open().await.close().await;
-        place.spoil("grant_claims_of_tenants", "r.step = c.step OFFSET 0", "r.step = c.step").await;
-        let read = read_from_end_to_end(&place, SAY_NOTHING).await;
-        place.remove().await;
-        read
-    };
-    let read = on_some_try(spoilt).await;
-    assert_eq!(read.into_iter().map(|(table, _)| table).collect::<Vec<_>>(), ["records"]);
-}
-
 /// A server that nobody else uses. A session that falls behind with the changes of definitions anywhere on its server
 /// forgets all its plans, and makes them anew on the full tables: then there is nothing to see.
 async fn alone() -> (PostgresServer, PgConnectOptions) {
