@@ -1,6 +1,7 @@
 //! Archiving sagas before their payloads are deleted.
 
 use std::error::Error;
+use std::fmt::Write as _;
 
 use async_trait::async_trait;
 use serde::Serialize;
@@ -56,7 +57,7 @@ impl ArchiveBatch {
             hash.update(saga.id.0.to_be_bytes());
             hash.update(saga.revision.to_be_bytes());
         }
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        in_hexadecimal(&hash.finalize())
     }
 
     /// The sagas as JSON lines: one object for each, without line feeds in it.
@@ -138,14 +139,21 @@ impl ArchivedPayload {
         let json = std::str::from_utf8(bytes).ok().and_then(|text| serde_json::from_str::<Box<RawValue>>(text).ok());
         // A line of the archive has no line feed in it.
         let json = json.filter(|json| !json.get().contains(['\n', '\r']));
-        Self(json.unwrap_or_else(|| in_hexadecimal(bytes)))
+        Self(json.unwrap_or_else(|| as_text(bytes)))
     }
 }
 
-fn in_hexadecimal(bytes: &[u8]) -> Box<RawValue> {
-    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+fn as_text(bytes: &[u8]) -> Box<RawValue> {
     // Such a text is JSON.
-    serde_json::value::to_raw_value(&format!("base16:{digits}")).unwrap_or_default()
+    serde_json::value::to_raw_value(&format!("base16:{}", in_hexadecimal(bytes))).unwrap_or_default()
+}
+
+fn in_hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut digits, byte| {
+        // A string takes whatever is written.
+        _ = write!(digits, "{byte:02x}");
+        digits
+    })
 }
 
 impl From<SagaWithSteps> for ArchivedSaga {
