@@ -71,8 +71,9 @@ fn a_message_is_read_as_it_was_written() {
 #[test]
 fn only_what_is_addressed_has_to_be_taken() {
     assert!(!encode(message(), PAYLOAD_BYTES_MAX, None).unwrap().is_addressed);
-    use MessageKind::{Closed, Command, Reply, Report, Undo};
-    for kind in [Command, Undo, Reply, Report, Closed] {
+    let to_services =
+        [MessageKind::Command, MessageKind::Undo, MessageKind::Reply, MessageKind::Report, MessageKind::Closed];
+    for kind in to_services {
         assert!(encode(Message { kind, ..message() }, PAYLOAD_BYTES_MAX, None).unwrap().is_addressed);
     }
 }

@@ -7,6 +7,7 @@ pub(super) const SAGAS: usize = 2;
 
 /// Everything that is, at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and all combinations may occur")]
 pub struct World {
     /// The time of the service where the sagas are.
     pub now: i8,

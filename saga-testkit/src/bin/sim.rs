@@ -42,6 +42,7 @@ const USAGE: &str = "usage: sim [--seeds N] [--seed-from S | --fresh] [--load | 
 const FRESH_BELOW: u64 = 1_000_000_000_000;
 
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own on the command line")]
 struct Arguments {
     seeds: u64,
     seed_from: u64,

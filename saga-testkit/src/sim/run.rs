@@ -19,7 +19,7 @@ use crate::checker::{Final, Guarantee, Ledger, Op, Recorded, Rest, SagaPlan, Sta
 /// When a schedule is given up: far beyond what any of them needs.
 const LIMITS: Limits = Limits { polls: 400_000, polls_without_time: 20_000, time: Duration::from_mins(10) };
 /// The same where ended sagas are purged, which takes longer.
-const LONG_LIMITS: Limits = Limits { polls: 8_000_000, polls_without_time: 20_000, time: Duration::from_mins(60) };
+const LONG_LIMITS: Limits = Limits { polls: 8_000_000, polls_without_time: 20_000, time: Duration::from_hours(1) };
 /// How often the stores are looked at for what was purged.
 const PURGES_SEEN_WITHIN: Duration = Duration::from_millis(25);
 /// When faults have ended, everything must have ended within this time: a few leases, the longest delays of the world,
@@ -230,6 +230,31 @@ fn gave_up(finish: Finish) -> Violation {
     Violation { guarantee: Guarantee::G8, saga: None, about: about.to_owned() }
 }
 
+/// Starts what clients and operators do about retention, if sagas are not kept for ever.
+fn spawn_retention_clients(
+    world: &Arc<World>,
+    plans: &[SagaPlan],
+    starting: &Busy,
+    clients: &impl Fn(u32, u8) -> Client,
+) {
+    let scenario = &world.scenario;
+    let Some(retention) = &scenario.retention else { return };
+    world.env.spawn(Box::pin(watch_purges(Arc::clone(world))));
+    world.env.spawn(Box::pin(misdate(Arc::clone(world), plans.to_vec())));
+    for (saga, script) in (0..).zip(&scenario.sagas).filter(|(_, script)| !script.is_foreign) {
+        let happens = |rate: u32| world.draw(|random| random.per_mille(rate));
+        if let Some(of) = script.reborn_of {
+            world.env.spawn(starting.with(clients(saga, 0).start_when_deleted(of)));
+        } else if retention.has_tombstones() && happens(retention.repeated) {
+            world.env.spawn(starting.with(clients(saga, 0).repeat_at_tombstone()));
+        }
+        if happens(retention.exempted) {
+            let plan = plans[saga as usize].clone();
+            world.env.spawn(Box::pin(clients(saga, 0).exempt_for_a_while(plan, retention.clone())));
+        }
+    }
+}
+
 /// First everything that can go wrong, then the calm in which everything must end.
 async fn live_through(
     world: Arc<World>,
@@ -258,22 +283,7 @@ async fn live_through(
         variant,
     };
     let (starting, disrupting) = (Busy::default(), Busy::default());
-    if let Some(retention) = &scenario.retention {
-        world.env.spawn(Box::pin(watch_purges(Arc::clone(&world))));
-        world.env.spawn(Box::pin(misdate(Arc::clone(&world), plans.clone())));
-        for (saga, script) in (0..).zip(&scenario.sagas).filter(|(_, script)| !script.is_foreign) {
-            let happens = |rate: u32| world.draw(|random| random.per_mille(rate));
-            if let Some(of) = script.reborn_of {
-                world.env.spawn(starting.with(clients(saga, 0).start_when_deleted(of)));
-            } else if retention.has_tombstones() && happens(retention.repeated) {
-                world.env.spawn(starting.with(clients(saga, 0).repeat_at_tombstone()));
-            }
-            if happens(retention.exempted) {
-                let plan = plans[saga as usize].clone();
-                world.env.spawn(Box::pin(clients(saga, 0).exempt_for_a_while(plan, retention.clone())));
-            }
-        }
-    }
+    spawn_retention_clients(&world, &plans, &starting, &clients);
     for (saga, script) in (0..).zip(&scenario.sagas) {
         for (moment, signal) in &script.signals {
             world.env.spawn(starting.with(clients(saga, 0).signal_at(*moment, *signal)));

@@ -248,7 +248,11 @@ pub(crate) async fn unused_ordering_keys_are_forgotten<H: StartInHarness>(bench:
     bench.pass(HOUR * 2).await;
     ensure_eq!(bench.store.forget_published(HOUR * 6, 100).await?, 0, "how many were not used for six hours");
     // Under the first nothing was published for four hours, and of the last a message is not sent.
-    ensure_eq!(bench.store.forget_published(Duration::from_mins(150), 100).await?, 1, "how many were not used for hours");
+    ensure_eq!(
+        bench.store.forget_published(Duration::from_mins(150), 100).await?,
+        1,
+        "how many were not used for hours"
+    );
     publish_in::publish(&bench, &[publish_in::message(&own, "7", 5), publish_in::message(&own, "8", 6)]).await?;
     let positions = [publish_in::positions(&bench, "7").await?, publish_in::positions(&bench, "8").await?].concat();
     let positions: Vec<u64> = positions.iter().map(|(position, _)| *position).collect();

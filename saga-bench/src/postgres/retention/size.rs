@@ -22,9 +22,9 @@ pub(super) async fn of_one(url: &str, sagas: u32) -> Result<Bytes> {
     let full = database::bytes(url).await? as f64 / f64::from(sagas);
     database::make_due(url, Due::Tombstone).await?;
     let purger = Purger::new(url).await?;
-    let purged = purger.all().await?;
+    let count = purger.all().await?;
     purger.close().await;
-    ensure!(purged == sagas as usize, "{purged} sagas of {sagas} became tombstones");
+    ensure!(count == sagas as usize, "{count} sagas of {sagas} became tombstones");
     database::vacuum(url, "FULL").await?;
     let tombstone = database::bytes(url).await? as f64 / f64::from(sagas);
     Ok(Bytes { full, tombstone })

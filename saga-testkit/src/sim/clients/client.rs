@@ -143,10 +143,8 @@ impl Client {
 
 pub(crate) fn standing_of(outcome: &Outcome) -> Standing {
     match outcome {
-        Outcome::Completed { .. } => Standing::Completed,
-        Outcome::Compensated { .. } => Standing::Compensated,
-        Outcome::Tombstone { status: Status::Completed, .. } => Standing::Completed,
-        Outcome::Tombstone { .. } => Standing::Compensated,
+        Outcome::Completed { .. } | Outcome::Tombstone { status: Status::Completed, .. } => Standing::Completed,
+        Outcome::Compensated { .. } | Outcome::Tombstone { .. } => Standing::Compensated,
         Outcome::Stuck { .. } => Standing::Stuck,
     }
 }

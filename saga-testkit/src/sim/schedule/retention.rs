@@ -6,7 +6,7 @@ use super::kinds::RETENTION_SEED;
 use super::random::Random;
 
 /// How long a client may repeat a start, and what a start may take in the end.
-const STARTS_REPEAT: Duration = Duration::from_secs(60);
+const STARTS_REPEAT: Duration = Duration::from_mins(1);
 /// A process is stopped for at most so long, and what it began before may land then: a start that it had in its hands, or the
 /// call of a step.
 const STANDSTILL: Duration = Duration::from_secs(40);
@@ -99,12 +99,12 @@ impl RetentionPlan {
     }
 
     /// For how long the client may repeat a start.
-    pub(crate) fn starts_repeat(&self) -> Duration {
+    pub(crate) fn starts_repeat() -> Duration {
         STARTS_REPEAT
     }
 }
 
 /// With this retention of message ids.
 fn age_max(messages: Duration) -> Duration {
-    messages - messages / 4
+    messages.saturating_sub(messages / 4)
 }

@@ -44,11 +44,15 @@ impl Archive for SimArchive {
             let (world, env) = (Arc::clone(world), world.env.clone());
             env.spawn(Box::pin(async move {
                 world.env.sleep(LATE).await;
-                entries.into_iter().for_each(|entry| world.enter(entry));
+                for entry in entries {
+                    world.enter(entry);
+                }
             }));
             return Ok(());
         }
-        entries.into_iter().for_each(|entry| self.seat.enter(entry));
+        for entry in entries {
+            self.seat.enter(entry);
+        }
         world.hit(Fault::Archived);
         if !world.is_calm() && world.draw(|random| random.per_mille(plan.archive_crashes)) {
             world.hit(Fault::CrashAfterArchive);

@@ -159,7 +159,7 @@ impl Replica {
         if let Some(plan) = &self.world.scenario.retention {
             builder = builder.settings(|settings| {
                 settings.retention = plan.messages;
-                settings.starts_repeat_within = plan.starts_repeat();
+                settings.starts_repeat_within = crate::sim::schedule::RetentionPlan::starts_repeat();
                 let retention = Retention::of(plan.completed).compensated(plan.compensated).key(plan.key);
                 settings.default_retention = Some(retention);
             });
