@@ -230,6 +230,39 @@ async fn hosts_learn_that_a_saga_is_closed() {
     host.shutdown().await;
 }
 
+#[tokio::test]
+async fn hosts_learn_of_sagas_that_ended_before_their_retention_was_set() {
+    let order = |retention: Option<Retention>| {
+        let saga = Saga::named("order").input();
+        let saga = if let Some(retention) = retention { saga.retention(retention) } else { saga };
+        saga.step::<contracts::book_truck>().step::<approve>().build().unwrap()
+    };
+    let carrier = Service::named("carrier").host::<book_truck>().build().unwrap();
+    let transport = MemoryTransport::new();
+    let test = Test::of(order(None), |builder| {
+        builder.transport(transport.clone()).settings(|settings| settings.service = Some("shop".to_owned()))
+    })
+    .await;
+    let hosts_store = MemoryStore::with_environment(test.time.environment());
+    let host = Runtime::builder(hosts_store.clone()).environment(test.time.environment()).service(&carrier);
+    let host = host.transport(transport.clone()).start().await.unwrap();
+    test.run("o-1", 1).await;
+    test.runtime.shutdown().await;
+
+    let saga = order(Some(Retention::days(40).key_days(100)));
+    let runtime = Runtime::builder(test.store.clone()).environment(test.time.environment()).saga(&saga);
+    let runtime = runtime.transport(transport).settings(|settings| settings.service = Some("shop".to_owned()));
+    let test = Test { runtime: runtime.start().await.unwrap(), saga, ..test };
+    assert_eq!(test.runtime.admin().retention().apply("order").await.unwrap(), 1);
+    test.time.advance(40 * DAY + PASS).await;
+    test.time.advance(29 * DAY + 2 * PASS).await;
+    assert_eq!(test.age("o-1").await, "tombstone");
+    let key = Key::from_stored("o-1>book-truck").unwrap();
+    assert!(hosts_store.saga(&Tenant::default(), &key).await.unwrap().is_none(), "the host keeps the step for ever");
+    test.runtime.shutdown().await;
+    host.shutdown().await;
+}
+
 /// Keeps what it gets, unless it is full.
 #[derive(Clone, Default)]
 struct Cellar {
@@ -289,7 +322,10 @@ async fn operators_exempt_and_purge_and_apply() {
     }
     let admin = test.runtime.admin().retention();
     let refused = admin.apply("order").await.unwrap_err();
-    assert_eq!(refused.to_string(), "the retention of `order` cannot be applied: it keeps its sagas for ever");
+    assert_eq!(
+        refused.to_string(),
+        "the retention of `order` cannot be applied: it keeps its sagas for ever, as far as is known here"
+    );
     test.runtime.shutdown().await;
 
     // The next version of the program keeps them for a day.

@@ -12,7 +12,7 @@ use super::{Arm, Idle, Mapping, ResultOf, Retention, StepResolve, StepUndo};
 use crate::key::{Key, StepId};
 use crate::machine::{self, Effect, SagaState, Shape, StepShape, UndoShape};
 use crate::step::{NeededOutput, Needs, StepOptions, StepOutputs};
-use crate::store::{DefinitionId, NewDefinition, Store};
+use crate::store::{DefinitionId, Expiry, NewDefinition, Status, Store};
 
 /// A saga definition with its types taken off.
 pub(crate) struct Definition<S: Store> {
@@ -278,6 +278,13 @@ impl<S: Store> Definition<S> {
         });
         let children = self.steps.iter().filter_map(StepDefinition::saga);
         own.chain(children.flat_map(|child| child.hosts())).collect()
+    }
+
+    /// How long a saga is kept that ended with this status, by its own retention or by this one; none if for ever.
+    pub(crate) fn expiry(&self, status: Status, default: Option<Retention>) -> Option<Expiry> {
+        let retention = self.retention.or(default)?;
+        let hosts = self.hosts().into_iter().map(str::to_owned).collect();
+        Some(Expiry { hosts, ..retention.expiry(status) })
     }
 
     /// Whether it is that of a step which is hosted for others.

@@ -8,7 +8,7 @@ use super::admin_context::{AdminContext, refused};
 use crate::engine::context::{RuntimeError, Settings, outside_step};
 use crate::key::{Key, Tenant};
 use crate::machine::SagaState;
-use crate::saga::Retention;
+use crate::saga::{Definition, Retention};
 use crate::store::{
     Changes, DefinitionId, ExpireEnded, Expiry, NextAge, SagaFilter, SagaId, SagaRow, Status, Store, Timestamp,
 };
@@ -99,16 +99,15 @@ impl<S: Store> RetentionAdmin<S> {
     /// When dropped, some sagas are dated; the same call again dates all.
     pub async fn apply(&self, saga: &str) -> Result<u64, RuntimeError> {
         outside_step()?;
-        let newest = self.policies().into_iter().rfind(|policy| policy.saga == saga);
+        let newest = self.0.definitions.values().rfind(|definition| *definition.id.name == *saga);
         let unknown = || RuntimeError::Retention { saga: saga.to_owned(), problem: "it is not registered here" };
-        let forever = || RuntimeError::Retention { saga: saga.to_owned(), problem: "it keeps its sagas for ever" };
-        let retention = newest.ok_or_else(unknown)?.retention.ok_or_else(forever)?;
+        let newest = newest.ok_or_else(unknown)?;
         let mut dated = 0;
         for status in [Status::Completed, Status::Compensated] {
             let mut request = ExpireEnded {
                 definition: saga.to_owned(),
                 status,
-                expiry: retention.expiry(status),
+                expiry: self.expiry_of(newest, status)?,
                 after: None,
                 limit: AT_A_TIME,
             };
@@ -143,10 +142,7 @@ impl<S: Store> RetentionAdmin<S> {
     pub async fn unexempt(&self, key: &str, reason: &str) -> Result<(), RuntimeError> {
         self.date(key, "unexempt", reason, |row| {
             let definition = self.0.definition_of(row)?;
-            let retention = definition.retention.or(self.settings().default_retention);
-            let forever =
-                || RuntimeError::Retention { saga: row.definition.to_string(), problem: "it keeps its sagas for ever" };
-            Ok(Some(retention.ok_or_else(forever)?.expiry(row.status)))
+            self.expiry_of(definition, row.status).map(Some)
         })
         .await
     }
@@ -222,11 +218,21 @@ impl<S: Store> RetentionAdmin<S> {
         let row = self.0.tenant_store.store.saga(tenant, &key).await?;
         let row = row.ok_or_else(|| RuntimeError::NoSaga(key.to_string()))?;
         let expiry = expiry_of(&row)?;
-        if !row.status.is_ended() || !self.0.tenant_store.store.set_expiry(tenant, &key, expiry.as_ref()).await? {
-            return Err(refused(&key, format!("it is {}, and only a saga that has ended ages", row.status)));
+        let not_ended = || refused(&key, format!("it is {}, and only a saga that has ended ages", row.status));
+        if !row.status.is_ended() {
+            return Err(not_ended());
         }
+        // Recorded first: a crash leaves an entry without its effect, and no effect without its entry.
         _ = self.0.record(Changes { history: vec![entry.entry(row.id)], ..Changes::default() }).await?;
-        Ok(())
+        let is_dated = self.0.tenant_store.store.set_expiry(tenant, &key, expiry.as_ref()).await?;
+        is_dated.then_some(()).ok_or_else(not_ended)
+    }
+
+    /// How long the definition keeps a saga that ended so.
+    fn expiry_of(&self, definition: &Definition<S>, status: Status) -> Result<Expiry, RuntimeError> {
+        let expiry = definition.expiry(status, self.settings().default_retention);
+        let problem = "it keeps its sagas for ever, as far as is known here";
+        expiry.ok_or_else(|| RuntimeError::Retention { saga: definition.id.name.to_string(), problem })
     }
 
     fn settings(&self) -> Settings {

@@ -13,10 +13,8 @@ pub(super) fn expiry_of<S: Store>(saga: &SagaInstance<S>, status: Status, settin
     if saga.definition.told.is_some() {
         return settings.events_retention.map(|retention| Box::new(Expiry::deleted_in(retention)));
     }
-    let retention = saga.definition.retention.or(settings.default_retention)?;
     if saga.key.of_step().is_some() {
         return None;
     }
-    let hosts = saga.definition.hosts().into_iter().map(str::to_owned).collect();
-    Some(Box::new(Expiry { hosts, ..retention.expiry(status) }))
+    saga.definition.expiry(status, settings.default_retention).map(Box::new)
 }
