@@ -59,7 +59,7 @@ pub(crate) async fn drive<S: Store, I: Serialize + DeserializeOwned + Send + Syn
     Ok(driven.took)
 }
 
-/// Runs the sagas with these numbers, each of which must end as expected of it. With a number of tenants, each saga belongs to the
+/// Runs the sagas with these numbers. Each must end as expected of it. With a number of tenants, each saga belongs to the
 /// next one of them.
 pub(crate) async fn drive_to<S: Store, I: Serialize + DeserializeOwned + Send + Sync + 'static>(
     runtime: &Runtime<S>,

@@ -15,7 +15,7 @@ pub(crate) struct Summary {
     /// The number of compensated orders for each reason.
     compensated: BTreeMap<String, usize>,
     stuck: usize,
-    /// Orders of which only a tombstone is left.
+    /// Orders that were purged down to a tombstone.
     purged: usize,
     pub(crate) repeated_calls: i64,
     pub(crate) took: Duration,

@@ -19,7 +19,7 @@ pub fn routes<S: SqlStore + IdempotencyKeys>(
     trips: &Arc<Trips<S>>,
     stopped: impl Future<Output = ()> + Send + 'static,
 ) -> Router {
-    // Nobody logs in here, so that all clients share their keys, and each of them sees all trips.
+    // The example has no login: all clients share their keys, and each client sees all trips.
     let idempotency = Idempotency::new(&trips.runtime).principal(|_| Some("anybody".to_owned())).required();
     let status = status_routes(trips.runtime.admin(), |_request, _saga| true).until(stopped);
     Router::new()

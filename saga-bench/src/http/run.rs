@@ -25,7 +25,7 @@ pub(crate) struct Options {
     /// Requests in flight at a time.
     #[arg(long, default_value_t = 64)]
     in_flight: u32,
-    /// Rounds, in each of which every contender runs once.
+    /// Rounds. Each contender runs once a round.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(3..))]
     rounds: u32,
     /// One JSON object a figure instead of a table.

@@ -28,7 +28,7 @@ pub(crate) enum Work {
     /// Orders of a thousand tenants that share commits.
     #[value(name = "W-tenants")]
     Tenants,
-    /// Orders of a thousand tenants, each of which has commits of its own.
+    /// Orders of a thousand tenants. Each tenant has commits of its own.
     #[value(name = "W-tenants-apart")]
     TenantsApart,
     /// One order after the other, on a system that does nothing else.

@@ -58,7 +58,7 @@ pub enum KeptFor {
 /// The answer of [`Purge::purge`]. A saga in none of the lists has moved, or another process holds it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Purged {
-    /// The sagas of which only a tombstone is left.
+    /// The sagas that are tombstones now.
     pub tombstones: Vec<SagaId>,
     /// The sagas that were deleted.
     pub deleted: Vec<SagaId>,

@@ -3,7 +3,7 @@
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::response::{IntoResponse as _, Response};
 
-/// The extractors of a handler: none, or up to four, of which the last one may take the body.
+/// The extractors of a handler, at most four. The last one may take the body.
 #[diagnostic::on_unimplemented(
     message = "these are not the extractors of a handler",
     note = "a handler takes a `Tx` and up to four extractors; only the last one may take the body, such as `Json`"

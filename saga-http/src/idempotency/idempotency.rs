@@ -185,7 +185,7 @@ impl<S: IdempotencyKeys> Idempotency<S> {
     }
 
     /// A handler for axum's `post` and `patch` that runs in the store's transaction. It is an `async fn` that takes a
-    /// [`Tx`](super::Tx), and up to four extractors, of which the last one may take the body.
+    /// [`Tx`](super::Tx), and up to four extractors. The last one may take the body.
     ///
     /// The extractors run first; what they reject takes no key. A store may run the transaction again from its start:
     /// then the extractors run again on the same request, so they must have no effect.

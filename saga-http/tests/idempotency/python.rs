@@ -1,4 +1,4 @@
-//! A client in another language, which nobody here wrote.
+//! The client of Python's httpx, which is not part of this project.
 
 use saga_postgres::PostgresStore;
 use saga_servers::python_with_httpx;

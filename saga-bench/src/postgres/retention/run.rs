@@ -28,7 +28,7 @@ pub(crate) struct Options {
     /// Sagas of W that run in a round.
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(1_000..))]
     sagas: u32,
-    /// Rounds, in each of which every contender runs once.
+    /// Rounds. Each contender runs once a round.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
     /// One JSON object a figure instead of a table.

@@ -104,7 +104,8 @@ pub(crate) fn check_same<S: Store>(
         let has_fingerprint = request_hash(input) != hash;
         let path = match (has_fingerprint, row.is_tombstone()) {
             (true, _) => "the fingerprint".to_owned(),
-            (false, true) => "the input, of which only the hash is kept,".to_owned(),
+            // A tombstone has no input to compare with.
+            (false, true) => "the input".to_owned(),
             (false, false) => first_difference(&row.input, input),
         };
         return Err(StartError::PayloadMismatch { key: key.to_string(), path });
