@@ -204,7 +204,10 @@ async fn g5_a_deadline_bars_the_pivot_and_has_the_rest_undone<S: Books>() {
     let (charges, refunds) = (shop.payments.counter("charges").await, shop.payments.counter("refunds").await);
     assert!(charges == refunds && charges <= 1, "{charges} and {refunds}");
     assert_eq!(shop.payments.counter("charged").await, 0);
-    assert_eq!((shop.stock.counter("reserved").await, shop.shipping.counter("shipped").await), (0, 0));
+    // What is still in the broker is in no store, so the stores can be quiet before the end of the saga has come to the stock.
+    let is_put_back = async || (shop.stock.counter("reserved").await == 0).then_some(());
+    eventually("put back", is_put_back).await;
+    assert_eq!(shop.shipping.counter("shipped").await, 0);
     shop.close().await;
 }
 
