@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use saga_core::store::{Members as _, Purge as _};
+use saga_core::store::{MemberId, Members as _, Purge as _};
 use saga_postgres::PostgresStore;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
@@ -78,6 +78,7 @@ pub(super) async fn vacuum(url: &str, how: &str) -> Result<()> {
 /// Purges as the maintenance task does, in a process of its own.
 pub(super) struct Purger {
     store: PostgresStore,
+    member: MemberId,
     epoch: u64,
 }
 
@@ -87,7 +88,7 @@ impl Purger {
         let member = store.join(LEASE_TTL).await?.member;
         let epoch = store.lease_maintenance(member, LEASE_TTL).await?;
         let epoch = epoch.ok_or_else(|| anyhow::anyhow!("another process has the lease of the maintenance task"))?;
-        Ok(Self { store, epoch })
+        Ok(Self { store, member, epoch })
     }
 
     /// Purges one batch; answers how many sagas it took.
@@ -109,7 +110,10 @@ impl Purger {
         }
     }
 
-    pub(super) async fn close(self) {
+    /// Gives the lease back, so that the next purger gets it at once.
+    pub(super) async fn close(self) -> Result<()> {
+        self.store.leave(self.member).await?;
         self.store.close().await;
+        Ok(())
     }
 }

@@ -124,7 +124,7 @@ impl Bench {
         let watch = Stopwatch::started();
         let count = purger.all().await?;
         let took = watch.elapsed();
-        purger.close().await;
+        purger.close().await?;
         ensure!(count == options.finished as usize, "{count} sagas of {} were purged", options.finished);
         Ok(f64::from(options.finished) / took.as_secs_f64())
     }
@@ -155,6 +155,6 @@ async fn purge_steadily(url: String, ended: Arc<AtomicBool>) -> Result<u32> {
         ticks.tick().await;
         count += u32::try_from(purger.batch(BESIDE_PER_S / 10).await?)?;
     }
-    purger.close().await;
+    purger.close().await?;
     Ok(count)
 }

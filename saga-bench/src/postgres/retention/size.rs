@@ -23,7 +23,7 @@ pub(super) async fn of_one(url: &str, sagas: u32) -> Result<Bytes> {
     database::make_due(url, Due::Tombstone).await?;
     let purger = Purger::new(url).await?;
     let count = purger.all().await?;
-    purger.close().await;
+    purger.close().await?;
     ensure!(count == sagas as usize, "{count} sagas of {sagas} became tombstones");
     database::vacuum(url, "FULL").await?;
     let tombstone = database::bytes(url).await? as f64 / f64::from(sagas);
@@ -45,7 +45,7 @@ pub(super) async fn growth(url: &str) -> Result<f64> {
         database::make_due(url, Due::Deletion).await?;
         let purger = Purger::new(url).await?;
         purger.all().await?;
-        purger.close().await;
+        purger.close().await?;
         database::vacuum(url, "ANALYZE").await?;
     }
     Ok(last as f64 / first.unwrap_or(last).max(1) as f64)
