@@ -11,7 +11,7 @@ pub enum Activity {
     Call,
     /// A function of the application runs inside a transaction of the store.
     Transaction,
-    /// A call of the store or of the transport is under way.
+    /// A call of the store, of the transport or of the archive is under way.
     Store,
     /// A caller waits for what the runtime does.
     Waiting,

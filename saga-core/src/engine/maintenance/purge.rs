@@ -7,9 +7,11 @@ use super::maintenance::{Maintenance, PassError};
 use crate::engine::commit::changes;
 use crate::engine::message::CLOSED_MAX;
 use crate::engine::store_calls::{catch_panic, store_error};
+use crate::env::{Activity, during};
 use crate::key::{Key, Tenant};
 use crate::log;
 use crate::store::{ExpiredSaga, Purged, SagaId, Store};
+use crate::unwind::caught_while;
 
 impl<S: Store> Maintenance<S> {
     /// Archives and purges up to `size` sagas; answers whether more may be due.
@@ -35,7 +37,11 @@ impl<S: Store> Maintenance<S> {
         let seen: BTreeMap<SagaId, u64> = whole.iter().map(|whole| (whole.saga.id, whole.saga.version)).collect();
         let whole: Vec<_> = whole.into_iter().filter(|whole| !whole.saga.is_tombstone()).collect();
         if !whole.is_empty() {
-            archive.store(&ArchiveBatch::new(whole)).await.map_err(PassError::Archive)?;
+            let batch = ArchiveBatch::new(whole);
+            let storing = during(&*self.ctx.env, Activity::Store, archive.store(&batch));
+            let stored = caught_while(storing).await;
+            let stored = stored.unwrap_or_else(|panic| Err(format!("the archive panicked: {panic}").into()));
+            stored.map_err(PassError::Archive)?;
         }
         Ok(expired.into_iter().filter(|saga| seen.get(&saga.id) == Some(&saga.version)).collect())
     }
