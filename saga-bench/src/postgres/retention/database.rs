@@ -30,8 +30,8 @@ pub(super) async fn fill(url: &str, sagas: u32) -> Result<()> {
     workload::clear(url).await
 }
 
-/// All sagas that have ended are due.
-pub(super) async fn make_due(url: &str, due: Due) -> Result<()> {
+/// The oldest sagas that have ended are due, so many of them.
+pub(super) async fn make_due(url: &str, sagas: u32, due: Due) -> Result<()> {
     let delete_at = match due {
         Due::Deletion => "NULL",
         Due::Tombstone => "clock_timestamp() + interval '100 days'",
@@ -40,7 +40,7 @@ pub(super) async fn make_due(url: &str, due: Due) -> Result<()> {
         url,
         &format!(
             "UPDATE saga.progress SET expires_at = clock_timestamp() - interval '1 day', delete_at = {delete_at} \
-             WHERE ended_at IS NOT NULL"
+             WHERE id IN (SELECT id FROM saga.progress WHERE ended_at IS NOT NULL ORDER BY id LIMIT {sagas})"
         ),
     )
     .await?;

@@ -95,7 +95,7 @@ impl Bench {
     async fn due(&mut self, options: &Options) -> Result<String> {
         let url = self.fresh().await?;
         database::fill(&url, options.finished).await?;
-        database::make_due(&url, Due::Deletion).await?;
+        database::make_due(&url, options.finished, Due::Deletion).await?;
         Ok(url)
     }
 

@@ -6,8 +6,9 @@ use super::database::{self, Due, Purger};
 use crate::postgres::work::Work;
 use crate::postgres::{saga, workload};
 
-/// How many sagas a period has.
+/// How many sagas a period has, and after how many of them the oldest are purged.
 const PERIOD: u32 = 10_000;
+const PART: u32 = PERIOD / 10;
 const PERIODS: u32 = 10;
 
 /// The bytes that one saga takes, with its part of the indexes.
@@ -20,7 +21,7 @@ pub(super) struct Bytes {
 pub(super) async fn of_one(url: &str, sagas: u32) -> Result<Bytes> {
     database::fill(url, sagas).await?;
     let full = database::bytes(url).await? as f64 / f64::from(sagas);
-    database::make_due(url, Due::Tombstone).await?;
+    database::make_due(url, sagas, Due::Tombstone).await?;
     let purger = Purger::new(url).await?;
     let count = purger.all().await?;
     purger.close().await?;
@@ -30,23 +31,22 @@ pub(super) async fn of_one(url: &str, sagas: u32) -> Result<Bytes> {
     Ok(Bytes { full, tombstone })
 }
 
-/// How many times as large the tables are after ten periods as after the first. In each period as many sagas are purged as run.
+/// How many times as large the tables are after ten periods as after the first. Each saga is purged one period after its end,
+/// and the tables are vacuumed after each purge, as the settings of these tables have autovacuum do more often.
 #[expect(clippy::cast_precision_loss, reason = "sizes lie far below 2^52")]
 pub(super) async fn growth(url: &str) -> Result<f64> {
     saga_postgres::PostgresStore::connect(url).await?.close().await;
     workload::create(url).await?;
-    let mut first = None;
-    let mut last = 0;
-    for period in 0..PERIODS {
-        let numbers = period * PERIOD..(period + 1) * PERIOD;
-        saga::run(url, Work::Orders, numbers, 64).await?;
-        last = database::bytes(url).await?;
-        first.get_or_insert(last);
-        database::make_due(url, Due::Deletion).await?;
+    saga::run(url, Work::Orders, 0..PERIOD, 64).await?;
+    let first = database::bytes(url).await?;
+    for part in PERIOD / PART..PERIODS * PERIOD / PART {
+        database::make_due(url, PART, Due::Deletion).await?;
         let purger = Purger::new(url).await?;
-        purger.all().await?;
+        let count = purger.all().await?;
         purger.close().await?;
+        ensure!(count == PART as usize, "{count} sagas of {PART} were purged");
         database::vacuum(url, "ANALYZE").await?;
+        saga::run(url, Work::Orders, part * PART..(part + 1) * PART, 64).await?;
     }
-    Ok(last as f64 / first.unwrap_or(last).max(1) as f64)
+    Ok(database::bytes(url).await? as f64 / first.max(1) as f64)
 }
