@@ -21,7 +21,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 
 -- Locks the key for this transaction, without waiting, and says whether its request may run. With a lease the key is
--- leased at once; otherwise the transaction cannot commit before `record_response`. Without a key it only begins.
+-- leased at once; otherwise the transaction cannot commit before `keep_response`. Without a key it only begins.
 CREATE FUNCTION {schema}.admit_request(
     p_tenant text, p_principal text, p_key text, p_fingerprint bytea, p_ttl bigint, p_lease bigint,
     OUT verdict text, OUT new_epoch bigint, OUT kept bytea, OUT xact text
@@ -71,15 +71,26 @@ BEGIN
 END
 $$;
 
--- Keeps the response of a request, if there is a key, and lets the transaction commit. False if this is not the
+-- The response that is kept under a key, and whether it is that of the same request.
+CREATE FUNCTION {schema}.kept_response(
+    p_tenant text, p_principal text, p_key text, p_fingerprint bytea, OUT is_same boolean, OUT kept bytea
+) RETURNS SETOF record LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+BEGIN
+    RETURN QUERY SELECT k.fingerprint = p_fingerprint, k.response FROM {schema}.idempotency_keys k
+        WHERE k.tenant = p_tenant AND k.principal = p_principal AND k.key = p_key AND k.response IS NOT NULL
+          AND k.expires_at > clock_timestamp();
+END
+$$;
+
+-- Keeps the response of a request, if there is a key, and lets the transaction commit. It fails if this is not the
 -- transaction in which the request was admitted.
-CREATE FUNCTION {schema}.record_response(
+CREATE FUNCTION {schema}.keep_response(
     p_xact text, p_tenant text, p_principal text, p_key text, p_fingerprint bytea, p_epoch bigint, p_ttl bigint,
     p_response bytea
-) RETURNS boolean LANGUAGE plpgsql AS $$
+) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     IF pg_current_xact_id_if_assigned()::text IS DISTINCT FROM p_xact THEN
-        RETURN false;
+        RAISE EXCEPTION 'the transaction of the request has ended' USING ERRCODE = 'SG002';
     END IF;
     PERFORM set_config('saga.recorded', p_xact, true);
     IF p_key IS NOT NULL THEN
@@ -90,7 +101,6 @@ BEGIN
         ON CONFLICT (tenant, principal, key) DO UPDATE SET fingerprint = excluded.fingerprint, epoch = excluded.epoch,
             leased_until = NULL, response = excluded.response, expires_at = excluded.expires_at;
     END IF;
-    RETURN true;
 END
 $$;
 

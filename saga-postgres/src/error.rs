@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use saga_core::store::{RetryClass, StoreError, StoreErrorKind};
 use sqlx::Error;
+use sqlx::error::DatabaseError;
 use sqlx::postgres::{PgConnectOptions, PgDatabaseError, PgSeverity};
 
 /// The transaction refuses every statement because one failed.
@@ -14,6 +15,8 @@ pub(crate) const NO_TRANSACTION: &str = "25P01";
 pub(crate) const NO_SAVEPOINT: &str = "3B001";
 /// A step sent `COMMIT`, and the store's own trigger refused it.
 pub(crate) const REFUSED_COMMIT: &str = "SG001";
+/// The transaction of a request ended before its response was kept.
+pub(crate) const ENDED_REQUEST: &str = "SG002";
 
 /// The error of a statement whose transaction has not committed.
 pub(crate) fn store_error(operation: &'static str, error: Error) -> StoreError {
@@ -110,13 +113,19 @@ pub(crate) fn task_ended(operation: &'static str) -> StoreError {
 }
 
 pub(crate) fn sql_state(error: &Error) -> Option<Cow<'_, str>> {
-    error.as_database_error().and_then(sqlx::error::DatabaseError::code)
+    error.as_database_error().and_then(DatabaseError::code)
 }
 
-/// Whether the server answered with an error, so that the connection is still usable.
+/// Whether the server answered with an error and kept the session, so that the connection is still usable.
 pub(crate) fn is_answer_of_server(error: &StoreError) -> bool {
     let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<Error>());
-    matches!(source, Some(Error::Database(_)))
+    matches!(source, Some(Error::Database(answer)) if leaves_session(&**answer))
+}
+
+/// The server ends the session after an error that is fatal.
+fn leaves_session(answer: &dyn DatabaseError) -> bool {
+    let answer = answer.try_downcast_ref::<PgDatabaseError>();
+    answer.is_some_and(|answer| answer.severity() == PgSeverity::Error)
 }
 
 /// Whether the server aborted the statement in favour of another transaction.
@@ -148,12 +157,8 @@ fn was_refused(error: &Error) -> bool {
         // A server that ends a connection may have committed before it did. An internal error that leaves the session
         // alive ended the transaction: the server cannot raise one after a commit without restarting.
         Error::Database(answer) => sql_state(error).is_some_and(|state| {
-            let leaves_session = || {
-                let answer = answer.try_downcast_ref::<PgDatabaseError>();
-                answer.is_some_and(|answer| answer.severity() == PgSeverity::Error)
-            };
             !["57P", "08", "58"].iter().any(|class| state.starts_with(class))
-                && (!state.starts_with("XX") || leaves_session())
+                && (!state.starts_with("XX") || leaves_session(&**answer))
         }),
         // Nothing was sent.
         Error::PoolTimedOut | Error::PoolClosed | Error::Encode(_) => true,

@@ -1,7 +1,7 @@
-//! The transaction of a request that takes effect once: admit, body, record, commit.
+//! The transaction of a request that takes effect once: admit, body, keep and commit.
 //!
-//! It has one round trip more than the body alone would have: the key is locked and looked up by the message that begins
-//! the transaction.
+//! It has no more round trips than the body alone would have: one message begins the transaction, locks the key and looks
+//! it up; another keeps the response and commits. A response that this process has seen is first looked up alone.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::admission::{admission, unanswered};
 use crate::clock::micros;
 use crate::connection::PooledConn;
 use crate::error::{
-    FAILED_TRANSACTION, begin_error, handlers_commit_error, is_answer_of_server, sql_state, store_error,
+    ENDED_REQUEST, FAILED_TRANSACTION, begin_error, handlers_commit_error, is_answer_of_server, sql_state, store_error,
 };
 use crate::rows::signed;
 use crate::store::PostgresStore;
@@ -39,11 +39,19 @@ pub(crate) async fn run(
     request: Option<KeyedRequest>,
     mut body: Box<dyn KeyedBody<PgConnection>>,
 ) -> Result<Admission<()>, StoreError> {
+    if let Some(request) = request.as_ref().filter(|request| store.shared().kept_keys.has(&request.key))
+        && let Some(answer) = store.kept_response(request).await?
+    {
+        return Ok(answer);
+    }
     let mut conn = store.acquire(OPERATION).await?;
     let admitted = match admit(store, &mut conn, request.as_ref()).await? {
         Admission::Granted(admitted) => admitted,
         other => {
             roll_back(conn).await;
+            if let Some(request) = &request {
+                store.shared().kept_keys.add(&request.key);
+            }
             return Ok(match other {
                 Admission::Replay(response) => Admission::Replay(response),
                 Admission::InFlight => Admission::InFlight,
@@ -67,21 +75,14 @@ pub(crate) async fn run(
         KeyVerdict::RollBackAndKeep(response) => {
             let back = format!("ROLLBACK TO SAVEPOINT {}", store.shared().savepoint);
             if let Err(error) = conn.execute(sqlx::raw_sql(AssertSqlSafe(back))).await {
-                let error = record_error(error);
+                let error = kept_error(error);
                 roll_back(conn).await;
                 return Err(error);
             }
             response
         }
     };
-    let recorded = record(store, &mut conn, request.as_ref(), &admitted, &response).await;
-    if let Err(error) = recorded {
-        if is_answer_of_server(&error) || error.kind() == StoreErrorKind::Misuse {
-            roll_back(conn).await;
-        }
-        return Err(error);
-    }
-    commit(store, conn).await
+    keep(store, conn, request.as_ref(), &admitted, &response).await
 }
 
 /// Begins the transaction, locks the key and sets the savepoint, by one message.
@@ -112,10 +113,16 @@ async fn admit(
 
 /// The arguments as literals, in hexadecimal digits: a statement with bound values would be a message of its own.
 fn arguments(request: &KeyedRequest) -> String {
-    let text = |text: &str| format!("convert_from(decode('{}', 'hex'), 'UTF8')", hex(text.as_bytes()));
-    let key = &request.key;
-    let (tenant, principal, text) = (text(key.tenant().as_str()), text(key.principal()), text(key.as_str()));
-    format!("{tenant}, {principal}, {text}, decode('{}', 'hex'), {}", hex(&request.fingerprint), micros(request.ttl))
+    format!("{}, {}, {}", key_literals(&request.key), bytes(&request.fingerprint), micros(request.ttl))
+}
+
+fn key_literals(key: &IdempotencyKey) -> String {
+    let text = |text: &str| format!("convert_from({}, 'UTF8')", bytes(text.as_bytes()));
+    format!("{}, {}, {}", text(key.tenant().as_str()), text(key.principal()), text(key.as_str()))
+}
+
+fn bytes(bytes: &[u8]) -> String {
+    format!("decode('{}', 'hex')", hex(bytes))
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -124,49 +131,43 @@ fn hex(bytes: &[u8]) -> String {
     digits.map(char::from).collect()
 }
 
-async fn record(
+/// Keeps the response and commits, by one message. The server skips the commit if the response cannot be kept.
+async fn keep(
     store: &PostgresStore,
-    conn: &mut PgConnection,
+    mut conn: PooledConn,
     request: Option<&KeyedRequest>,
     admitted: &Admitted,
     response: &[u8],
-) -> Result<(), StoreError> {
-    let sql = "SELECT {schema}.record_response($1, $2, $3, $4, $5, $6, $7, $8)";
-    let key = request.map(|request| &request.key);
-    let query = sqlx::query(store.sql(sql))
-        .bind(&admitted.xact)
-        .bind(key.map(|key| key.tenant().as_str()))
-        .bind(key.map(IdempotencyKey::principal))
-        .bind(key.map(IdempotencyKey::as_str))
-        .bind(request.map(|request| &request.fingerprint[..]))
-        .bind(signed(admitted.epoch))
-        .bind(request.map(|request| micros(request.ttl)))
-        .bind(response);
-    let row = query.persistent(store.prepares_statements()).fetch_one(conn).await.map_err(record_error)?;
-    if row.try_get(0).map_err(record_error)? {
-        return Ok(());
-    }
-    let detail = "the body ended the transaction that it was given, so what it wrote is not kept under its key";
-    Err(StoreError::new(StoreErrorKind::Misuse, OPERATION, detail))
-}
-
-async fn commit(store: &PostgresStore, mut conn: PooledConn) -> Result<Admission<()>, StoreError> {
+) -> Result<Admission<()>, StoreError> {
+    let keep = keep_sql(store, request, admitted, response);
     if let Some(lost) = store.commit_fault.take(OPERATION) {
+        conn.execute(sqlx::raw_sql(AssertSqlSafe(keep))).await.map_err(kept_error)?;
         lost.end_raw(&mut conn).await?;
         conn.release();
         return Err(lost.error(OPERATION));
     }
-    match conn.execute(sqlx::raw_sql("COMMIT")).await {
-        Ok(_) => {
-            conn.release();
-            Ok(Admission::Granted(()))
+    if let Err(error) = conn.execute(sqlx::raw_sql(AssertSqlSafe(format!("{keep}; COMMIT")))).await {
+        let error = kept_error(error);
+        if is_answer_of_server(&error) {
+            roll_back(conn).await;
         }
-        Err(error) => {
-            let refused = Err(handlers_commit_error(OPERATION, error));
-            conn.release_if_usable(&refused);
-            refused
-        }
+        return Err(error);
     }
+    conn.release();
+    if let Some(request) = request {
+        store.shared().kept_keys.add(&request.key);
+    }
+    Ok(Admission::Granted(()))
+}
+
+fn keep_sql(store: &PostgresStore, request: Option<&KeyedRequest>, admitted: &Admitted, response: &[u8]) -> String {
+    let function = format!("SELECT {}.keep_response('{}'", store.shared().quoted_schema, admitted.xact);
+    let Some(request) = request else {
+        return format!("{function}, NULL, NULL, NULL, NULL, NULL, NULL, NULL)");
+    };
+    let (key, epoch) = (key_literals(&request.key), signed(admitted.epoch));
+    let (fingerprint, ttl) = (bytes(&request.fingerprint), micros(request.ttl));
+    format!("{function}, {key}, {fingerprint}, {epoch}, {ttl}, {})", bytes(response))
 }
 
 /// The server rolls back by itself where this does not arrive: the connection is closed then.
@@ -176,11 +177,18 @@ async fn roll_back(mut conn: PooledConn) {
     }
 }
 
-/// The error of a statement of the store after the body.
-fn record_error(error: sqlx::Error) -> StoreError {
-    if sql_state(&error).as_deref() == Some(FAILED_TRANSACTION) {
-        let detail = "a statement of the body failed, and it went on as if nothing had happened";
-        return StoreError::new(StoreErrorKind::Other, OPERATION, detail).with_source(error);
+/// The error of a message after the body.
+fn kept_error(error: sqlx::Error) -> StoreError {
+    let failed = |kind, detail| StoreError::new(kind, OPERATION, detail);
+    match sql_state(&error).as_deref() {
+        Some(FAILED_TRANSACTION) => {
+            let detail = "a statement of the body failed, and it went on as if nothing had happened";
+            failed(StoreErrorKind::Other, detail).with_source(error)
+        }
+        Some(ENDED_REQUEST) => {
+            let detail = "the body ended the transaction that it was given, so what it wrote is not kept under its key";
+            failed(StoreErrorKind::Misuse, detail).with_source(error)
+        }
+        _ => handlers_commit_error(OPERATION, error),
     }
-    store_error(OPERATION, error)
 }

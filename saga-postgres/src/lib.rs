@@ -67,6 +67,7 @@ mod id_counter;
 mod idempotency;
 mod ids;
 mod inbox;
+mod kept_keys;
 mod keyed_transaction;
 mod lock_wait;
 mod members;

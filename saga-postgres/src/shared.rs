@@ -11,6 +11,7 @@ use crate::definition_numbers::DefinitionNumbers;
 use crate::fault_injection::Mutant;
 use crate::hint_connection::HintConnection;
 use crate::id_counter::IdCounter;
+use crate::kept_keys::KeptKeys;
 use crate::options::PostgresOptions;
 use crate::pool::IDLE_UNCHECKED_MAX;
 use crate::server::Server;
@@ -34,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) definitions: Arc<DefinitionNumbers>,
     pub(crate) statements: StatementCache,
     pub(crate) statistics: Counters,
+    /// Keys of requests whose response is kept.
+    pub(crate) kept_keys: KeptKeys,
     pub(crate) hints: HintConnection,
     /// The name of the savepoint in front of a handler. It differs in each process, so that no step uses it.
     pub(crate) savepoint: String,
@@ -62,6 +65,7 @@ impl Shared {
             ids: IdCounter::default(),
             definitions: definitions.unwrap_or_default(),
             statistics: Counters::default(),
+            kept_keys: KeptKeys::default(),
         }
     }
 }

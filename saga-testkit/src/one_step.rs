@@ -6,7 +6,7 @@ use std::time::Duration;
 use saga_core::key::{Key, Tenant};
 use saga_core::store::{
     Advance, Changes, Claim, Condition, DefinitionId, Lease, NewRecord, NewSaga, NewWork, RecordedOutcome, SagaId,
-    Started, Status, StepId, Store, WorkId, WorkKind, WorkRef,
+    Started, Status, StepId, Store, StoreErrorKind, WorkId, WorkKind, WorkRef,
 };
 
 const STEP: &str = "reserve-stock";
@@ -76,7 +76,13 @@ pub async fn begun<S: Store>(store: &S, key: &str) -> Claim {
         kind: WorkKind::Do,
         start: None,
     };
-    let started = store.start(vec![saga]).await.expect("the store starts it");
+    let started = loop {
+        match store.start(vec![saga.clone()]).await {
+            // Another start holds a row for longer than the store waits.
+            Err(error) if error.kind() == StoreErrorKind::Conflict => tokio::task::yield_now().await,
+            started => break started.expect("the store starts it"),
+        }
+    };
     assert!(matches!(started[..], [Started::New]), "it is there already: {started:?}");
     claim
 }

@@ -5,14 +5,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
+use axum::http::HeaderMap;
 use axum::routing::post;
 use axum::{Json, Router};
 use saga_core::store::StoreError;
 use saga_http::{Idempotency, Problem, Tx};
 use saga_postgres::{PostgresStore, sqlx};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 use sqlx::PgConnection;
 use tokio::task::JoinSet;
 use tower::ServiceExt as _;
@@ -36,18 +38,50 @@ pub(super) async fn on(url: &str) -> Result<Router> {
     store
         .write(async |conn| -> Result<(), Failure> {
             let create = "CREATE TABLE IF NOT EXISTS payments \
-                 (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, number bigint NOT NULL, cents bigint NOT NULL)";
-            sqlx::query(create).execute(conn).await?;
+                 (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, number bigint NOT NULL, cents bigint NOT NULL); \
+                 CREATE TABLE IF NOT EXISTS payment_keys (principal text, key text, fingerprint bytea NOT NULL, \
+                 response bytea, created_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (principal, key)); \
+                 CREATE INDEX IF NOT EXISTS payment_keys_created ON payment_keys (created_at)";
+            sqlx::raw_sql(create).execute(conn).await?;
             Ok(())
         })
         .await
         .map_err(|failure| anyhow!(failure.0))?;
     let idempotency = Idempotency::of_store(store.clone()).principal(|_| Some("ada".to_owned())).required();
-    Ok(Router::new().route("/bare", post(bare)).route("/keyed", post(idempotency.handler(keyed))).with_state(store))
+    let routes = Router::new().route("/bare", post(bare)).route("/by-hand", post(by_hand));
+    Ok(routes.route("/keyed", post(idempotency.handler(keyed))).with_state(store))
 }
 
 async fn bare(State(store): State<PostgresStore>, Json(payment): Json<Payment>) -> Result<Json<Receipt>, Problem> {
     let paid: Result<Receipt, Failure> = store.write(async |conn| Ok(pay(conn, &payment).await?)).await;
+    paid.map(Json).map_err(|failure| failed(&failure.0))
+}
+
+/// The usual pattern: the key is inserted first, and its row gets the response at the end.
+async fn by_hand(
+    State(store): State<PostgresStore>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Json<Receipt>, Problem> {
+    let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok());
+    let key = key.ok_or_else(|| failed(&"the request has no Idempotency-Key"))?;
+    let fingerprint = Sha256::digest(&body).to_vec();
+    let payment: Payment = serde_json::from_slice(&body).map_err(|error| failed(&error))?;
+    let paid: Result<Receipt, Failure> = store
+        .write(async |conn| {
+            let claim = "INSERT INTO payment_keys (principal, key, fingerprint) VALUES ('ada', $1, $2) \
+                 ON CONFLICT DO NOTHING RETURNING true";
+            let claim = sqlx::query_scalar::<_, bool>(claim).bind(key).bind(&fingerprint);
+            if claim.fetch_optional(&mut *conn).await?.is_none() {
+                return Err(Failure("the key was used before".to_owned()));
+            }
+            let receipt = pay(conn, &payment).await?;
+            let keep = "UPDATE payment_keys SET response = $2 WHERE principal = 'ada' AND key = $1";
+            let response = serde_json::to_vec(&receipt).unwrap_or_default();
+            sqlx::query(keep).bind(key).bind(response).execute(conn).await?;
+            Ok(receipt)
+        })
+        .await;
     paid.map(Json).map_err(|failure| failed(&failure.0))
 }
 

@@ -103,7 +103,7 @@ async fn kill_at(path: &Path, point: Point) {
 
 /// The statements of a request, by what is in their text when they are sent first.
 const STATEMENTS: [&[u8]; 5] =
-    [b"admit_request", b"INSERT INTO payments", b"SELECT count(*) FROM payments", b"record_response", b"COMMIT"];
+    [b"admit_request", b"INSERT INTO payments", b"SELECT count(*) FROM payments", b"keep_response", b"COMMIT"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_on_postgres_may_be_killed_at_every_statement() {

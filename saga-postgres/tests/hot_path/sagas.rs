@@ -2,7 +2,7 @@
 
 use saga_core::{Saga, Settings, StepError, saga_step};
 use saga_postgres::PostgresStore;
-use saga_testkit::hot_path::{Bound, Cost as _, WholeSagas};
+use saga_testkit::hot_path::{Bound, Cost as _, WholeSagas, assert_sagas_within};
 use sqlx::PgConnection;
 
 use crate::cost::Cost;
@@ -49,7 +49,7 @@ const IDS: Cost = Cost { commits: 1, statements: 14, round_trips: 5, wal_records
 
 #[tokio::test]
 async fn sagas_that_run_together_cost_no_more_than_this() {
-    cost(true, |_| ()).await.assert_within(&bound(), "sagas");
+    assert_sagas_within(&bound(), async || cost(true, |_| ()).await).await;
 }
 
 /// The bound is exceeded where each step has a commit of its own, and where each saga has.

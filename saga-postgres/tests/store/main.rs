@@ -6,6 +6,7 @@ mod support;
 
 mod admin;
 mod batch_steps;
+mod ended_session;
 mod hints;
 mod interleavings;
 mod migrating;

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use saga_core::{Saga, Settings, StepError, saga_step};
 use saga_sqlite::SqliteStore;
-use saga_testkit::hot_path::{Bound, Cost as _, WholeSagas};
+use saga_testkit::hot_path::{Bound, Cost as _, WholeSagas, assert_sagas_within};
 
 use crate::cost::Cost;
 use crate::meter::Meter;
@@ -43,7 +43,7 @@ const BATCH: Bound<Cost> = Bound {
 
 #[tokio::test]
 async fn sagas_that_run_together_cost_no_more_than_this() {
-    cost(true, |_| ()).await.assert_within(&bound(), "sagas");
+    assert_sagas_within(&bound(), async || cost(true, |_| ()).await).await;
 }
 
 /// The bound is exceeded where each step has a commit of its own, and where each saga has.

@@ -5,6 +5,6 @@ mod cost;
 mod sagas;
 mod steps;
 
-pub use self::cost::{Bound, Cost};
+pub use self::cost::{Bound, Cost, assert_sagas_within};
 pub use self::sagas::WholeSagas;
 pub use self::steps::Steps;

@@ -13,7 +13,9 @@ pub(super) fn last_words(output: &str) -> String {
     }
     let block = |head: usize| {
         let said = &lines[head + 1..];
-        let end = said.iter().position(|line| is_head(line) || *line == "failures:").unwrap_or(said.len());
+        // A backtrace would fill all the lines.
+        let is_end = |line: &&str| is_head(line) || ["failures:", "stack backtrace:"].contains(line);
+        let end = said.iter().position(is_end).unwrap_or(said.len());
         let last = tail(&said[..end]);
         [&[lines[head]], last].concat().join("\n")
     };
@@ -33,7 +35,7 @@ mod tests {
     fn each_failed_test_says_its_last_lines() {
         let long: Vec<String> = (0..100).map(|nth| format!("line {nth}")).collect();
         let output = format!(
-            "running 2 tests\n\nfailures:\n\n---- a stdout ----\n{}\n\n\n---- b stdout ----\nno\n\n\nfailures:\n    a\n    b\n\ntest result: FAILED\n",
+            "running 2 tests\n\nfailures:\n\n---- a stdout ----\n{}\nstack backtrace:\n   0: main\n\n\n---- b stdout ----\nno\n\n\nfailures:\n    a\n    b\n\ntest result: FAILED\n",
             long.join("\n")
         );
         let words = last_words(&output);

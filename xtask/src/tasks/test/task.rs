@@ -128,18 +128,19 @@ async fn run_jobs(mut jobs: Vec<Job>, addresses: &Addresses) -> Result<String> {
         job.command.envs(addresses.variables());
     }
     let lanes = std::thread::available_parallelism().map_or(1, NonZero::get) * LANES_PER_PROCESSOR;
-    let (mut totals, mut failed) = (Totals::default(), Vec::new());
+    let (mut totals, mut failed, mut titles) = (Totals::default(), Vec::new(), Vec::new());
     side_by_side(jobs, lanes, |Ended { title, status, took, output }| {
         println!("\n--- {title}: {status}, {:.1} s\n{output}", took.as_secs_f64());
         output.lines().for_each(|line| totals.add(line));
         if !status.success() {
             failed.push(format!("{title}\n{}", last_words(&output)));
+            titles.push(title);
         }
     })
     .await?;
     println!("\n{}", totals.note());
     if !failed.is_empty() {
-        bail!("{}; failed:\n{}", totals.note(), failed.join("\n"));
+        bail!("{}; failed:\n{}\nThese programs failed:\n{}", totals.note(), failed.join("\n"), titles.join("\n"));
     }
     if totals.passed == 0 {
         bail!("not one test was run");

@@ -1,0 +1,59 @@
+//! Which keys have a response, as far as this process has seen.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use saga_core::store::IdempotencyKey;
+
+/// How many keys are remembered. A key takes the place of another one.
+const PLACES: usize = 4_096;
+
+/// Remembers the hashes of some keys whose response is kept. It may be wrong: the store decides.
+pub(crate) struct KeptKeys {
+    hasher: RandomState,
+    places: Box<[AtomicU64]>,
+}
+
+impl KeptKeys {
+    /// Whether this key was added, and no other one took its place since.
+    pub(crate) fn has(&self, key: &IdempotencyKey) -> bool {
+        let (place, hash) = self.place(key);
+        place.is_some_and(|place| place.load(Ordering::Relaxed) == hash)
+    }
+
+    pub(crate) fn add(&self, key: &IdempotencyKey) {
+        let (place, hash) = self.place(key);
+        if let Some(place) = place {
+            place.store(hash, Ordering::Relaxed);
+        }
+    }
+
+    fn place(&self, key: &IdempotencyKey) -> (Option<&AtomicU64>, u64) {
+        let hash = self.hasher.hash_one(key);
+        // The remainder is below the number of places.
+        let place = usize::try_from(hash % PLACES as u64).ok().and_then(|place| self.places.get(place));
+        (place, hash)
+    }
+}
+
+impl Default for KeptKeys {
+    fn default() -> Self {
+        Self { hasher: RandomState::new(), places: (0..PLACES).map(|_| AtomicU64::new(0)).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use saga_core::Tenant;
+
+    use super::*;
+
+    #[test]
+    fn a_key_that_was_added_is_known() {
+        let key = |key: &str| IdempotencyKey::new(Tenant::default(), "ada", key).unwrap();
+        let kept = KeptKeys::default();
+        assert!(!kept.has(&key("k-1")));
+        kept.add(&key("k-1"));
+        assert!(kept.has(&key("k-1")));
+    }
+}
