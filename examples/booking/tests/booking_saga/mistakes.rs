@@ -27,9 +27,11 @@ mod nothing_to_undo {
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
-        Trial::test("planted::a_booking_without_undo_is_found", || without_undo_is_found().map_err(failed)),
+        Trial::test("planted::a_booking_without_undo_is_found", || {
+            without_undo_is_found().map_err(|error| failed(&error))
+        }),
         Trial::test("planted::a_notification_before_the_payment_is_found", || {
-            notification_first_is_found().map_err(failed)
+            notification_first_is_found().map_err(|error| failed(&error))
         }),
         Trial::test("planted::a_notification_before_the_payment_is_refused", notification_first_is_refused),
     ]

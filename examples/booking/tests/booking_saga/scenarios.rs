@@ -32,7 +32,7 @@ fn trial(tag: &str, carrier: Carrier, scenario: String) -> Trial {
     let name = format!("{tag}::{}", scenario.replace(' ', "_"));
     Trial::test(name, move || {
         let setting = Setting { carrier, definition: || Ok(book_seat()?) };
-        let ran = run(feature(), Some(scenario), setting).map_err(failed)?;
+        let ran = run(feature(), Some(scenario), setting).map_err(|error| failed(&error))?;
         if ran.failures.is_empty() { Ok(()) } else { Err(Failed::from(ran.to_string())) }
     })
 }
@@ -49,10 +49,10 @@ fn undefined() -> Result<(), Failed> {
         ensure!(step == Some("When the moon is booked"), "{ran}");
         anyhow::Ok(())
     };
-    check().map_err(failed)
+    check().map_err(|error| failed(&error))
 }
 
 /// The error with its causes.
-pub(crate) fn failed(error: anyhow::Error) -> Failed {
+pub(crate) fn failed(error: &anyhow::Error) -> Failed {
     Failed::from(format!("{error:#}"))
 }

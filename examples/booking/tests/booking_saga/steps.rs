@@ -46,8 +46,9 @@ async fn has_no_mailbox(world: &mut Booking, user: String) -> anyhow::Result<()>
 }
 
 #[when(expr = "{word} books the seat")]
-async fn books(world: &mut Booking, _user: String) -> anyhow::Result<()> {
-    let request = world.request.clone().context("nobody wants a seat")?;
+async fn books(world: &mut Booking, user: String) -> anyhow::Result<()> {
+    let request = world.request.clone().filter(|request| request.user == user);
+    let request = request.with_context(|| format!("{user} wants no seat"))?;
     world.deployment_mut()?.book(KEY, &request).await
 }
 
