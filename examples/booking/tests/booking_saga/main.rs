@@ -13,6 +13,8 @@ mod world;
 use libtest_mimic::Arguments;
 
 fn main() -> anyhow::Result<()> {
+    // A step that fails panics, and cucumber catches it: the transcript of the scenario has what it said.
+    std::panic::set_hook(Box::new(|_| {}));
     let arguments = Arguments::from_args();
     let mut trials = scenarios::trials()?;
     trials.extend(mistakes::trials());
