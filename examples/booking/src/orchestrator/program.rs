@@ -1,0 +1,70 @@
+//! The orchestrator as a program: it reads requests from its standard input, and prints how their sagas end.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use saga_amqp::AmqpTransport;
+use saga_core::SagaHandle;
+use saga_sqlite::SqliteStore;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+use super::orchestrator::start_runtime;
+use crate::request::BookingRequest;
+use crate::saga::book_seat;
+
+/// The command of the program that runs this.
+pub const PROGRAM: &str = "orchestrator";
+
+/// A line of the standard input.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Asked {
+    pub(super) key: String,
+    pub(super) request: BookingRequest,
+}
+
+/// A line of the standard output.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Said {
+    /// It receives what is sent to it.
+    Started,
+    /// This saga has ended, or is stuck.
+    Outcome { key: String, outcome: String },
+    /// This saga has ended.
+    Closed { key: String, outcome: String },
+}
+
+/// Runs until the standard input ends.
+///
+/// # Errors
+/// The file or the broker cannot be opened, or a line is no request.
+///
+/// # Cancel safety
+/// If it is dropped, the next process continues.
+pub async fn run(file: &Path, broker: &str) -> anyhow::Result<()> {
+    let saga = book_seat()?;
+    let transport = AmqpTransport::connect(broker).await?;
+    let runtime = start_runtime(SqliteStore::open(file).await?, &saga, transport).await?;
+    say(&Said::Started)?;
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    while let Some(line) = lines.next_line().await? {
+        let asked: Asked = serde_json::from_str(&line).with_context(|| format!("{line} is no request"))?;
+        let running = runtime.start(&saga, asked.key, asked.request).await?;
+        tokio::spawn(follow(running));
+    }
+    runtime.shutdown().await;
+    Ok(())
+}
+
+async fn follow(running: SagaHandle<SqliteStore>) -> anyhow::Result<()> {
+    let key = running.key().to_string();
+    let outcome = running.outcome().await?.to_string();
+    say(&Said::Outcome { key: key.clone(), outcome })?;
+    let outcome = running.closed().await?.to_string();
+    say(&Said::Closed { key, outcome })
+}
+
+fn say(said: &Said) -> anyhow::Result<()> {
+    println!("{}", serde_json::to_string(said)?);
+    Ok(())
+}

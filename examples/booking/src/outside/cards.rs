@@ -1,0 +1,97 @@
+//! The card processor. It honours keys: a key is charged once, however often it is asked for. Its test cards decide how it behaves.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::request::Charge;
+
+/// A card that is charged.
+pub const GOOD: &str = "4242 4242 4242 4242";
+/// A card that is declined.
+pub const DECLINED: &str = "4000 0000 0000 0002";
+/// A card whose first charge is lost on the way to the processor.
+pub const LOST_REQUEST: &str = "4000 0000 0000 0119";
+/// A card whose first charge is made, and its answer is lost.
+pub const LOST_ANSWER: &str = "4000 0000 0000 0127";
+
+/// The card processor. A clone is the same processor.
+#[derive(Debug, Clone, Default)]
+pub struct CardProcessor(Arc<Mutex<Ledger>>);
+
+#[derive(Debug, Default)]
+struct Ledger {
+    /// The charges by their keys.
+    charges: BTreeMap<String, Charge>,
+    /// How often each key was asked for.
+    calls: BTreeMap<String, u32>,
+    /// How often the processor was asked what became of a charge.
+    inquiries: u32,
+}
+
+/// Why a charge has no receipt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChargeError {
+    /// The card was not charged, and will not be.
+    Declined,
+    /// It is unknown whether it was charged.
+    NoAnswer,
+}
+
+impl CardProcessor {
+    /// Charges a card, and returns the receipt.
+    pub fn charge(&self, key: &str, charge: &Charge) -> Result<String, ChargeError> {
+        let mut ledger = self.ledger();
+        let calls = ledger.calls.entry(key.to_owned()).or_default();
+        *calls += 1;
+        let is_first = *calls == 1;
+        match charge.card.as_str() {
+            DECLINED => return Err(ChargeError::Declined),
+            LOST_REQUEST if is_first => return Err(ChargeError::NoAnswer),
+            _ => {}
+        }
+        ledger.charges.entry(key.to_owned()).or_insert_with(|| charge.clone());
+        if is_first && charge.card == LOST_ANSWER { Err(ChargeError::NoAnswer) } else { Ok(receipt(key)) }
+    }
+
+    /// The receipt of the charge with this key, if there is one.
+    pub fn find(&self, key: &str) -> Option<String> {
+        let mut ledger = self.ledger();
+        ledger.inquiries += 1;
+        ledger.charges.contains_key(key).then(|| receipt(key))
+    }
+
+    /// How many charges were made.
+    pub fn charges(&self) -> usize {
+        self.ledger().charges.len()
+    }
+
+    /// How many cents were charged.
+    pub fn cents(&self) -> i64 {
+        self.ledger().charges.values().map(|charge| charge.cents).sum()
+    }
+
+    /// How often it was asked what became of a charge.
+    pub fn inquiries(&self) -> u32 {
+        self.ledger().inquiries
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn receipt(key: &str) -> String {
+    format!("receipt of {key}")
+}
+
+impl fmt::Display for ChargeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Declined => "the card is declined",
+            Self::NoAnswer => "the card processor does not answer",
+        })
+    }
+}
+
+impl std::error::Error for ChargeError {}

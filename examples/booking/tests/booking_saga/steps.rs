@@ -1,0 +1,138 @@
+//! The steps of the scenarios.
+
+use anyhow::{Context as _, ensure};
+use booking::outside::{DECLINED, LOST_ANSWER, LOST_REQUEST};
+use booking::services::bookings::{book_at_the_counter, guest_of};
+use cucumber::{given, then, when};
+
+use crate::world::{Booking, KEY};
+
+#[given(expr = "{word} wants seat {string} and has a good card")]
+async fn wants_seat(world: &mut Booking, user: String, seat: String) {
+    world.wants(user, seat);
+}
+
+#[given("her card is declined")]
+async fn card_is_declined(world: &mut Booking) -> anyhow::Result<()> {
+    world.pays_with(DECLINED)
+}
+
+#[given(expr = "the first {word} of the card processor is lost")]
+async fn message_is_lost(world: &mut Booking, message: String) -> anyhow::Result<()> {
+    world.pays_with(if message == "request" { LOST_REQUEST } else { LOST_ANSWER })
+}
+
+#[given(expr = "seat {string} is booked for Grace")]
+async fn seat_is_taken(world: &mut Booking, seat: String) -> anyhow::Result<()> {
+    book_at_the_counter(&**world.deployment()?.services.bookings.store(), &seat, "Grace").await
+}
+
+#[given("the mail server is down")]
+async fn mail_is_down(world: &mut Booking) -> anyhow::Result<()> {
+    world.deployment()?.outside.mail.set_down(true);
+    Ok(())
+}
+
+#[when("the mail server is up again")]
+async fn mail_is_up(world: &mut Booking) -> anyhow::Result<()> {
+    world.deployment()?.outside.mail.set_down(false);
+    Ok(())
+}
+
+#[given(expr = "{word} has no mailbox")]
+async fn has_no_mailbox(world: &mut Booking, user: String) -> anyhow::Result<()> {
+    world.deployment()?.outside.mail.remove_mailbox(&user);
+    Ok(())
+}
+
+#[when(expr = "{word} books the seat")]
+async fn books(world: &mut Booking, user: String) -> anyhow::Result<()> {
+    let request = world.request.clone().filter(|request| request.user == user);
+    let request = request.with_context(|| format!("{user} wants no seat"))?;
+    world.deployment_mut()?.book(KEY, &request).await
+}
+
+#[when(expr = "a {string} event is received from the {word} service")]
+#[when(expr = "a {string} event is sent by the {word} service")]
+async fn event(world: &mut Booking, name: String, service: String) -> anyhow::Result<()> {
+    world.receives(&name, &service, 1).await
+}
+
+#[when(expr = "a {string} event is received {int} times from the {word} service")]
+async fn duplicates(world: &mut Booking, name: String, times: usize, service: String) -> anyhow::Result<()> {
+    world.receives(&name, &service, times).await
+}
+
+#[when("every event is received as soon as it is sent")]
+async fn every_event(world: &mut Booking) -> anyhow::Result<()> {
+    world.receives_all().await
+}
+
+/// It waits for nobody but the orchestrator then: a service has done its step, and its event is on the way.
+#[when("the orchestrator is killed")]
+async fn killed(world: &mut Booking) -> anyhow::Result<()> {
+    let deployment = world.deployment_mut()?;
+    deployment.replies.next(KEY).await;
+    deployment.kill_orchestrator().await
+}
+
+#[when("the orchestrator is started again")]
+async fn started_again(world: &mut Booking) -> anyhow::Result<()> {
+    world.deployment_mut()?.start_orchestrator().await
+}
+
+#[when(expr = "an operator makes a mailbox for {word}, and retries the notification")]
+async fn operator_retries(world: &mut Booking, user: String) -> anyhow::Result<()> {
+    let deployment = world.deployment()?;
+    deployment.outside.mail.make_mailbox(&user);
+    let step = deployment.services.notifications.admin().control(format!("{KEY}>send-notification"));
+    Ok(step.retry("the mailbox is there").await?)
+}
+
+#[then(expr = "the saga state should be {string}")]
+async fn state(world: &mut Booking, expected: String) -> anyhow::Result<()> {
+    world.comes_to(&expected).await
+}
+
+#[then(expr = "seat {string} is free")]
+async fn seat_is_free(world: &mut Booking, seat: String) -> anyhow::Result<()> {
+    has_guest(world, &seat, None).await
+}
+
+#[then(expr = "seat {string} is booked for {word}")]
+async fn seat_is_booked(world: &mut Booking, seat: String, guest: String) -> anyhow::Result<()> {
+    has_guest(world, &seat, Some(guest)).await
+}
+
+async fn has_guest(world: &Booking, seat: &str, expected: Option<String>) -> anyhow::Result<()> {
+    let guest = guest_of(&**world.deployment()?.services.bookings.store(), seat).await?;
+    ensure!(guest == expected, "the seat is booked for {guest:?}");
+    Ok(())
+}
+
+#[then(expr = "her card is charged {int} time(s)")]
+async fn charged(world: &mut Booking, times: usize) -> anyhow::Result<()> {
+    let charges = world.deployment()?.outside.cards.charges();
+    ensure!(charges == times, "it is charged {charges} times");
+    Ok(())
+}
+
+#[then(expr = "the card processor was asked {int} time(s) what became of a payment")]
+async fn asked(world: &mut Booking, times: u32) -> anyhow::Result<()> {
+    let inquiries = world.deployment()?.outside.cards.inquiries();
+    ensure!(inquiries == times, "it was asked {inquiries} times");
+    Ok(())
+}
+
+#[then(expr = "the mail server has failed {int} time(s)")]
+async fn mail_has_failed(world: &mut Booking, times: u32) -> anyhow::Result<()> {
+    world.deployment()?.outside.mail.has_failed(times).await;
+    Ok(())
+}
+
+#[then(expr = "{word} got {int} mail(s)")]
+async fn got_mails(world: &mut Booking, user: String, expected: usize) -> anyhow::Result<()> {
+    let mails = world.deployment()?.outside.mail.mails_to(&user);
+    ensure!(mails == expected, "{user} got {mails}");
+    Ok(())
+}
