@@ -389,7 +389,9 @@ async fn the_locks_of_a_sub_saga_belong_to_the_outermost_saga() {
     let first = world.runtime.start(&saga, "o-1", Order::of(1)).await.unwrap();
     world.until_it_has_begun("o-1", "go").await;
     let second = world.runtime.start(&saga, "o-2", Order::of(2)).await.unwrap();
-    world.until("o-2", "billing", |status, _| status.steps[1].child.as_ref().is_some_and(|it| it.status.is_some())).await;
+    world
+        .until("o-2", "billing", |status, _| status.steps[1].child.as_ref().is_some_and(|it| it.status.is_some()))
+        .await;
     let inner = world.until_it_waits_for_lock("o-2>billing", "credit").await;
     assert_eq!(inner.steps[0].lock.as_ref().unwrap().waits_for[0].as_str(), "o-1");
     for (key, saga) in [("o-1", first), ("o-2", second)] {

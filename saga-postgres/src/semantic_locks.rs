@@ -63,10 +63,8 @@ impl SemanticLocks for PostgresStore {
 impl PostgresStore {
     async fn ask(&self, conn: &mut PgConnection, requests: &[LockRequest]) -> Result<Vec<LockAnswer>, StoreError> {
         let failed = |error| store_error(OPERATION, error);
-        let entities: Vec<(&LockRequest, &Entity)> = requests
-            .iter()
-            .flat_map(|request| request.entities.iter().map(move |entity| (request, entity)))
-            .collect();
+        let entities: Vec<(&LockRequest, &Entity)> =
+            requests.iter().flat_map(|request| request.entities.iter().map(move |entity| (request, entity))).collect();
         let (kinds, ids) = (
             column(&entities, |(_, entity)| entity.kind().to_owned()),
             column(&entities, |(_, entity)| entity.id().to_owned()),

@@ -15,7 +15,20 @@ pub(crate) type EntityOf = (String, String, String);
 /// Joins the rows `o` on the entity of the row `m`.
 macro_rules! same_entity {
     ($one:literal, $other:literal) => {
-        concat!($one, ".tenant = ", $other, ".tenant AND ", $one, ".kind = ", $other, ".kind AND ", $one, ".id = ", $other, ".id")
+        concat!(
+            $one,
+            ".tenant = ",
+            $other,
+            ".tenant AND ",
+            $one,
+            ".kind = ",
+            $other,
+            ".kind AND ",
+            $one,
+            ".id = ",
+            $other,
+            ".id"
+        )
     };
 }
 
@@ -121,7 +134,9 @@ pub(crate) fn settle(conn: &Connection, request: &LockRequest, number: i64, now:
             .map(|count| count < 2)
     };
     while !asks_first(conn)? {
-        let Some((youngest, other)) = youngest_in_ring(&waits_ahead(conn, tenant, owner)?, owner) else { return Ok(()) };
+        let Some((youngest, other)) = youngest_in_ring(&waits_ahead(conn, tenant, owner)?, owner) else {
+            return Ok(());
+        };
         give_up(conn, tenant, &youngest, &other, now)?;
     }
     Ok(())

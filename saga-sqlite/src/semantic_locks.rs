@@ -10,9 +10,7 @@ use saga_core::store::{
 };
 
 use crate::clock::elapsed_between;
-use crate::lock_table::{
-    blockers, end_wait, entities_of, hand_over, has_work, insert, leave_queue, number_of, settle,
-};
+use crate::lock_table::{blockers, end_wait, entities_of, hand_over, has_work, insert, leave_queue, number_of, settle};
 use crate::rows;
 use crate::store::SqliteStore;
 

@@ -326,7 +326,8 @@ mod tests {
         let saga: Saga<MemoryStore, u32> = saga.sleep("cool-off", hour).build().expect("it is valid");
         let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
         let mut said = Vec::new();
-        for (key, expected) in [("TH-1", "has item chai (token "), ("TH-2", "waits for item chai behind TH-1, until ")] {
+        for (key, expected) in [("TH-1", "has item chai (token "), ("TH-2", "waits for item chai behind TH-1, until ")]
+        {
             runtime.start(&saga, key, 1).await.expect("it is new");
             said.push(loop {
                 let status = runtime.status(key).await.expect("it is read").expect("there is one");

@@ -118,13 +118,7 @@ impl LockTable {
         }
     }
 
-    fn insert(
-        &mut self,
-        name: (SagaId, String),
-        request: LockRequest,
-        now: Timestamp,
-        woken: &mut Vec<WorkId>,
-    ) -> u64 {
+    fn insert(&mut self, name: (SagaId, String), request: LockRequest, now: Timestamp, woken: &mut Vec<WorkId>) -> u64 {
         let number = self.next();
         let row =
             Row { asked: request, state: LockState::Waiting, tokens: Vec::new(), asked_at: now, granted_at: None };
@@ -180,9 +174,8 @@ impl LockTable {
     fn hand_over(&mut self, entities: &BTreeSet<(Tenant, Entity)>, now: Timestamp, woken: &mut Vec<WorkId>) {
         let queued: BTreeSet<u64> = entities.iter().flat_map(|entity| self.on(entity)).collect();
         loop {
-            let is_free = |number: &u64| {
-                self.rows[number].state == LockState::Waiting && self.blockers(*number).is_empty()
-            };
+            let is_free =
+                |number: &u64| self.rows[number].state == LockState::Waiting && self.blockers(*number).is_empty();
             let Some(number) = queued.iter().copied().find(is_free) else { return };
             self.grant(number, now);
             woken.push(self.rows[&number].asked.work.id);

@@ -10,7 +10,8 @@ impl<S: Store> Parts<S> {
         match self.shapes.last_mut().filter(|_| self.tips.len() == 1) {
             Some(last) => last.releases.push(lock),
             None => {
-                let problem = "`.release` stands behind no single step; put it behind the step with which the lock ends";
+                let problem =
+                    "`.release` stands behind no single step; put it behind the step with which the lock ends";
                 self.problems.push(SagaProblem::SemanticLock { lock, problem });
             }
         }
@@ -27,9 +28,10 @@ impl<S: Store> Parts<S> {
                 problems.push(SagaProblem::SemanticLock { lock: shape.name, problem });
             }
             if is_behind_pivot && step.saga().is_some_and(|child| child.takes_locks) {
-                let problem = "it takes semantic locks and stands behind the pivot, where a saga only goes forward and could \
+                let problem =
+                    "it takes semantic locks and stands behind the pivot, where a saga only goes forward and could \
                                not turn round if it waited too long or in a deadlock; put it in front of the pivot"
-                    .to_owned();
+                        .to_owned();
                 problems.push(SagaProblem::SubSaga { step: shape.name, problem });
             }
             for &lock in &shape.releases {

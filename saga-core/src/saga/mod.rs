@@ -53,9 +53,9 @@ pub use self::retention::Retention;
 pub use self::returns::SagaWithResult;
 pub use self::saga::Saga;
 pub use self::saga_fn::SagaFn;
+pub use self::semantic_lock::EntitiesFn;
 #[doc(hidden)]
 pub use self::semantic_lock::EntitiesMapping;
-pub use self::semantic_lock::EntitiesFn;
 pub use self::sub_saga::SubSaga;
 pub(crate) use self::wait::LONGEST;
 pub use self::wait::{Wait, WaitLimit};

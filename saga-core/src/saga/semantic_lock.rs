@@ -49,9 +49,8 @@ where
 impl<S: Store> Parts<S> {
     fn add_lock<L: SemanticLock>(&mut self, within: Duration, entities: EntitiesMapping, earlier: &[NeededOutput]) {
         let mapped = earlier.iter().map(|needed| needed.step).collect();
-        let check = |bytes: &[u8]| {
-            <Locked<L> as Step>::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string())
-        };
+        let check =
+            |bytes: &[u8]| <Locked<L> as Step>::OUTPUT.decode(bytes).map(drop).map_err(|error| error.to_string());
         let idle = StepDefinition::of_idle(L::NAME, Idle::Lock(LockWait { within: within.min(LONGEST) }));
         let step = StepDefinition { input: Some(entities.0), mapped, check_output: check, ..idle };
         self.check_idle_name(L::NAME);

@@ -66,9 +66,8 @@ impl Entity {
 
 fn problem(part: &str, text: &str, max: usize) -> Option<String> {
     let is_legal = !text.is_empty() && text.len() <= max && !text.chars().any(char::is_control);
-    (!is_legal).then(|| {
-        format!("the {part} {text:?} of an entity is not 1 to {max} bytes of text without control characters")
-    })
+    (!is_legal)
+        .then(|| format!("the {part} {text:?} of an entity is not 1 to {max} bytes of text without control characters"))
 }
 
 impl From<Entity> for Vec<Entity> {

@@ -75,9 +75,7 @@ pub use self::records::Records;
 pub use self::sagas::{
     AuditFilter, AuditRow, NewSaga, SagaFilter, SagaProgress, SagaRow, SagaWithSteps, Sagas, Started,
 };
-pub use self::semantic_locks::{
-    LockAnswer, LockFilter, LockRequest, LockState, SemanticLocks, StoredLock, Unlock,
-};
+pub use self::semantic_locks::{LockAnswer, LockFilter, LockRequest, LockState, SemanticLocks, StoredLock, Unlock};
 pub use self::start_in::StartIn;
 pub use self::step_record::{RecordedOutcome, StepRecord};
 pub use self::timestamp::Timestamp;

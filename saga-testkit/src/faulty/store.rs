@@ -4,9 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use saga_core::key::{Key, Tenant};
 use saga_core::memory::MemoryStore;
 use saga_core::store::{
-    Changes, ClaimedWork, DeadLetterId, DefinitionId, Hint, Hints, LeasedLane, Listener, LockRequest, MemberId, MessageId,
-    NewWork,
-    StepId, WorkId, WorkRef,
+    Changes, ClaimedWork, DeadLetterId, DefinitionId, Hint, Hints, LeasedLane, Listener, LockRequest, MemberId,
+    MessageId, NewWork, StepId, WorkId, WorkRef,
 };
 
 use super::StoreFlaw;

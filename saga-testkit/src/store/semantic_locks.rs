@@ -285,7 +285,11 @@ pub(crate) async fn the_last_of_a_ring_of_three_gives_up_itself<H: StoreHarness>
     waits(&bench, more(&first, 2)).await?;
     waits(&bench, more(&second, 3)).await?;
     let answer = ask(&bench, more(&third, 1)).await?;
-    ensure_eq!(answer, LockAnswer::Deadlock(first.key.clone()), "the answer to the youngest saga, which closed the ring");
+    ensure_eq!(
+        answer,
+        LockAnswer::Deadlock(first.key.clone()),
+        "the answer to the youngest saga, which closed the ring"
+    );
     unlock(&bench, &third).await?;
     granted(&bench, more(&second, 3)).await?;
     Ok(())

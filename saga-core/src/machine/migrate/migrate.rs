@@ -61,7 +61,8 @@ fn steps_that_cannot_move(route: &Route<'_>, state: &SagaState) -> Vec<String> {
         let is_open = is_under_way(phase) || state.is_stuck_at(index);
         let Some(place) = route.places[index] else {
             if step.lock && has_begun(phase) {
-                problems.push(format!("the saga has the semantic lock `{name}`, and the other version does not take it"));
+                problems
+                    .push(format!("the saga has the semantic lock `{name}`, and the other version does not take it"));
             } else if is_open {
                 problems.push(format!("`{name}` is under way, and the other version does not have it"));
             } else if is_undone_later(route, state, index) {
@@ -91,7 +92,9 @@ fn steps_that_cannot_move(route: &Route<'_>, state: &SagaState) -> Vec<String> {
             ));
         }
         if step.lock != new.lock || (step.lock && new.name != name) {
-            problems.push(format!("`{name}` has begun, and takes a semantic lock that the other version does not take there"));
+            problems.push(format!(
+                "`{name}` has begun, and takes a semantic lock that the other version does not take there"
+            ));
         }
         problems.extend(cannot_move(step, new));
         if has_other_place(step.effect, new.effect, is_open) {
