@@ -33,9 +33,10 @@ pub use machine::StepPhase;
 pub use saga::{Migration, Retention, Saga, SagaError, SubSaga, Wait};
 pub use service::Service;
 pub use step::{
-    Batch, BatchResults, Event, IntoStepError, OnExhausted, Output, Outputs, Rejection, Resolved, RetryPolicy, Signal,
-    Signaled, State, StepContext, StepError, StepErrorKind, StepResultExt,
+    Batch, BatchResults, Event, IntoStepError, Locked, LockedEntity, OnExhausted, Output, Outputs, Rejection, Resolved,
+    RetryPolicy, SemanticLock, Signal, Signaled, State, StepContext, StepError, StepErrorKind, StepResultExt,
 };
+pub use store::Entity;
 
 #[cfg(feature = "macros")]
 pub use saga_macros::{saga_compensation, saga_resolution, saga_step};

@@ -247,12 +247,12 @@ fn kind_of_name(ty: &Type) -> Role {
     }
 }
 
-/// Whether a parameter reads what an earlier step returned: `Output<step>`, `Outputs<step>`, `Signaled<signal>`, or an
-/// `Option` of one of them.
+/// Whether a parameter reads what an earlier step returned: `Output<step>`, `Outputs<step>`, `Signaled<signal>`,
+/// `Locked<lock>`, or an `Option` of one of them.
 pub(crate) fn is_output(ty: &Type) -> bool {
     let Some(last) = last_segment(ty).filter(|last| !last.arguments.is_empty()) else { return false };
     match last.ident.to_string().as_str() {
-        "Output" | "Outputs" | "Signaled" => true,
+        "Output" | "Outputs" | "Signaled" | "Locked" => true,
         "Option" => only_argument(ty, "Option").is_some_and(is_output),
         _ => false,
     }

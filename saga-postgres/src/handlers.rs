@@ -270,7 +270,7 @@ async fn record(
             }
         }
         if moved.is_empty() {
-            return Ok(());
+            return store.unlock(conn, OPERATION, changes.iter()).await.map_err(failed);
         }
         store.shared().statistics.decided_again.add(1);
         // The sagas are locked now, and move no further.

@@ -84,6 +84,7 @@ mod records;
 mod rows;
 mod sagas;
 mod schema;
+mod semantic_locks;
 mod server;
 mod shared;
 mod shares;

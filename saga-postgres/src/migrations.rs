@@ -35,7 +35,7 @@ const fn whole(number: i32, name: &'static str, sql: &'static str) -> Migration 
 }
 
 /// In the order of their numbers. A released migration never changes.
-pub(crate) const MIGRATIONS: [Migration; 9] = [
+pub(crate) const MIGRATIONS: [Migration; 10] = [
     whole(1, "tables", include_str!("../migrations/0001_tables.sql")),
     whole(2, "steps", include_str!("../migrations/0002_steps.sql")),
     whole(3, "shapes", include_str!("../migrations/0003_shapes.sql")),
@@ -58,12 +58,13 @@ pub(crate) const MIGRATIONS: [Migration; 9] = [
             Index { name: "dead_letters_decided", on: "dead_letters (decided_at) WHERE decided_at IS NOT NULL" },
         ],
     },
+    whole(10, "semantic_locks", include_str!("../migrations/0010_semantic_locks.sql")),
 ];
 
 pub(crate) const LATEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].number;
 
 /// The tables of a schema besides `migrations`, each with the number of the migration that makes it.
-pub(crate) const TABLES: [(i32, &str); 16] = [
+pub(crate) const TABLES: [(i32, &str); 18] = [
     (1, "definitions"),
     (1, "sagas"),
     (1, "progress"),
@@ -80,6 +81,8 @@ pub(crate) const TABLES: [(i32, &str); 16] = [
     (1, "guards"),
     (8, "idempotency_keys"),
     (9, "maintenance"),
+    (10, "lock_requests"),
+    (10, "locked_entities"),
 ];
 
 #[cfg(test)]

@@ -24,7 +24,8 @@ impl Records for PostgresStore {
         }
         refuse_duplicate_changes(OPERATION, &changes)?;
         let parts = split_by_rows(&changes);
-        if self.autocommits() && parts.len() == 1 {
+        let unlocks = changes.iter().any(|change| !change.unlocked.is_empty());
+        if self.autocommits() && parts.len() == 1 && !unlocks {
             let mut conn = self.acquire(OPERATION).await?;
             let numbers =
                 self.number_definitions(&mut conn, OPERATION, definitions(&changes), LockWait::Short, true).await?;
@@ -41,6 +42,7 @@ impl Records for PostgresStore {
                 for part in parts {
                     applied.extend(store.record_on(conn, &changes[part], &numbers, store_error).await?);
                 }
+                store.unlock_applied(conn, OPERATION, &changes, &applied).await?;
                 Ok((applied, numbers))
             })
         });

@@ -14,6 +14,7 @@ use crate::clock::{micros, plus};
 use crate::dead_letters::insert_open;
 use crate::error::{Failure, misuse};
 use crate::expiry::Dates;
+use crate::lock_table::unlock;
 use crate::rows::{id_bytes, signed};
 use crate::saga_rows::{CurrentProgress, by_key, current_progress, saga_by_id, start};
 use crate::session::Session;
@@ -122,6 +123,9 @@ pub(crate) fn write(
     }
     for entry in &change.history {
         insert_history(&session.conn, entry, now)?;
+    }
+    if !change.unlocked.is_empty() {
+        unlock(&session.conn, &change.unlocked, now)?;
     }
     Ok(Ok(()))
 }

@@ -10,11 +10,12 @@ use async_trait::async_trait;
 use saga_core::store::{
     Applied, AuditFilter, AuditRow, Capabilities, Changes, Claim, ClaimRequest, Claimed, ClaimedMessages, DeadLetter,
     DeadLetterFilter, DeadLetterId, DeadLetterState, DeadLetters, DefinitionId, Definitions, EndedExpired, ExpireEnded,
-    ExpiredCount, ExpiredSaga, Expiry, Hint, Hints, Ids, Inbox, Incarnation, Lease, LeasedLane, Listener, MemberId,
-    Members, MessageId, NewDeadLetter, NewDefinition, NewParked, NewReceived, NewSaga, Outbox, OutboxDepth, OutboxRow,
-    ParkedKey, Purge, Purged, ReceivedBatch, Records, SagaFilter, SagaId, SagaMigration, SagaProgress, SagaRow,
-    SagaWithSteps, Sagas, ShareRequest, Started, Status, StepId, StepRecord, Store, StoreError, StoredDefinition,
-    Timestamp, TransactError, TransactionBody, Work, WorkId, WorkRef,
+    ExpiredCount, ExpiredSaga, Expiry, Hint, Hints, Ids, Inbox, Incarnation, Lease, LeasedLane, Listener, LockAnswer,
+    LockFilter, LockRequest, MemberId, Members, MessageId, NewDeadLetter, NewDefinition, NewParked, NewReceived,
+    NewSaga, Outbox, OutboxDepth, OutboxRow, ParkedKey, Purge, Purged, ReceivedBatch, Records, SagaFilter, SagaId,
+    SagaMigration, SagaProgress, SagaRow, SagaWithSteps, Sagas, SemanticLocks, ShareRequest, Started, Status, StepId,
+    StepRecord, Store, StoreError, StoredDefinition, StoredLock, Timestamp, TransactError, TransactionBody, Work,
+    WorkId, WorkRef,
 };
 use saga_core::{Key, Tenant};
 
@@ -180,6 +181,11 @@ intercept! {
         fn rejoin(former: MemberId, ttl: Duration) -> Incarnation;
         fn heartbeat(member: MemberId, ttl: Duration) -> bool;
         fn leave(member: MemberId) -> ();
+    }
+
+    SemanticLocks {
+        fn ask_for_locks(requests: Vec<LockRequest>) -> Vec<LockAnswer>;
+        fn locks(filter: &LockFilter) -> Vec<StoredLock>;
     }
 
     Purge {

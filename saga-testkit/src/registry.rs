@@ -6,7 +6,7 @@ use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
     acts, batch_steps, begun, claims, concurrency, definitions, hints, histories, inbox, keys, lanes, leases, letters,
     limits, listing, members, misses, outbox, publish_in, purge, purge_kept, records, recovery, reports, running_on,
-    sagas, sampling, shares, start_in, starting, tenants, together, transaction, unknown, waiting,
+    sagas, sampling, semantic_locks, shares, start_in, starting, tenants, together, transaction, unknown, waiting,
 };
 use crate::transport::{self, acknowledge, content, dead_letters, delivery, full_queue, ordering, prefetch, publish};
 
@@ -31,6 +31,7 @@ pub fn store_checks<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
     checks.extend(decisions::<H>());
     checks.extend(transactions::<H>());
     checks.extend(purging::<H>());
+    checks.extend(locking::<H>());
     checks
 }
 
@@ -330,6 +331,27 @@ fn transactions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-TX-3", "S-TX-8"] => batch_steps::a_bad_order_is_found_by_halving::<H>,
         ["S-TX-6"] => batch_steps::an_order_that_ends_the_transaction_fails_alone::<H> needs EndedTransaction,
         ["S-TX-15", "S-TX-3"] => batch_steps::a_trusted_batch_that_fails_runs_again_with_savepoints::<H>,
+    ]
+}
+
+fn locking<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
+    checks![
+        ["S-LOCK-1"] => semantic_locks::one_saga_has_an_entity_at_a_time::<H>,
+        ["S-LOCK-1"] => semantic_locks::all_entities_are_granted_or_none::<H>,
+        ["S-LOCK-1", "S-LOCK-2"] => semantic_locks::sagas_of_one_owner_share::<H>,
+        ["S-LOCK-1", "S-LOCK-5"] => semantic_locks::many_at_once_get_their_turns::<H>,
+        ["S-LOCK-2"] => semantic_locks::tokens_grow::<H>,
+        ["S-LOCK-3"] => semantic_locks::waits_are_granted_in_their_order::<H>,
+        ["S-LOCK-4"] => semantic_locks::a_wait_frees_its_row::<H>,
+        ["S-LOCK-5"] => semantic_locks::the_commit_that_ends_a_lock_grants_the_next::<H>,
+        ["S-LOCK-5"] => semantic_locks::a_step_transaction_ends_locks::<H>,
+        ["S-LOCK-5"] => semantic_locks::changes_that_miss_end_no_lock::<H>,
+        ["S-LOCK-5"] => semantic_locks::of_a_commit_in_doubt_the_hand_over_is_a_part::<H> needs UnknownCommit,
+        ["S-LOCK-6"] => semantic_locks::of_a_ring_the_youngest_gives_up::<H>,
+        ["S-LOCK-6"] => semantic_locks::the_last_of_a_ring_of_three_gives_up_itself::<H>,
+        ["S-LOCK-7"] => semantic_locks::a_wait_ends_with_its_time::<H>,
+        ["S-LOCK-8"] => semantic_locks::a_lost_row_asks_for_nothing::<H>,
+        ["S-LOCK-9"] => semantic_locks::tenants_have_entities_of_their_own::<H>,
     ]
 }
 

@@ -10,7 +10,11 @@ use async_trait::async_trait;
 use saga_core::engine::{RuntimeBuilder, SagaAdmin};
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
-use saga_core::{Saga, Signal, Signaled, State, StepContext, StepError, SubSaga, Wait, saga_compensation, saga_step};
+use saga_core::store::{LockFilter, SemanticLocks as _};
+use saga_core::{
+    Entity, Saga, SemanticLock, Signal, Signaled, State, StepContext, StepError, SubSaga, Tenant, Wait,
+    saga_compensation, saga_step,
+};
 use saga_testkit::VirtualTime;
 use saga_testkit::explore::{Ended, Explore, Explored, Failures, explore};
 use serde::{Deserialize, Serialize};
@@ -120,6 +124,12 @@ impl SubSaga for Paying {
     type Output = i64;
 }
 
+struct Till;
+
+impl SemanticLock for Till {
+    const NAME: &'static str = "till";
+}
+
 /// Which of the ways to be wrong, if any.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shop {
@@ -133,6 +143,8 @@ enum Shop {
     Choosing,
     /// It sleeps, waits for a word, and has a deadline.
     Waiting,
+    /// It locks the till first.
+    Locking,
     /// A person pauses and resumes it.
     HeldUp,
     /// The card is charged by a saga of its own.
@@ -173,6 +185,9 @@ impl Explore for Shop {
                     .build()
                     .unwrap();
             }
+            Self::Locking => saga
+                .semantic_lock::<Till, _>(|_: &i64| [Entity::new("till", 1), Entity::new("till", 2)])
+                .step::<take_out>(),
             Self::Choosing => {
                 let saga = saga.step::<take_out>().choose("payment", |choice| {
                     choice
@@ -232,6 +247,11 @@ impl Explore for Shop {
         if *self == Self::AuditDisagrees && *ended == Ended::Compensated {
             return Err("the audit does not like it".to_owned());
         }
+        let all = LockFilter { tenant: Tenant::default(), saga: None, entity: None, after: None, limit: 9 };
+        let locks = world.store.locks(&all).await.map_err(|error| error.to_string())?;
+        if !locks.is_empty() {
+            return Err(format!("{ended:?}, and it still has {locks:?}"));
+        }
         if (stock, sold, net) == expected {
             return Ok(());
         }
@@ -266,6 +286,22 @@ async fn a_saga_that_waits_survives_everything() {
         "behind the record of word as done",
         "before charge",
         "behind charge:undo",
+    ] {
+        assert!(report.boundaries().iter().any(|known| known == boundary), "{boundary}: {:#?}", report.boundaries());
+    }
+    assert!(report.completed() > 0 && report.compensated() > 0, "{report}");
+}
+
+/// Whatever crashes, and wherever: no lock is left when it has ended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g5_a_saga_with_a_semantic_lock_survives_everything() {
+    let report = explore(Shop::Locking).await.unwrap_or_else(|failures| panic!("{failures}"));
+    println!("{report} {:#?}", report.boundaries());
+    for boundary in [
+        "before the request for a semantic lock",
+        "behind the request for a semantic lock",
+        "behind the record of till as done",
+        "before charge:undo",
     ] {
         assert!(report.boundaries().iter().any(|known| known == boundary), "{boundary}: {:#?}", report.boundaries());
     }

@@ -14,6 +14,7 @@ chapters! {
     Failures = "../../docs/guide/src/failures.md",
     Composition = "../../docs/guide/src/composition.md",
     Time = "../../docs/guide/src/time.md",
+    Locks = "../../docs/guide/src/locks.md",
     Versions = "../../docs/guide/src/versions.md",
     Services = "../../docs/guide/src/services.md",
     Choreography = "../../docs/guide/src/choreography.md",

@@ -1,7 +1,7 @@
 use std::fmt;
 
 use saga_core::engine::{
-    ChildStatus, HistoryEvent, ItemCounts, SagaStatus, SagaSummary, StepProgress, StepStatus, WaitKind,
+    ChildStatus, HistoryEvent, ItemCounts, LockStatus, SagaStatus, SagaSummary, StepProgress, StepStatus, WaitKind,
 };
 use saga_core::{Outcome, StepPhase};
 
@@ -114,6 +114,9 @@ fn said(step: &StepStatus) -> String {
     if let Some(id) = step.signal.as_ref().filter(|_| step.stuck.is_none() && step.due_at.is_none()) {
         return format!("by the signal {id:?}");
     }
+    if let Some(lock) = step.lock.as_ref().filter(|_| step.stuck.is_none()) {
+        return of_lock(lock, step);
+    }
     let error = step.stuck.clone().or_else(|| step.error.clone()).unwrap_or_default();
     let waits = match step.due_at {
         Some(at) if step.wait == Some(WaitKind::Signal) => {
@@ -128,6 +131,21 @@ fn said(step: &StepStatus) -> String {
     };
     let Some(StepProgress { at, report, .. }) = &step.progress else { return waits };
     format!("{waits} (reported {} at {} UTC)", shortened(report), utc(*at)).trim_start().to_owned()
+}
+
+/// The entities of a semantic lock: those that the saga has, or what it waits for.
+fn of_lock(lock: &LockStatus, step: &StepStatus) -> String {
+    let entities = lock.entities.iter().map(|locked| match locked.token {
+        Some(token) => format!("{} (token {token})", locked.entity),
+        None => locked.entity.to_string(),
+    });
+    let entities = entities.collect::<Vec<_>>().join(", ");
+    if lock.granted {
+        return format!("has {entities} since {} UTC", utc(lock.since));
+    }
+    let sagas: Vec<&str> = lock.waits_for.iter().map(saga_core::Key::as_str).collect();
+    let until = step.due_at.map(|at| format!(", until {} UTC", utc(at))).unwrap_or_default();
+    format!("waits for {entities} behind {}{until}", sagas.join(", "))
 }
 
 /// A report or a result that is too long for a line, cut off.
@@ -292,6 +310,37 @@ mod tests {
         assert!(said.contains("\ncompensates at ") && said.contains(" UTC unless it has passed its pivot\n"), "{said}");
         let line = said.lines().find(|line| line.starts_with("cool-off")).unwrap_or_default();
         assert!(line.contains("waiting") && line.contains("(waits until "), "{said}");
+    }
+
+    struct Stock;
+
+    impl saga_core::SemanticLock for Stock {
+        const NAME: &'static str = "stock";
+    }
+
+    #[tokio::test]
+    async fn a_semantic_lock_says_who_has_it_and_who_waits() {
+        let hour = std::time::Duration::from_hours(1);
+        let saga = Saga::named("create-order").input::<u32>();
+        let saga = saga.semantic_lock_within::<Stock, _>(hour, |_: &u32| saga_core::Entity::new("item", "chai"));
+        let saga: Saga<MemoryStore, u32> = saga.sleep("cool-off", hour).build().expect("it is valid");
+        let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).start().await.expect("it starts");
+        let mut said = Vec::new();
+        for (key, expected) in [("TH-1", "has item chai (token "), ("TH-2", "waits for item chai behind TH-1, until ")]
+        {
+            runtime.start(&saga, key, 1).await.expect("it is new");
+            said.push(loop {
+                let status = runtime.status(key).await.expect("it is read").expect("there is one");
+                let said = Shown(&status).to_string();
+                if said.contains(expected) {
+                    break said;
+                }
+                tokio::task::yield_now().await;
+            });
+        }
+        runtime.shutdown().await;
+        let line = said[1].lines().find(|line| line.starts_with("stock")).unwrap_or_default();
+        assert!(line.contains(" waiting ") && line.ends_with(" UTC"), "{}", said[1]);
     }
 
     #[derive(serde::Serialize, serde::Deserialize)]

@@ -105,6 +105,14 @@ impl Key {
         Some((Self(key.into()), step))
     }
 
+    /// The key of the outermost saga, where this is the key of a sub-saga.
+    pub(crate) fn outermost(&self) -> Self {
+        match self.0.split_once('>') {
+            None => self.clone(),
+            Some((key, _)) => Self(key.into()),
+        }
+    }
+
     /// The saga's own key, where this is the key of a hosted step.
     pub(crate) fn asked_for(&self) -> Self {
         match self.0.rsplit_once('>') {

@@ -8,6 +8,8 @@ use super::failure::FailureKind;
 use super::for_each::listed;
 use super::host_undo::undo_requested;
 use super::late::{done, late_success, late_unknown};
+use super::lock::LocksBefore;
+use super::lock_lost::unlocked;
 use super::pause::{park, pause, resume};
 use super::restart::restart;
 use super::settle::block;
@@ -26,6 +28,7 @@ use crate::store::RecordedOutcome;
 /// Only an operator's action, cancelling, pausing and resuming, a deadline and a signal are refused; then nothing changed.
 pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decision, Refused> {
     let mut decision = Decision::default();
+    let locks = LocksBefore::of(shape, state);
     match event {
         // The engine makes choices with an event of its own, which says which arm runs.
         Event::Done { step } if shape.is_choice(step) => chosen(shape, state, step, None, &mut decision),
@@ -64,6 +67,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
         Event::Restarted { steps, not_taken } => restart(shape, state, &steps, &not_taken, &mut decision),
         Event::Paused { by, reason } => pause(state, by, reason)?,
         Event::Parked { work } => park(state, work),
+        Event::Unlocked { step } => unlocked(shape, state, step, &mut decision)?,
         Event::Resumed => resume(shape, state, &mut decision)?,
         Event::Operator(action) => operator::act(shape, state, action, &mut decision)?,
     }
@@ -72,5 +76,6 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
         state.paused = None;
     }
     decision.withdrawn.extend(deadline::remove_if_over(shape, state));
+    decision.released.extend(locks.released(shape, state));
     Ok(decision)
 }

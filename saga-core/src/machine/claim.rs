@@ -4,7 +4,8 @@ use super::choreography::is_undo_requested_by_event;
 use super::decision::Command;
 use super::event::Event;
 use super::failure::{Failure, FailureKind};
-use super::shape::{Effect, UndoShape};
+use super::lock_lost::lost_lock;
+use super::shape::{Effect, Shape, UndoShape};
 use super::state::{Phase, SagaState};
 use super::step_state::StepPhase;
 
@@ -63,6 +64,15 @@ impl ClaimedRow {
             }
             Command::Do { step } => Event::Cancelled { step },
         })
+    }
+
+    /// What follows where an operator took a semantic lock from the saga: it begins no step any more. A step in doubt is called
+    /// again, since the answer says whether there is anything to undo.
+    pub fn without_lock(&self, shape: &Shape, state: &SagaState) -> Option<Event> {
+        let Command::Do { step } = self.command else { return None };
+        let begins = state.phase == Phase::Running && !self.in_doubt && !self.is_late;
+        let reason = lost_lock(shape, state).filter(|_| begins)?;
+        Some(Event::Blocked { step, reason, in_doubt: self.may_have_happened(state) })
     }
 
     /// A host may do a step that it was asked for at any time. An undo that is sent for the step prevents that. A step that

@@ -22,6 +22,8 @@ pub struct Decision {
     pub revision: Option<Revision>,
     /// The steps that got stuck with this event, or whose undos did.
     pub blocked: Vec<usize>,
+    /// The steps whose semantic locks, or requests for them, end with this event. The end of the saga ends all of them.
+    pub released: Vec<usize>,
     /// Whether the saga became stuck with this event, or shows another reason for it.
     pub became_stuck: bool,
 }

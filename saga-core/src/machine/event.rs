@@ -114,6 +114,11 @@ pub enum Event {
         /// Its work row.
         work: i64,
     },
+    /// An operator takes a semantic lock from the saga.
+    Unlocked {
+        /// The index of the step that took it.
+        step: usize,
+    },
     /// An operator resumes a paused saga.
     Resumed,
     /// A signal arrives for a step that waits for it.
@@ -150,8 +155,8 @@ pub enum Action {
     },
 }
 
-/// Why an event was refused: an operator's action, cancelling, pausing or resuming a saga, a signal, or a deadline that
-/// passed too late.
+/// Why an event was refused: an operator's action, cancelling, pausing or resuming a saga, taking a lock from it, a signal,
+/// or a deadline that passed too late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The saga is not stuck.
@@ -184,6 +189,15 @@ pub enum Refused {
     /// The saga has no deadline, or has met it.
     #[error("the saga has no deadline, or has met it")]
     NoDeadline,
+    /// The step took no semantic lock that the saga still has.
+    #[error("it does not have this semantic lock")]
+    NotLocked,
+    /// A semantic lock is only taken from a saga that does nothing.
+    #[error("it is neither stuck nor paused; pause it first, so that nothing of it runs without the lock")]
+    NotHalted,
+    /// A semantic lock is only taken from a saga that does nothing.
+    #[error("a step of it is still under way; wait until it has ended, so that it does not run without the lock")]
+    UnderWay,
     /// Another saga asked for it.
     #[error("it is a step of another service's saga, and ends with that: cancel that saga")]
     Hosted,

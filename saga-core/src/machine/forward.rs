@@ -1,6 +1,8 @@
 //! Which steps begin next while a saga goes forward.
 
 use super::decision::{Command, Decision};
+use super::lock_lost::lost_lock;
+use super::settle::block;
 use super::shape::Shape;
 use super::state::{Phase, SagaState};
 use super::step_state::StepPhase;
@@ -23,7 +25,7 @@ pub(super) fn begin_next_steps(shape: &Shape, state: &mut SagaState, decision: &
     for step in (0..shape.steps.len()).filter(|_| !is_paused) {
         match state.steps[step].phase {
             StepPhase::Ready if shape.predecessors(step).all(|before| is_passed(state, before)) => {
-                begin(state, step, decision);
+                begin(shape, state, step, decision);
             }
             StepPhase::FannedOut => begin_next_items(shape, state, step, decision),
             _ => {}
@@ -34,9 +36,12 @@ pub(super) fn begin_next_steps(shape: &Shape, state: &mut SagaState, decision: &
     }
 }
 
-fn begin(state: &mut SagaState, step: usize, decision: &mut Decision) {
+fn begin(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
     state.steps[step].phase = StepPhase::Started;
-    decision.commands.push(Command::Do { step });
+    match lost_lock(shape, state) {
+        None => decision.commands.push(Command::Do { step }),
+        Some(reason) => block(shape, state, step, false, reason, decision),
+    }
 }
 
 fn is_passed(state: &SagaState, step: usize) -> bool {
@@ -48,12 +53,12 @@ fn is_passed(state: &SagaState, step: usize) -> bool {
 fn begin_next_items(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decision) {
     let items = state.items_of(step).unwrap_or_default();
     if items.clone().all(|item| is_passed(state, item)) {
-        return begin(state, step, decision);
+        return begin(shape, state, step, decision);
     }
     let under_way = state.steps[items.clone()].iter().filter(|item| item.phase == StepPhase::Started).count();
     let room = shape.each(step).unwrap_or(1).saturating_sub(under_way);
     let waiting: Vec<usize> = items.filter(|&item| state.steps[item].phase == StepPhase::Ready).take(room).collect();
     for item in waiting {
-        begin(state, item, decision);
+        begin(shape, state, item, decision);
     }
 }

@@ -30,6 +30,8 @@ mod host_undo;
 mod item_lookup;
 mod items;
 mod late;
+mod lock;
+mod lock_lost;
 mod migrate;
 mod operator;
 mod pause;

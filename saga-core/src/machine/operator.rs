@@ -6,7 +6,8 @@ use super::compensate::undone;
 use super::decision::{Command, Decision};
 use super::event::{Action, Refused};
 use super::failure::Stuck;
-use super::settle::{end_waits, settle, show_next_stuck, skip};
+use super::lock_lost::lost_lock;
+use super::settle::{block, end_waits, settle, show_next_stuck, skip};
 use super::shape::{Effect, Shape};
 use super::state::{Phase, SagaState};
 use super::step_state::StepPhase;
@@ -45,7 +46,10 @@ pub(super) fn act(
         Action::Retry if state.phase == Phase::Compensating && !state.steps[step].in_doubt => {
             settle(state, step, StepPhase::Cancelled, RecordedOutcome::Cancelled, decision);
         }
-        Action::Retry => decision.commands.push(Command::Do { step }),
+        Action::Retry => match lost_lock(shape, state).filter(|_| state.phase == Phase::Running) {
+            None => decision.commands.push(Command::Do { step }),
+            Some(reason) => block(shape, state, step, false, reason, decision),
+        },
         Action::Skip | Action::Choose { .. } if stuck.undo => {
             undone(shape, state, step, RecordedOutcome::Skipped, decision);
         }

@@ -37,6 +37,12 @@ pub struct StepShape {
     /// The name of the saga that it starts, where it is a sub-saga.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child: Option<String>,
+    /// Whether it takes a semantic lock, which has the step's name.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lock: bool,
+    /// The names of the semantic locks that end when it is done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub releases: Vec<&'static str>,
 }
 
 /// An arm of a choice.
@@ -61,8 +67,8 @@ pub enum Effect {
         /// The service that hosts the step.
         service: &'static str,
     },
-    /// Nowhere: the engine itself fans out a list and joins the outputs of its items, makes a choice, sleeps, or runs a
-    /// sub-saga.
+    /// Nowhere: the engine itself fans out a list and joins the outputs of its items, makes a choice, sleeps, takes a
+    /// semantic lock, or runs a sub-saga.
     Own,
     /// Nowhere: the engine waits for a signal.
     Signal,
@@ -103,7 +109,18 @@ pub enum Side {
 impl StepShape {
     /// A step that comes after the one before it.
     pub const fn new(name: &'static str, effect: Effect, undo: UndoShape) -> Self {
-        Self { name, effect, undo, after: None, each: None, arms: Vec::new(), within: None, child: None }
+        Self {
+            name,
+            effect,
+            undo,
+            after: None,
+            each: None,
+            arms: Vec::new(),
+            within: None,
+            child: None,
+            lock: false,
+            releases: Vec::new(),
+        }
     }
 
     /// Whether it decides which of its arms runs.
@@ -113,7 +130,8 @@ impl StepShape {
 
     /// Whether it only sleeps.
     pub fn is_sleep(&self) -> bool {
-        self.effect == Effect::Own && self.each.is_none() && self.child.is_none() && !self.is_choice()
+        let is_more = self.each.is_some() || self.child.is_some() || self.is_choice() || self.lock;
+        self.effect == Effect::Own && !is_more
     }
 }
 
@@ -160,7 +178,7 @@ impl Shape {
         self.steps.get(step).is_some_and(StepShape::is_choice)
     }
 
-    /// Whether the step is one of the engine's own that only waits: for a time, or for a signal.
+    /// Whether the step is one of the engine's own that only waits: for a time, a signal, or a semantic lock.
     pub fn is_wait(&self, step: usize) -> bool {
         let is_own = |effect| matches!(effect, Effect::Own | Effect::Signal);
         let is_more = |step: &StepShape| step.each.is_some() || step.is_choice() || step.child.is_some();
@@ -170,6 +188,11 @@ impl Shape {
     /// Whether the step waits for a signal.
     pub fn awaits_signal(&self, step: usize) -> bool {
         self.steps.get(step).is_some_and(|step| step.effect == Effect::Signal)
+    }
+
+    /// Whether the step takes a semantic lock.
+    pub fn is_lock(&self, step: usize) -> bool {
+        self.steps.get(step).is_some_and(|step| step.lock)
     }
 
     /// Whether the step is a sub-saga.

@@ -43,6 +43,9 @@ pub struct StepState {
     /// Of a step that only waits: the row that falls due when it has waited long enough.
     #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
     pub timer: Option<Timer>,
+    /// Of a step that took a semantic lock: whether an operator took the lock from the saga.
+    #[serde(rename = "x", default, skip_serializing_if = "std::ops::Not::not")]
+    pub lock_lost: bool,
 }
 
 /// What became of a step so far.
@@ -130,6 +133,7 @@ impl StepState {
             undo_sent: None,
             timer: None,
             signal: None,
+            lock_lost: false,
         }
     }
 }

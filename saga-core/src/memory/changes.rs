@@ -3,6 +3,7 @@
 use super::clock::Moment;
 use super::data::Data;
 use super::locks::{Lock, TxId};
+use super::semantic_locks::unlock;
 use crate::store::{
     Changes, Condition, HistoryKind, Miss, NewRecord, NewSaga, Postponed, RevisedRecord, StepRecord, StoreError,
     Timestamp,
@@ -111,6 +112,7 @@ pub(super) fn apply(data: &mut Data, change: Changes, now: Timestamp) {
             saga.history.push((now, entry));
         }
     }
+    unlock(data, &change.unlocked, now);
 }
 
 pub(super) fn insert_record(data: &mut Data, new: NewRecord, now: Timestamp) {

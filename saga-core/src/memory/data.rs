@@ -6,6 +6,7 @@ use super::dead_letter_table::DeadLetterTable;
 use super::expiry::{Dated, MaintenanceLease};
 use super::hashing::QuickMap;
 use super::live_members::LiveMembers;
+use super::lock_table::LockTable;
 use super::locks::Locks;
 use super::outbox_table::OutboxTable;
 use super::request_table::RequestTable;
@@ -43,6 +44,7 @@ pub(super) struct Data {
     pub(super) expiring: BTreeSet<(Timestamp, SagaId)>,
     pub(super) maintenance: MaintenanceLease,
     pub(super) table: MemoryTable,
+    pub(super) semantic_locks: LockTable,
     pub(super) locks: Locks,
 }
 

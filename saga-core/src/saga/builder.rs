@@ -157,6 +157,7 @@ impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
         self.check_counts();
         self.parts.check_order();
         self.parts.check_compensations();
+        self.parts.check_locks();
         let Parts { steps, shapes, pivot, problems, width, .. } = self.parts;
         let Root { name, version, deadline, max_concurrent, retention } = self.place;
         if !problems.is_empty() {

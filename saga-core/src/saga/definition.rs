@@ -22,6 +22,8 @@ pub(crate) struct Definition<S: Store> {
     pub(crate) steps: Vec<StepDefinition<S>>,
     /// How many steps can be under way at once: 1 without groups.
     pub(crate) width: usize,
+    /// Whether a step of it takes a semantic lock, or one of the sagas that are steps of it.
+    pub(crate) takes_locks: bool,
     /// What is told of it, where events ask for it.
     pub(crate) told: Option<Box<EmittedEvents>>,
     /// How long a saga has until its pivot, where nothing else is said when it starts.
@@ -102,6 +104,10 @@ impl<S: Store> StepDefinition<S> {
         }
     }
 
+    fn takes_locks(&self) -> bool {
+        matches!(self.run, StepRun::Idle(Idle::Lock(_))) || self.saga().is_some_and(|child| child.takes_locks)
+    }
+
     /// After so long no call of the step is on its way any more.
     pub(crate) fn settle_time(&self) -> Duration {
         self.options.timeout.saturating_mul(2)
@@ -155,12 +161,14 @@ impl<S: Store> Definition<S> {
     pub(super) fn new(name: &str, version: u32, shape: Shape, steps: Vec<StepDefinition<S>>, width: usize) -> Self {
         let digest = digest(&shape);
         let id = DefinitionId { name: Arc::from(name), version };
+        let takes_locks = steps.iter().any(StepDefinition::takes_locks);
         Self {
             id,
             digest,
             shape,
             steps,
             width,
+            takes_locks,
             told: None,
             deadline: None,
             max_concurrent: None,
@@ -179,6 +187,7 @@ impl<S: Store> Definition<S> {
             shape,
             steps,
             width: self.width,
+            takes_locks: self.takes_locks,
             told: None,
             deadline: self.deadline,
             max_concurrent: self.max_concurrent,
@@ -306,6 +315,7 @@ impl<S: Store> Definition<S> {
             shape,
             steps: vec![step],
             width: 1,
+            takes_locks: false,
             told: None,
             deadline: None,
             max_concurrent: None,

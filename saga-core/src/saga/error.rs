@@ -109,6 +109,14 @@ pub enum SagaProblem {
         /// What is wrong with it, and what to write instead.
         problem: String,
     },
+    /// A semantic lock at the wrong place, or one that is ended there.
+    #[error("the semantic lock `{lock}`: {problem}")]
+    SemanticLock {
+        /// The lock.
+        lock: &'static str,
+        /// What is wrong with it, and what to write instead.
+        problem: &'static str,
+    },
     /// An invalid choice.
     #[error("the choice `{choice}`: {problem}")]
     Choice {

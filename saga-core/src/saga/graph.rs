@@ -16,6 +16,7 @@ pub(super) fn mermaid(id: &DefinitionId, shape: &Shape) -> String {
         let more = match step.each {
             Some(at_once) => format!("<br/>for each, {at_once} at once"),
             None if shape.pivot == Some(index) => "<br/>pivot".to_owned(),
+            None if shape.is_lock(index) => "<br/>takes a semantic lock".to_owned(),
             None if shape.awaits_signal(index) => "<br/>waits for a signal".to_owned(),
             None if shape.is_wait(index) => "<br/>waits".to_owned(),
             None => String::new(),

@@ -17,6 +17,15 @@ pub(crate) enum Idle {
     Until,
     /// A message from outside.
     Signal(Arc<SignalWait>),
+    /// A semantic lock on the entities that its mapping gave.
+    Lock(LockWait),
+}
+
+/// How a step takes its semantic lock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LockWait {
+    /// How long it waits at most.
+    pub(crate) within: Duration,
 }
 
 /// What the step of a wait does.
@@ -42,6 +51,7 @@ impl Idle {
         match self {
             Self::For(_) | Self::Mapped | Self::Until => Self::For(Duration::ZERO),
             Self::Signal(wait) => Self::Signal(Arc::new(wait.over(signal))),
+            Self::Lock(wait) => Self::Lock(*wait),
         }
     }
 }

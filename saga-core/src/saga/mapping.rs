@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::SagaFn;
 use crate::step::{OutputError, Payload, Step, StepOutputs, codec, encode_list};
-use crate::store::Timestamp;
+use crate::store::{Entity, Timestamp};
 use crate::unwind::caught;
 
 type Map = dyn Fn(&[u8], &StepOutputs) -> Result<Vec<u8>, String> + Send + Sync;
@@ -55,6 +55,14 @@ impl Mapping {
     /// What a closure makes of an event, as the input of the step `T`.
     pub(crate) fn from_event<E: Payload, T: Step>(map: impl Fn(&E) -> T::Input + Send + Sync + 'static) -> Self {
         Self::to_input::<E, T, _>(map)
+    }
+
+    /// The entities of a semantic lock, sorted and checked.
+    pub(super) fn to_entities<I: Payload, V: Into<Vec<Entity>> + 'static, M>(map: impl SagaFn<I, V, M>) -> Self {
+        Self(Arc::new(move |input, outputs| {
+            let entities = Entity::checked(called(&map, input, outputs)?.into())?;
+            serde_json::to_vec(&entities).map_err(|error| error.to_string())
+        }))
     }
 
     /// These bytes, whatever the saga is.

@@ -12,6 +12,7 @@ mod graph;
 mod group;
 mod idle;
 mod instrument;
+mod lock_rules;
 mod mapping;
 mod migration;
 mod migration_said;
@@ -23,6 +24,7 @@ mod returns;
 #[expect(clippy::module_inception, reason = "the type `Saga` is the main item of this folder")]
 mod saga;
 mod saga_fn;
+mod semantic_lock;
 mod sleep;
 mod step_kinds;
 mod sub_saga;
@@ -37,7 +39,7 @@ pub(crate) use self::emitted_events::{EmittedEvents, EventEncoder, OptionalOutpu
 pub(crate) use self::erase::{BatchInputs, BatchUnfinished, StepResolve, StepUndo, Unfinished};
 pub use self::error::{SagaError, SagaProblem};
 pub use self::group::Group;
-pub(crate) use self::idle::{Idle, Or};
+pub(crate) use self::idle::{Idle, LockWait, Or};
 #[doc(hidden)]
 pub use self::instrument::StepHook;
 pub(crate) use self::instrument::looked_at;
@@ -51,6 +53,9 @@ pub use self::retention::Retention;
 pub use self::returns::SagaWithResult;
 pub use self::saga::Saga;
 pub use self::saga_fn::SagaFn;
+pub use self::semantic_lock::EntitiesFn;
+#[doc(hidden)]
+pub use self::semantic_lock::EntitiesMapping;
 pub use self::sub_saga::SubSaga;
 pub(crate) use self::wait::LONGEST;
 pub use self::wait::{Wait, WaitLimit};

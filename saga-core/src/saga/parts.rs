@@ -78,9 +78,13 @@ impl<S: Store> Parts<S> {
     /// Adds a step that only waits.
     pub(super) fn add_idle(&mut self, step: StepDefinition<S>, earlier: &[NeededOutput]) {
         let (name, effect) = (step.name, step.run.effect());
-        self.problems.extend(check_step_name(name).err().map(|error| SagaProblem::Name(error.to_string())));
+        self.check_idle_name(name);
         let shape = StepShape::new(name, effect, UndoShape::NotNeeded);
         self.add_shaped(step, shape, earlier);
+    }
+
+    pub(super) fn check_idle_name(&mut self, name: &'static str) {
+        self.problems.extend(check_step_name(name).err().map(|error| SagaProblem::Name(error.to_string())));
     }
 
     /// Adds a step behind those that were added last, which reads what those earlier ones gave.
@@ -229,7 +233,7 @@ impl<S: Store> Parts<S> {
 }
 
 /// Whether a step only begins when the earlier one is done. The end comes after all of them.
-fn is_behind(shapes: &[StepShape], later: usize, earlier: usize) -> bool {
+pub(super) fn is_behind(shapes: &[StepShape], later: usize, earlier: usize) -> bool {
     if later >= shapes.len() {
         return true;
     }

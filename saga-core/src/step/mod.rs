@@ -9,7 +9,8 @@
 //! | [`Output<step>`](Output) | what an earlier step of the saga returned |
 //! | [`Outputs<step>`](Outputs) | what an earlier `for_each` step returned, as a list |
 //! | [`Signaled<T>`](Signaled) | the signal that the saga waited for |
-//! | `Option` of one of these three | the same of a step in an arm of a choice, which may not have run |
+//! | [`Locked<L>`](Locked) | the entities of a semantic lock of the saga, with their fencing tokens |
+//! | `Option` of one of these four | the same of a step in an arm of a choice, which may not have run |
 //! | [`Batch<T>`](Batch) | the inputs of many sagas, for one call |
 //! | any other type | the step's input |
 
@@ -38,6 +39,7 @@ mod resolution;
 mod resolve;
 mod retry;
 mod runs_on;
+mod semantic_lock;
 mod signal;
 mod state;
 #[expect(clippy::module_inception, reason = "the trait `Step` is the main item of this folder")]
@@ -64,6 +66,7 @@ pub use self::{
     rejection::Rejection,
     resolution::{Resolution, Resolved},
     retry::{OnExhausted, RetryPolicy},
+    semantic_lock::{Locked, LockedEntity, SemanticLock},
     signal::{Signal, Signaled},
     state::State,
     step::{InputOf, Step},

@@ -4,7 +4,9 @@ use std::{any::TypeId, fmt};
 
 use super::list::decode_list;
 use super::params::sealed::Sealed;
-use super::{Args, FromStep, NeededOutput, Needs, Signal, Signaled, Step, StepError, StepOutputs};
+use super::{
+    Args, FromStep, Locked, NeededOutput, Needs, SemanticLock, Signal, Signaled, Step, StepError, StepOutputs,
+};
 
 /// The output of an earlier step, as a parameter of a later step or of a closure of the saga's definition.
 ///
@@ -24,8 +26,8 @@ where
 /// `Outputs<pack_parcel>` is a parameter like [`Output`]. In a test, write `Outputs(vec![..])`.
 pub struct Outputs<T: Step>(pub Vec<T::Output>);
 
-/// A parameter that reads outputs of earlier steps: [`Output`], [`Outputs`], [`Signaled`], or an `Option` of one of them if
-/// the step is in an arm of a choice.
+/// A parameter that reads outputs of earlier steps: [`Output`], [`Outputs`], [`Signaled`], [`Locked`], or an `Option` of one
+/// of them if the step is in an arm of a choice.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not read from an earlier step of the saga",
     label = "no output of a step",
@@ -81,6 +83,16 @@ impl<T: Signal> FromOutputs for Signaled<T> {
     }
 }
 
+impl<L: SemanticLock> FromOutputs for Locked<L> {
+    fn needed() -> NeededOutput {
+        Output::<Self>::needed()
+    }
+
+    fn from_outputs(outputs: &StepOutputs) -> Result<Self, OutputError> {
+        Output::<Self>::from_outputs(outputs).map(|Output(entities)| Self::new(entities))
+    }
+}
+
 impl<P: FromOutputs> FromOutputs for Option<P> {
     fn needed() -> NeededOutput {
         NeededOutput { is_optional: true, ..P::needed() }
@@ -128,6 +140,7 @@ parameters_of_steps! {
     [T: Step] Output<T>;
     [T: Step] Outputs<T>;
     [T: Signal] Signaled<T>;
+    [L: SemanticLock] Locked<L>;
     [P: FromOutputs] Option<P>;
 }
 

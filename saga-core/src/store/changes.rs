@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     Expiry, Headers, HistoryEntry, MessageId, MessageKind, NewDeadLetter, NewSaga, NewWork, RecordedOutcome, SagaId,
-    SagaRow, Status, StepRecord, Timestamp, WorkId, WorkRef, lane_of, service_topic,
+    SagaRow, Status, StepRecord, Timestamp, Unlock, WorkId, WorkRef, lane_of, service_topic,
 };
 use crate::key::{Key, StepId, Tenant};
 
@@ -34,6 +34,8 @@ pub struct Changes {
     pub dead_letters: Vec<NewDeadLetter>,
     /// Other entries for the saga's history.
     pub history: Vec<HistoryEntry>,
+    /// Semantic locks that end, and requests for some.
+    pub unlocked: Vec<Unlock>,
 }
 
 /// A saga advances, by compare-and-set on its version. The new version is `expected + 1`.

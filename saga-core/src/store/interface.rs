@@ -5,8 +5,8 @@ use std::error::Error;
 use async_trait::async_trait;
 
 use super::{
-    Claim, DeadLetters, Definitions, Hints, Inbox, Members, Outbox, Purge, Records, Sagas, TransactError,
-    TransactionBody, Work,
+    Claim, DeadLetters, Definitions, Hints, Inbox, Members, Outbox, Purge, Records, Sagas, SemanticLocks,
+    TransactError, TransactionBody, Work,
 };
 
 /// A store.
@@ -30,7 +30,20 @@ use super::{
 /// - `S-TX-8` After [`Abandon`](super::HandlerVerdict::Abandon) nothing of the batch is kept, and the error names the claim as the culprit.
 #[async_trait]
 pub trait Store:
-    Sagas + Definitions + Work + Records + Outbox + Inbox + DeadLetters + Members + Purge + Hints + Send + Sync + 'static
+    Sagas
+    + Definitions
+    + Work
+    + Records
+    + Outbox
+    + Inbox
+    + DeadLetters
+    + Members
+    + SemanticLocks
+    + Purge
+    + Hints
+    + Send
+    + Sync
+    + 'static
 {
     /// The connection that transactional steps take by `&mut`.
     type Conn: Send + 'static;

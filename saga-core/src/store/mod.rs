@@ -16,6 +16,7 @@
 mod changes;
 mod dead_letters;
 mod definitions;
+mod entity;
 mod error;
 mod expiry;
 mod failing;
@@ -25,12 +26,14 @@ mod idempotency;
 mod inbox;
 mod interface;
 mod lane;
+mod lock_ring;
 mod members;
 mod message;
 mod outbox;
 mod purge;
 mod records;
 mod sagas;
+mod semantic_locks;
 mod start_in;
 mod step_record;
 mod timestamp;
@@ -48,6 +51,7 @@ pub use self::dead_letters::{
 pub use self::definitions::{
     Definitions, NewDefinition, RewrittenRecord, SagaMigration, StoredDefinition, oldest_and_newest,
 };
+pub use self::entity::{Entity, LOCKED_ENTITIES_MAX};
 pub use self::error::{RetryClass, StoreError, StoreErrorKind};
 pub use self::expiry::Expiry;
 pub use self::failing::Failing;
@@ -60,6 +64,7 @@ pub use self::idempotency::{
 pub use self::inbox::{ClaimedMessage, ClaimedMessages, Inbox, NewReceived, ReceivedBatch};
 pub use self::interface::{Capabilities, Durability, Store};
 pub use self::lane::{LANES, lane_of};
+pub use self::lock_ring::{WaitsFor, youngest_in_ring};
 pub use self::members::Members;
 pub use self::message::{Answer, Headers, Message, MessageKind, service_topic};
 pub use self::outbox::{LeasedLane, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey};
@@ -70,6 +75,7 @@ pub use self::records::Records;
 pub use self::sagas::{
     AuditFilter, AuditRow, NewSaga, SagaFilter, SagaProgress, SagaRow, SagaWithSteps, Sagas, Started,
 };
+pub use self::semantic_locks::{LockAnswer, LockFilter, LockRequest, LockState, SemanticLocks, StoredLock, Unlock};
 pub use self::start_in::StartIn;
 pub use self::step_record::{RecordedOutcome, StepRecord};
 pub use self::timestamp::Timestamp;

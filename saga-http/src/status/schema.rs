@@ -132,6 +132,8 @@ pub(crate) struct StepStatus {
     /// The id of the signal that it waited for.
     signal: Option<String>,
     wait: Option<WaitKind>,
+    /// The semantic lock that the step takes, while the saga has it or waits for it.
+    lock: Option<LockStatus>,
     items: Option<ItemCounts>,
     /// Why an operator must decide about it.
     stuck: Option<String>,
@@ -172,6 +174,29 @@ pub(crate) struct ChildStatus {
 pub(crate) enum WaitKind {
     Sleep,
     Signal,
+    SemanticLock,
+}
+
+/// The entities of a semantic lock, and who has them.
+#[derive(ToSchema)]
+pub(crate) struct LockStatus {
+    /// Whether the saga has the lock. If not, it waits for it.
+    granted: bool,
+    entities: Vec<LockedEntity>,
+    /// The sagas that it waits for, by their keys.
+    waits_for: Vec<String>,
+    /// Since when the saga has the lock, or waits for it.
+    #[schema(format = DateTime)]
+    since: String,
+}
+
+/// An entity of a semantic lock.
+#[derive(ToSchema)]
+pub(crate) struct LockedEntity {
+    kind: String,
+    id: String,
+    /// Its fencing token, if the lock is granted.
+    token: Option<u64>,
 }
 
 /// How far the items of a step are that runs for each item of a list.

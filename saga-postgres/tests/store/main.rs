@@ -12,6 +12,7 @@ mod interleavings;
 mod migrating;
 mod opening;
 mod read_only;
+mod semantic_locks;
 mod shared_transaction;
 mod step_transaction;
 mod unwritable;

@@ -10,5 +10,6 @@ mod group_commit;
 mod opening;
 mod processes;
 mod purging;
+mod semantic_locks;
 mod step_panics;
 mod step_transaction;

@@ -5,8 +5,9 @@ use std::time::Duration;
 use saga_core::Key;
 use saga_core::Tenant;
 use saga_core::store::{
-    Applied, Changes, Claim, ClaimRequest, Claimed, Incarnation, Lease, MemberId, NewSaga, SagaMigration,
-    SagaWithSteps, ShareRequest, Started, Store, StoreError, TransactError, TransactionBody, WorkId, WorkRef,
+    Applied, Changes, Claim, ClaimRequest, Claimed, Incarnation, Lease, LockAnswer, LockRequest, MemberId, NewSaga,
+    SagaMigration, SagaWithSteps, ShareRequest, Started, Store, StoreError, TransactError, TransactionBody, WorkId,
+    WorkRef,
 };
 
 use super::life::Life;
@@ -165,6 +166,10 @@ impl<S: Store> Intercept for Boundaries<S> {
     async fn record(&self, changes: Vec<Changes>) -> Result<Vec<Applied>, StoreError> {
         let what = label(&changes);
         self.between(&what, self.inner.record(changes)).await
+    }
+
+    async fn ask_for_locks(&self, requests: Vec<LockRequest>) -> Result<Vec<LockAnswer>, StoreError> {
+        self.between("the request for a semantic lock", self.inner.ask_for_locks(requests)).await
     }
 
     async fn join(&self, ttl: Duration) -> Result<Incarnation, StoreError> {

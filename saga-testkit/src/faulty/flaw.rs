@@ -294,6 +294,30 @@ flaws! {
         ExpiresFromNow breaks "S-PURGE-9",
         /// Open dead letters are forgotten with the decided ones.
         ForgetsOpenLetters breaks "S-PURGE-10",
+        /// A semantic lock is granted whoever has its entities.
+        SharesLocks breaks "S-LOCK-1",
+        /// Of the entities of a semantic lock only the first is locked.
+        LocksTheFirstEntityOnly breaks "S-LOCK-1",
+        /// Each grant has the same token.
+        RepeatsTokens breaks "S-LOCK-2",
+        /// A request that waits is put in front of those that waited before.
+        LetsLaterWaitsOvertake breaks "S-LOCK-3",
+        /// A request that waits counts as an attempt.
+        CountsWaitsAsAttempts breaks "S-LOCK-4",
+        /// The semantic locks of changes do not end.
+        ForgetsUnlocks breaks "S-LOCK-5",
+        /// The semantic locks of changes end although the changes miss.
+        UnlocksWhatMisses breaks "S-LOCK-5",
+        /// The semantic locks of changes end in the next commit.
+        UnlocksInACommitOfItsOwn breaks "S-LOCK-5",
+        /// Sagas that wait for each other wait on.
+        FindsNoDeadlocks breaks "S-LOCK-6",
+        /// A saga waits on although its time is over.
+        WaitsForGood breaks "S-LOCK-7",
+        /// A process that lost its row asks for a semantic lock all the same.
+        LocksUnderAnyEpoch breaks "S-LOCK-8",
+        /// The same entity of two tenants is one entity.
+        LocksAcrossTenants breaks "S-LOCK-9",
     }
 }
 

@@ -14,6 +14,7 @@ mod outbox;
 mod purge;
 mod records;
 mod sagas;
+mod semantic_locks;
 mod store;
 mod transaction;
 mod transport;

@@ -11,6 +11,7 @@ impl Records for FaultyStore {
     async fn record(&self, changes: Vec<Changes>) -> Result<Vec<Applied>, StoreError> {
         let mut changes = self.twist(changes);
         self.expire_by_the_start(&mut changes).await?;
+        let unlocked = self.unlocks_of_later(&mut changes);
         let sent = changes.iter().flat_map(|change| &change.messages).map(|message| message.id);
         let is_again = sent.fold(false, |again, id| again | !self.noted().sent.insert(id));
         if is_again && self.has(StoreFlaw::RefusesWaiting) {
@@ -32,6 +33,9 @@ impl Records for FaultyStore {
             return applied;
         }
         let mut answers = applied?;
+        if !unlocked.is_empty() {
+            self.inner.record(vec![Changes { unlocked, ..Changes::default() }]).await?;
+        }
         for (answer, change) in answers.iter_mut().zip(changes) {
             if let Err(miss) = answer.clone() {
                 *answer = self.after_miss(miss, change).await?;
@@ -103,6 +107,9 @@ impl FaultyStore {
             if self.has(StoreFlaw::LosesDeadLetters) {
                 change.dead_letters.clear();
             }
+            if self.has(StoreFlaw::ForgetsUnlocks) {
+                change.unlocked.clear();
+            }
             if self.has(StoreFlaw::ForgetsMessages) {
                 change.messages.clear();
             }
@@ -147,6 +154,7 @@ impl FaultyStore {
             (Some(StoreFlaw::AppliesWithoutItsStart), Miss::Saga(_)) if change.start.is_some() => {
                 Changes { start: None, ..change }
             }
+            (Some(StoreFlaw::UnlocksWhatMisses), _) => Changes { unlocked: change.unlocked, ..Changes::default() },
             (Some(StoreFlaw::SendsUncommitted), _) => Changes { messages: change.messages, ..Changes::default() },
             (Some(StoreFlaw::AcceptsAnyVersion), Miss::Saga(now)) => {
                 let saga = change.saga.map(|advance| saga_core::store::Advance { expected: now.version, ..advance });

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use saga_core::key::{Key, Tenant};
 use saga_core::memory::MemoryStore;
 use saga_core::store::{
-    Changes, ClaimedWork, DeadLetterId, DefinitionId, Hint, Hints, LeasedLane, Listener, MemberId, MessageId, NewWork,
-    StepId, WorkId, WorkRef,
+    Changes, ClaimedWork, DeadLetterId, DefinitionId, Hint, Hints, LeasedLane, Listener, LockRequest, MemberId,
+    MessageId, NewWork, StepId, WorkId, WorkRef,
 };
 
 use super::StoreFlaw;
@@ -44,6 +44,8 @@ pub(super) struct Noted {
     pub(super) sent: BTreeSet<MessageId>,
     /// The newest epoch of the maintenance lease.
     pub(super) maintenance: u64,
+    /// The requests for semantic locks that wait.
+    pub(super) waits: Vec<LockRequest>,
     /// What is to be written behind the transaction.
     pub(super) stashed: Vec<Changes>,
 }

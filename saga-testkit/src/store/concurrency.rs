@@ -15,10 +15,10 @@ use crate::check::{Failed, Outcome, ensure, ensure_eq};
 use crate::fixture::{Begun, Bench, Play, STEP, definition, past_locks, tenant};
 use crate::harness::StoreHarness;
 
-const TASKS: usize = 8;
+pub(super) const TASKS: usize = 8;
 
 /// Runs a task eight times, all beginning at the same moment, and gathers what they answer.
-async fn at_once<T, F>(task: impl Fn(usize) -> F) -> Result<Vec<T>, Failed>
+pub(super) async fn at_once<T, F>(task: impl Fn(usize) -> F) -> Result<Vec<T>, Failed>
 where
     T: Send + 'static,
     F: Future<Output = Result<T, Failed>> + Send + 'static,

@@ -27,6 +27,7 @@ pub(crate) mod reports;
 pub(crate) mod running_on;
 pub(crate) mod sagas;
 pub(crate) mod sampling;
+pub(crate) mod semantic_locks;
 pub(crate) mod shares;
 pub(crate) mod start_in;
 pub(crate) mod starting;

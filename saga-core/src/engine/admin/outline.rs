@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::machine::Shape;
 use crate::saga::Definition;
 use crate::store::{Store, StoredDefinition};
 
@@ -35,6 +36,16 @@ pub enum WaitKind {
     Sleep,
     /// A signal, or the end of the time that it may take.
     Signal,
+    /// A semantic lock, or the end of the time that it may take.
+    SemanticLock,
+}
+
+fn wait_of(shape: &Shape, step: usize) -> Option<WaitKind> {
+    match step {
+        _ if shape.is_lock(step) => Some(WaitKind::SemanticLock),
+        _ if shape.awaits_signal(step) => Some(WaitKind::Signal),
+        _ => shape.is_wait(step).then_some(WaitKind::Sleep),
+    }
 }
 
 /// The part of a stored shape that is read.
@@ -56,12 +67,18 @@ struct KeptStep {
     effect: serde_json::Value,
     #[serde(default)]
     each: Option<usize>,
+    #[serde(default)]
+    lock: bool,
 }
 
 impl KeptStep {
     fn wait(&self) -> Option<WaitKind> {
         let is_sleep = || self.effect == "own" && self.each.is_none() && self.arms.is_empty() && self.child.is_none();
-        if self.effect == "signal" { Some(WaitKind::Signal) } else { is_sleep().then_some(WaitKind::Sleep) }
+        match &self.effect {
+            _ if self.lock => Some(WaitKind::SemanticLock),
+            effect if effect == "signal" => Some(WaitKind::Signal),
+            _ => is_sleep().then_some(WaitKind::Sleep),
+        }
     }
 }
 
@@ -72,11 +89,7 @@ impl Outline {
             after: definition.shape.predecessors(index).collect(),
             arms: definition.shape.steps[index].arms.iter().map(|arm| (*arm).to_owned()).collect(),
             is_child: definition.shape.is_child(index),
-            wait: match (definition.shape.is_wait(index), definition.shape.awaits_signal(index)) {
-                (_, true) => Some(WaitKind::Signal),
-                (true, false) => Some(WaitKind::Sleep),
-                (false, false) => None,
-            },
+            wait: wait_of(&definition.shape, index),
         });
         Self { steps: steps.collect(), is_registered: true }
     }

@@ -80,6 +80,7 @@ impl<S: Store> SagaQuery<S> {
             let summary = SagaSummary::of(row, outline.as_ref());
             (child.status, child.outcome) = (Some(summary.status), summary.outcome);
         }
+        self.add_locks(&mut status).await?;
         Ok(Some(status))
     }
 

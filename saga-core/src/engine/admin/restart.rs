@@ -240,6 +240,12 @@ fn standing<'a, S: Store>(
     let outcome = record.map(|record| record.outcome);
     let again = "start it anew under another key";
     let earlier = "restart it from there, or from an earlier step";
+    let releases = |step: usize| definition.shape.steps[step].releases.contains(&name);
+    let is_ended = (0..from).any(|step| releases(step) && definition.shape.is_behind(from, step));
+    let has_lock = definition.shape.is_lock(index) && !is_ended;
+    if has_lock || step.saga().is_some_and(|child| child.takes_locks) {
+        return Err(format!("its semantic lock of the step `{name}` ended with it; {earlier}"));
+    }
     // The phase of a step that runs for each item of a list follows from its items.
     let items = state.items.iter().filter(|items| items.step == index).flat_map(Items::range);
     let items: Vec<usize> = items.collect();

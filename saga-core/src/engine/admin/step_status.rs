@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::json;
+use super::lock_status::LockStatus;
 use super::outline::{Outline, OutlinedStep, WaitKind};
 use crate::engine::outcome::Outcome;
 use crate::key::{Key, StepId};
@@ -41,6 +42,8 @@ pub struct StepStatus {
     pub signal: Option<String>,
     /// What the step waits for, or waited for, if it only waits; it is due when it has waited long enough.
     pub wait: Option<WaitKind>,
+    /// The semantic lock that the step takes, while the saga has it or waits for it.
+    pub lock: Option<LockStatus>,
     /// How far its items are, if it runs for each item of a list, once there is a list.
     pub items: Option<ItemCounts>,
     /// Why an operator must decide about it, or about its undo. If several steps of a saga are stuck, in parallel branches,
@@ -170,6 +173,7 @@ impl StepStatus {
             taken: None,
             signal: None,
             wait: None,
+            lock: None,
             items: None,
             stuck: state.stuck_at(index).map(|stuck| stuck.reason.clone()),
             attempts,

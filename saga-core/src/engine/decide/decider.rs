@@ -7,6 +7,7 @@ use super::choice::choose;
 use super::emitted_events::{tell_of_move, tellable};
 use super::expiry::expiry_of;
 use super::kept_report::keep_report;
+use super::lock::unlocked;
 use super::next_command::{is_in_memory, settle_time_left, time_to_wait};
 use super::records::{add_records, add_revision, keep_inputs, reason_of, stuck_entry};
 use super::work_row::work_row;
@@ -210,6 +211,7 @@ impl<S: Store> Decider<S> {
             decision.commands.extend(back.commands);
             decision.blocked.extend(back.blocked);
             decision.withdrawn.extend(back.withdrawn);
+            decision.released.extend(back.released);
         }
         let mut prepared = PendingCommit::sending_via(self.send_via());
         let changes = &mut prepared.changes;
@@ -232,6 +234,7 @@ impl<S: Store> Decider<S> {
         }
         self.keep_result(saga);
         let status = saga.state.status();
+        prepared.changes.unlocked = unlocked(saga, &decision, status);
         let expiry = expiry_of(saga, status, &self.settings);
         prepared.changes.saga = Some(Advance { id: saga.id, expected, status, state: Vec::new(), expiry });
         saga.version = expected + 1;
@@ -318,6 +321,12 @@ impl<S: Store> Decider<S> {
             saga.state.steps[step].timer = Some(Timer::of(WorkId(hand_on.ids)));
             prepared.leave_free(idle);
             return prepared.changes.commands.push(work_row(saga, order, hand_on.ids, idle, None));
+        }
+        if let machine::Command::Do { step } = order
+            && saga.definition.shape.is_lock(step)
+        {
+            // The row waits for the lock, and is withdrawn if the saga compensates.
+            saga.state.steps[step].timer = Some(Timer::of(WorkId(hand_on.ids)));
         }
         let is_next =
             hand_on.slot != NextSlot::Nowhere && due_in.is_zero() && handed_on.is_none() && is_in_memory(saga, order);

@@ -48,7 +48,7 @@ pub(crate) fn unwanted<S: Store>(command: &WorkItem<S>) -> Option<Event> {
         has_resolution: command.resolve().is_some(),
         ..machine::ClaimedRow::first(command.command, command.effect(), undo)
     };
-    row.unwanted(&saga.state)
+    row.unwanted(&saga.state).or_else(|| row.without_lock(&saga.definition.shape, &saga.state))
 }
 
 /// Why the event would be refused by a saga in this state, if it would.

@@ -57,7 +57,7 @@ impl<S: Store> Decider<S> {
             };
             note_sent(definition, &mut state, step, random_uuid(&*self.env), payload.as_deref());
             let idle = idle_for(&definition.steps[step], payload.as_deref().unwrap_or(&input));
-            if idle.is_some() {
+            if idle.is_some() || definition.shape.is_lock(step) {
                 state.steps[step].timer = Some(Timer::started_with(commands.len()));
             }
             let due_in = when.delay.saturating_add(idle.unwrap_or_default());

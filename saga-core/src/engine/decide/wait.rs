@@ -21,6 +21,8 @@ impl<S: Store> Decider<S> {
         let (saga, step) = (&command.saga, command.step_index());
         let settled = |output: Vec<u8>| (Some(output), Ending::Done, Event::Done { step });
         let (output, ending, event) = match idle {
+            // The store says what became of it.
+            Idle::Lock(_) => return None,
             Idle::For(_) | Idle::Mapped | Idle::Until => settled(NOTHING.to_vec()),
             Idle::Signal(wait) if saga.state.steps[step].signal.is_none() => match &wait.or {
                 Or::Reject => {

@@ -84,6 +84,10 @@ impl<S: Store> PendingCommit<S> {
         if let (Some(advance), Some(saga)) = (&mut changes.saga, saga) {
             advance.state = saga.state.encode();
         }
+        if !changes.unlocked.is_empty() {
+            // Sagas that waited may go on.
+            self.leave_free(Duration::ZERO);
+        }
         for message in &mut changes.messages {
             message.due_in = self.send_via.relayed_after(message.kind);
             if self.send_via.is_from_memory(message.kind) {

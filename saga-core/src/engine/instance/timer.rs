@@ -11,6 +11,8 @@ use crate::store::Store;
 pub(crate) fn idle_for<S: Store>(step: &StepDefinition<S>, input: &[u8]) -> Option<Duration> {
     let StepRun::Idle(idle) = &step.run else { return None };
     let waits = match idle {
+        // It asks for its lock at once.
+        Idle::Lock(_) => return None,
         Idle::For(duration) => *duration,
         Idle::Mapped => serde_json::from_slice(input).unwrap_or_default(),
         Idle::Until => Duration::ZERO,

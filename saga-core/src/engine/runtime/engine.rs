@@ -11,6 +11,7 @@ use crate::engine::context::EngineContext;
 use crate::engine::coordinator::Coordinator;
 use crate::engine::decide::{Decider, RuntimePorts};
 use crate::engine::execute::attempt::Attempts;
+use crate::engine::execute::builtin::LockRequests;
 use crate::engine::execute::external::ExternalCalls;
 use crate::engine::execute::lease::LeaseKeeper;
 use crate::engine::execute::progress::ProgressWriter;
@@ -44,6 +45,7 @@ pub(crate) struct Engine<S: Store> {
     pub(crate) decider: Arc<Decider<S>>,
     pub(crate) starter: Arc<Starter<S>>,
     pub(crate) leases: Arc<LeaseKeeper<S>>,
+    pub(crate) locks: Arc<LockRequests<S>>,
     pub(crate) external: Arc<ExternalCalls<S>>,
     pub(crate) transactions: Arc<Transactions<S>>,
     pub(crate) recovery: Arc<Recovery<S>>,
@@ -68,6 +70,7 @@ impl<S: Store> Engine<S> {
         let messages = Arc::new(Messages::new(&ctx.env, &ctx.settings));
         let scheduler =
             Arc::new(Scheduler::new(Arc::clone(&ctx), Arc::clone(&store_calls), Arc::clone(&membership), poll_timer));
+        let locks = Arc::new(LockRequests::new(Arc::clone(&ctx), &store_calls));
         let publisher = Arc::new(Publisher::new(Arc::clone(&ctx)));
         let outbox = Arc::new(Outbox::new(store_calls, Arc::clone(&publisher)));
         let decider_ports = RuntimePorts { scheduler: Arc::clone(&scheduler), outbox: Arc::clone(&outbox) };
@@ -95,6 +98,7 @@ impl<S: Store> Engine<S> {
             Arc::clone(&records),
             progress,
             sub_sagas,
+            Arc::clone(&locks),
         ));
         let transactions = Arc::new(Transactions::new(attempts, Arc::clone(&leases), records));
         let recovery = Arc::new(Recovery::new(Arc::clone(&external), Arc::clone(&transactions)));
@@ -116,6 +120,7 @@ impl<S: Store> Engine<S> {
             decider,
             starter,
             leases,
+            locks,
             external,
             transactions,
             recovery,

@@ -6,6 +6,7 @@ use super::engine::Engine;
 use super::listener::HintListener;
 use crate::engine::claim::Poller;
 use crate::engine::commit::Recorder;
+use crate::engine::execute::builtin::LockRequests;
 use crate::engine::execute::external::ExternalCalls;
 use crate::engine::execute::lease::LeaseKeeper;
 use crate::engine::execute::recovery::Recovery;
@@ -36,6 +37,7 @@ impl<S: Store> Engine<S> {
         lifecycle.run_task("renewals", &self.committer.scheduler, Scheduler::renew_queued);
         lifecycle.run_task("starts", &self.starter, Starter::serve_starts);
         lifecycle.run_task("recorder", &self.committer.recorder, Recorder::serve);
+        lifecycle.run_task("semantic locks", &self.locks, LockRequests::serve);
         lifecycle.run_task("poll", &self.poller, Poller::poll);
         lifecycle.run_task("heartbeat", &self.membership, Membership::run_heartbeat);
         lifecycle.run_task("relay", &self.relay, Relay::relay);

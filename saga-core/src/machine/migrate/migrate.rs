@@ -60,7 +60,10 @@ fn steps_that_cannot_move(route: &Route<'_>, state: &SagaState) -> Vec<String> {
         let phase = state.steps[index].phase;
         let is_open = is_under_way(phase) || state.is_stuck_at(index);
         let Some(place) = route.places[index] else {
-            if is_open {
+            if step.lock && has_begun(phase) {
+                problems
+                    .push(format!("the saga has the semantic lock `{name}`, and the other version does not take it"));
+            } else if is_open {
                 problems.push(format!("`{name}` is under way, and the other version does not have it"));
             } else if is_undone_later(route, state, index) {
                 problems.push(format!(
@@ -86,6 +89,11 @@ fn steps_that_cannot_move(route: &Route<'_>, state: &SagaState) -> Vec<String> {
         if step.each.is_some() != new.each.is_some() {
             problems.push(format!(
                 "`{name}` has begun, and is done once in one version and for each item of a list in the other"
+            ));
+        }
+        if step.lock != new.lock || (step.lock && new.name != name) {
+            problems.push(format!(
+                "`{name}` has begun, and takes a semantic lock that the other version does not take there"
             ));
         }
         problems.extend(cannot_move(step, new));

@@ -1,7 +1,10 @@
-//! Runs the steps without a user function: waits and lists.
+//! Runs the steps without a user function: waits, semantic locks and lists.
 
 mod builtin_steps;
 mod for_each;
+mod lock_requests;
+mod semantic_lock;
 mod timer;
 
 pub(crate) use self::builtin_steps::BuiltinSteps;
+pub(crate) use self::lock_requests::LockRequests;

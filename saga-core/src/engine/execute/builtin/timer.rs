@@ -12,6 +12,7 @@ impl<S: Store> BuiltinSteps<S> {
     /// Handles the claimed row of a wait.
     pub(crate) async fn end_wait(&self, command: WorkItem<S>, idle: &Idle, next_ids: i64) {
         let left = match idle {
+            Idle::Lock(wait) => return self.take_lock(command, *wait, next_ids).await,
             Idle::For(_) | Idle::Mapped | Idle::Signal(_) => Ok(Duration::ZERO),
             Idle::Until => self.time_until(&command).await,
         };

@@ -8,7 +8,7 @@ use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;
 use crate::engine::decide::{late_success, make_choice};
 use crate::engine::execute::attempt::Attempts;
-use crate::engine::execute::builtin::BuiltinSteps;
+use crate::engine::execute::builtin::{BuiltinSteps, LockRequests};
 use crate::engine::execute::lease::LeaseKeeper;
 use crate::engine::execute::progress::ProgressWriter;
 use crate::engine::execute::record::AttemptRecorder;
@@ -38,9 +38,10 @@ impl<S: Store> ExternalCalls<S> {
         records: Arc<AttemptRecorder<S>>,
         progress: Arc<ProgressWriter<S>>,
         sub_sagas: Arc<SubSagas<S>>,
+        locks: Arc<LockRequests<S>>,
     ) -> Self {
         let (ctx, committer) = (Arc::clone(&records.ctx), Arc::clone(&records.committer));
-        let builtin = BuiltinSteps::new(Arc::clone(&records));
+        let builtin = BuiltinSteps::new(Arc::clone(&records), locks);
         Self { ctx, committer, attempts, leases, records, progress, builtin, sub_sagas }
     }
 }

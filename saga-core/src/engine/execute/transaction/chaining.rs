@@ -210,5 +210,6 @@ pub(crate) fn joined(mut first: Changes, second: Changes) -> Changes {
     first.commands.extend(second.commands);
     first.messages.extend(second.messages);
     first.history.extend(second.history);
+    first.unlocked.extend(second.unlocked);
     first
 }

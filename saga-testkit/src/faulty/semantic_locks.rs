@@ -1,0 +1,88 @@
+use std::time::Duration;
+
+use async_trait::async_trait;
+use saga_core::key::{Key, Tenant};
+use saga_core::store::{
+    Changes, LockAnswer, LockFilter, LockRequest, Records, SemanticLocks, StoreError, StoredLock, Unlock, Work,
+};
+
+use super::{FaultyStore, StoreFlaw};
+
+/// How long a request waits that should not wait any more.
+const ON_AND_ON: Duration = Duration::from_hours(1);
+
+#[async_trait]
+impl SemanticLocks for FaultyStore {
+    async fn ask_for_locks(&self, requests: Vec<LockRequest>) -> Result<Vec<LockAnswer>, StoreError> {
+        let mut answers = Vec::with_capacity(requests.len());
+        for request in requests {
+            answers.push(self.ask(request).await?);
+        }
+        Ok(answers)
+    }
+
+    async fn locks(&self, filter: &LockFilter) -> Result<Vec<StoredLock>, StoreError> {
+        self.inner.locks(filter).await
+    }
+}
+
+impl FaultyStore {
+    async fn ask(&self, request: LockRequest) -> Result<LockAnswer, StoreError> {
+        let mut request = request;
+        if self.has(StoreFlaw::SharesLocks)
+            && let Ok(anyone) = Key::new("anyone")
+        {
+            request.owner = anyone;
+        }
+        if self.has(StoreFlaw::LocksTheFirstEntityOnly) {
+            request.entities.truncate(1);
+        }
+        if self.has(StoreFlaw::LocksAcrossTenants) {
+            request.tenant = Tenant::default();
+        }
+        let mut answer = self.ask_inner(&request).await?;
+        if answer == LockAnswer::Gone && self.has(StoreFlaw::LocksUnderAnyEpoch) {
+            let epoch = self.noted().epochs.get(&request.work.id).copied();
+            request.work.epoch = epoch.unwrap_or(request.work.epoch);
+            answer = self.ask_inner(&request).await?;
+        }
+        match &mut answer {
+            LockAnswer::Granted(tokens) if self.has(StoreFlaw::RepeatsTokens) => tokens.fill(1),
+            LockAnswer::Waits(_) if self.has(StoreFlaw::CountsWaitsAsAttempts) => {
+                self.inner.begin_attempt(request.work, 1).await?;
+            }
+            LockAnswer::Waits(_) if self.has(StoreFlaw::LetsLaterWaitsOvertake) => self.overtake(request).await?,
+            LockAnswer::Deadlock(_) if self.has(StoreFlaw::FindsNoDeadlocks) => answer = LockAnswer::Waits(ON_AND_ON),
+            LockAnswer::TimedOut(_) if self.has(StoreFlaw::WaitsForGood) => answer = LockAnswer::Waits(ON_AND_ON),
+            _ => {}
+        }
+        Ok(answer)
+    }
+
+    async fn ask_inner(&self, request: &LockRequest) -> Result<LockAnswer, StoreError> {
+        let answers = self.inner.ask_for_locks(vec![request.clone()]).await?;
+        Ok(answers.into_iter().next().unwrap_or(LockAnswer::Gone))
+    }
+
+    /// The requests that waited before ask again, behind the new one.
+    async fn overtake(&self, request: LockRequest) -> Result<(), StoreError> {
+        let earlier = std::mem::take(&mut self.noted().waits);
+        let is_other = |other: &&LockRequest| (other.saga, &other.name) != (request.saga, &request.name);
+        for other in earlier.iter().filter(is_other) {
+            let unlocked = vec![Unlock::Lock(other.tenant.clone(), other.saga, other.name.clone())];
+            self.inner.record(vec![Changes { unlocked, ..Changes::default() }]).await?;
+            self.ask_inner(other).await?;
+        }
+        self.noted().waits = earlier;
+        self.noted().waits.push(request);
+        Ok(())
+    }
+
+    /// The locks whose ends are written behind the commit, and not in it.
+    pub(super) fn unlocks_of_later(&self, changes: &mut [Changes]) -> Vec<Unlock> {
+        if !self.has(StoreFlaw::UnlocksInACommitOfItsOwn) {
+            return Vec::new();
+        }
+        changes.iter_mut().flat_map(|change| std::mem::take(&mut change.unlocked)).collect()
+    }
+}
