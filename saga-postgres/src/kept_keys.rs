@@ -1,17 +1,17 @@
 //! Which keys have a response, as far as this process has seen.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use saga_core::store::IdempotencyKey;
 
-/// How many keys are remembered. A key takes the place of another one.
-const PLACES: usize = 4_096;
+/// How many keys are remembered, in 256 KiB. A key takes the place of another one.
+const PLACES: usize = 65_536;
 
 /// Remembers the hashes of some keys whose response is kept. It may be wrong: the store decides.
 pub(crate) struct KeptKeys {
     hasher: RandomState,
-    places: Box<[AtomicU64]>,
+    places: Box<[AtomicU32]>,
 }
 
 impl KeptKeys {
@@ -28,17 +28,17 @@ impl KeptKeys {
         }
     }
 
-    fn place(&self, key: &IdempotencyKey) -> (Option<&AtomicU64>, u64) {
-        let hash = self.hasher.hash_one(key);
-        // The remainder is below the number of places.
-        let place = usize::try_from(hash % PLACES as u64).ok().and_then(|place| self.places.get(place));
-        (place, hash)
+    /// The lower half of the hash is the place, the upper half what stands there.
+    fn place(&self, key: &IdempotencyKey) -> (Option<&AtomicU32>, u32) {
+        let hash = self.hasher.hash_one(key).to_be_bytes();
+        let [a, b, c, d, .., y, z] = hash;
+        (self.places.get(usize::from(u16::from_be_bytes([y, z]))), u32::from_be_bytes([a, b, c, d]))
     }
 }
 
 impl Default for KeptKeys {
     fn default() -> Self {
-        Self { hasher: RandomState::new(), places: (0..PLACES).map(|_| AtomicU64::new(0)).collect() }
+        Self { hasher: RandomState::new(), places: (0..PLACES).map(|_| AtomicU32::new(0)).collect() }
     }
 }
 
