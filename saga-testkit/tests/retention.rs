@@ -283,7 +283,11 @@ impl Archive for Cellar {
     async fn store(&self, batch: &ArchiveBatch) -> Result<(), ArchiveError> {
         let state = *self.state.lock().unwrap();
         match state {
-            CellarState::Open => tokio::task::spawn_blocking(|| std::thread::sleep(Duration::from_millis(50))).await?,
+            // The test's runtime is idle meanwhile.
+            CellarState::Open => {
+                let work = || (0..3_000_000_u32).fold(0, |sum, number| std::hint::black_box(number) ^ sum);
+                _ = tokio::task::spawn_blocking(work).await?;
+            }
             CellarState::Full => return Err("the cellar is full".into()),
             CellarState::OnFire => panic!("the cellar is on fire"),
         }
