@@ -6,7 +6,7 @@ use super::query::SagaQuery;
 use super::status::SagaStatus;
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::machine::StepPhase;
-use crate::store::{LOCKED_ENTITIES_MAX, LockFilter, Store};
+use crate::store::{LockFilter, Store};
 
 impl<S: Store> SagaQuery<S> {
     /// The semantic locks that sagas have or wait for, in the order in which they were asked for. Behind the last one of a
@@ -33,7 +33,8 @@ impl<S: Store> SagaQuery<S> {
             return Ok(());
         }
         let (tenant, saga) = (self.tenant.clone(), Some(status.summary.id));
-        let filter = LockFilter { tenant, saga, entity: None, after: None, limit: LOCKED_ENTITIES_MAX };
+        // A step takes one lock.
+        let filter = LockFilter { tenant, saga, entity: None, after: None, limit: status.steps.len() };
         let stored = self.store.locks(&filter).await?;
         for step in status.steps.iter_mut().filter(|step| is_lock(step.wait)) {
             let lock = stored.iter().find(|lock| lock.name == step.step);
