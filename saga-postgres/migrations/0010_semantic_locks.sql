@@ -157,7 +157,7 @@ DECLARE
     v_ids text[];
 BEGIN
     LOOP
-        -- Nobody waits for an owner that has nothing else and is the last everywhere.
+        -- No other owner waits for one that has nothing else and is the last everywhere.
         IF (SELECT count(*) FROM {schema}.lock_requests r
             WHERE r.tenant = p_tenant AND r.owner = p_owner AND r.state IN ('waiting', 'granted')) < 2
         THEN

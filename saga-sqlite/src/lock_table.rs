@@ -125,7 +125,7 @@ pub(crate) fn settle(conn: &Connection, request: &LockRequest, number: i64, now:
         return grant(conn, number, now);
     }
     let (tenant, owner) = (&request.tenant, &request.owner);
-    // Nobody waits for an owner that has nothing else and is the last everywhere.
+    // No other owner waits for one that has nothing else and is the last everywhere.
     let of_owner = "SELECT count(*) FROM saga_lock_requests \
          WHERE tenant = ?1 AND owner = ?2 AND state IN ('waiting', 'granted')";
     let asks_first = |conn: &Connection| {

@@ -1,17 +1,17 @@
 //! Semantic locks.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use async_trait::async_trait;
 use rusqlite::{Connection, Row};
 use saga_core::store::{
-    LockAnswer, LockFilter, LockRequest, LockState, SagaId, SemanticLocks, StoreError, StoredLock, Timestamp, WorkId,
+    Entity, LockAnswer, LockFilter, LockRequest, LockState, SagaId, SemanticLocks, StoreError, StoredLock, Timestamp,
+    WorkId,
 };
 
 use crate::clock::elapsed_between;
 use crate::lock_table::{blockers, end_wait, entities_of, hand_over, has_work, insert, leave_queue, number_of, settle};
-use crate::rows;
+use crate::rows::{self, FromRow, limit, signed};
 use crate::store::SqliteStore;
 
 const COLUMNS: &str = "SELECT number, tenant, saga, key, owner, name, state, other, work, asked_at, granted_at, waits_until \
@@ -40,10 +40,10 @@ impl SemanticLocks for SqliteStore {
             let arguments = (
                 filter.tenant.as_str(),
                 filter.saga.map(|saga| saga.0),
-                entity.map(|entity| entity.kind()),
-                entity.map(|entity| entity.id()),
-                filter.after.map_or(-1, rows::signed),
-                i64::try_from(filter.limit).unwrap_or(i64::MAX),
+                entity.map(Entity::kind),
+                entity.map(Entity::id),
+                filter.after.map_or(-1, signed),
+                limit(filter.limit),
             );
             let mut list = conn.prepare_cached(&sql)?;
             let found: Vec<Stored> = list.query_map(arguments, Stored::from_row)?.collect::<Result<_, _>>()?;
@@ -57,19 +57,16 @@ fn ask(conn: &Connection, request: &LockRequest, now: Timestamp) -> rusqlite::Re
     if !has_work(conn, request)? {
         return Ok(LockAnswer::Gone);
     }
-    let number = match number_of(conn, request.saga.0, &request.name)? {
-        Some(number) => {
-            ask_again(conn, request, number, now)?;
-            number
-        }
-        None => {
-            let number = insert(conn, request, now)?;
-            settle(conn, request, number, now)?;
-            number
-        }
+    let number = if let Some(number) = number_of(conn, request.saga.0, &request.name)? {
+        ask_again(conn, request, number, now)?;
+        number
+    } else {
+        let number = insert(conn, request, now)?;
+        settle(conn, request, number, now)?;
+        number
     };
-    let Stored { state, until, .. } = stored(conn, number)?;
-    Ok(match state {
+    let Stored { lock, until } = stored(conn, number)?;
+    Ok(match lock.state {
         LockState::Granted => {
             let entities = entities_of(conn, number)?;
             LockAnswer::Granted(entities.into_iter().filter_map(|(_, token)| token).collect())
@@ -88,8 +85,8 @@ fn ask(conn: &Connection, request: &LockRequest, now: Timestamp) -> rusqlite::Re
 fn ask_again(conn: &Connection, request: &LockRequest, number: i64, now: Timestamp) -> rusqlite::Result<()> {
     conn.prepare_cached("UPDATE saga_lock_requests SET work = ?2 WHERE number = ?1")?
         .execute((number, request.work.id.0))?;
-    let Stored { state, until, .. } = stored(conn, number)?;
-    if state != LockState::Waiting || now < until {
+    let Stored { lock, until } = stored(conn, number)?;
+    if lock.state != LockState::Waiting || now < until {
         return Ok(());
     }
     let in_front = blockers(conn, number)?.into_iter().next();
@@ -102,15 +99,25 @@ fn stored(conn: &Connection, number: i64) -> rusqlite::Result<Stored> {
     conn.prepare_cached(&format!("{COLUMNS} WHERE number = ?1"))?.query_row([number], Stored::from_row)
 }
 
-/// A row of the table of requests.
+/// A row of the table of requests, without its entities.
 struct Stored {
-    number: i64,
     lock: StoredLock,
-    state: LockState,
     until: Timestamp,
 }
 
 impl Stored {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self { lock: StoredLock::from_row(row)?, until: Timestamp(row.get(11)?) })
+    }
+
+    fn with_entities(self, conn: &Connection) -> rusqlite::Result<StoredLock> {
+        let number = signed(self.lock.number);
+        let (entities, waits_for) = (entities_of(conn, number)?, blockers(conn, number)?);
+        Ok(StoredLock { entities, waits_for, ..self.lock })
+    }
+}
+
+impl FromRow for StoredLock {
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let state = match rows::text(row, 6)? {
             "waiting" => LockState::Waiting,
@@ -119,7 +126,7 @@ impl Stored {
             "deadlock" => LockState::Deadlock(rows::key(row, 7)?),
             other => return Err(rows::unreadable(6, format!("{other:?} is not a value of this version"))),
         };
-        let lock = StoredLock {
+        Ok(Self {
             number: rows::unsigned(row, 0)?,
             tenant: rows::tenant(row, 1)?,
             saga: SagaId(row.get(2)?),
@@ -127,23 +134,11 @@ impl Stored {
             owner: rows::key(row, 4)?,
             name: row.get(5)?,
             entities: Vec::new(),
-            state: state.clone(),
+            state,
             work: WorkId(row.get(8)?),
             asked_at: Timestamp(row.get(9)?),
             granted_at: row.get::<_, Option<i64>>(10)?.map(Timestamp),
             waits_for: Vec::new(),
-        };
-        Ok(Self { number: row.get(0)?, lock, state, until: Timestamp(row.get(11)?) })
-    }
-
-    fn with_entities(self, conn: &Connection) -> rusqlite::Result<StoredLock> {
-        let (entities, waits_for) = (entities_of(conn, self.number)?, blockers(conn, self.number)?);
-        Ok(StoredLock { entities, waits_for, ..self.lock })
-    }
-}
-
-impl fmt::Debug for Stored {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.lock.fmt(f)
+        })
     }
 }

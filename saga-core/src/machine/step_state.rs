@@ -7,6 +7,7 @@ use super::timer::Timer;
 
 /// The state of a step, or of one item of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct StepState {
     /// What became of it so far.
     #[serde(rename = "p")]

@@ -3,7 +3,7 @@
 use super::clock::Moment;
 use super::data::Data;
 use super::locks::{Lock, TxId};
-use super::semantic_locks::unlock;
+use super::unlock::unlock;
 use crate::store::{
     Changes, Condition, HistoryKind, Miss, NewRecord, NewSaga, Postponed, RevisedRecord, StepRecord, StoreError,
     Timestamp,

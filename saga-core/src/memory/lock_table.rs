@@ -103,18 +103,10 @@ impl LockTable {
         let tokens = row.tokens.iter().copied().map(Some).chain(std::iter::repeat(None));
         let entities = row.asked.entities.iter().filter(|_| row.is_queued()).cloned();
         StoredLock {
-            number,
-            tenant: row.asked.tenant.clone(),
-            saga: row.asked.saga,
-            key: row.asked.key.clone(),
-            owner: row.asked.owner.clone(),
-            name: row.asked.name.clone(),
             entities: entities.zip(tokens).collect(),
-            state: row.state.clone(),
-            work: row.asked.work.id,
-            asked_at: row.asked_at,
             granted_at: row.granted_at,
             waits_for: self.blockers(number).into_iter().collect(),
+            ..StoredLock::new(number, &row.asked, row.state.clone(), row.asked_at)
         }
     }
 

@@ -39,6 +39,7 @@ mod table;
 mod transaction;
 mod transport;
 mod transport_queue;
+mod unlock;
 mod work;
 mod work_row;
 

@@ -5,9 +5,8 @@ use async_trait::async_trait;
 use super::MemoryStore;
 use super::clock::Moment;
 use super::data::Data;
-use crate::store::{
-    LockAnswer, LockFilter, LockRequest, SemanticLocks, StoreError, StoredLock, Timestamp, Unlock, WorkId,
-};
+use super::unlock::{set_due, wake};
+use crate::store::{LockAnswer, LockFilter, LockRequest, SemanticLocks, StoreError, StoredLock, Timestamp};
 
 #[async_trait]
 impl SemanticLocks for MemoryStore {
@@ -37,26 +36,4 @@ fn ask(data: &mut Data, request: LockRequest, now: Timestamp) -> LockAnswer {
     }
     wake(data, woken, now);
     answer
-}
-
-/// Ends locks in the commit that the data is written in.
-pub(super) fn unlock(data: &mut Data, unlocks: &[Unlock], now: Timestamp) {
-    if unlocks.is_empty() {
-        return;
-    }
-    let woken = data.semantic_locks.unlock(unlocks, now);
-    wake(data, woken, now);
-}
-
-fn wake(data: &mut Data, woken: Vec<WorkId>, now: Timestamp) {
-    for work in woken {
-        set_due(data, work, now);
-    }
-}
-
-fn set_due(data: &mut Data, work: WorkId, due_at: Timestamp) {
-    let Some(row) = data.work.get_mut(&work) else { return };
-    data.due.remove(&(row.due_at, work));
-    row.due_at = due_at;
-    data.due.insert((due_at, work));
 }

@@ -7,14 +7,11 @@ use crate::store::Store;
 impl<S: Store> Parts<S> {
     /// The last added step ends the lock of that name.
     pub(super) fn add_release(&mut self, lock: &'static str) {
-        match self.shapes.last_mut().filter(|_| self.tips.len() == 1) {
-            Some(last) => last.releases.push(lock),
-            None => {
-                let problem =
-                    "`.release` stands behind no single step; put it behind the step with which the lock ends";
-                self.problems.push(SagaProblem::SemanticLock { lock, problem });
-            }
+        if let Some(last) = self.shapes.last_mut().filter(|_| self.tips.len() == 1) {
+            return last.releases.push(lock);
         }
+        let problem = "`.release` stands behind no single step; put it behind the step with which the lock ends";
+        self.problems.push(SagaProblem::SemanticLock { lock, problem });
     }
 
     /// Checks the locks and their ends when every step is added and the pivot is known.

@@ -28,6 +28,29 @@ pub struct LockRequest {
     pub within: Duration,
 }
 
+impl LockRequest {
+    /// A request of the saga with this tenant and key. The owner is the outermost saga.
+    pub fn new(
+        saga: SagaId,
+        (tenant, key): (&Tenant, &Key),
+        name: &str,
+        entities: Vec<Entity>,
+        work: WorkRef,
+        within: Duration,
+    ) -> Self {
+        Self {
+            tenant: tenant.clone(),
+            saga,
+            key: key.clone(),
+            owner: key.outermost(),
+            name: name.to_owned(),
+            entities,
+            work,
+            within,
+        }
+    }
+}
+
 /// The answer to a [`LockRequest`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LockAnswer {
@@ -80,6 +103,26 @@ pub struct StoredLock {
     pub granted_at: Option<Timestamp>,
     /// The owners that it waits for, if it waits.
     pub waits_for: Vec<Key>,
+}
+
+impl StoredLock {
+    /// A request, without its entities and without the owners that it waits for.
+    pub fn new(number: u64, request: &LockRequest, state: LockState, asked_at: Timestamp) -> Self {
+        Self {
+            number,
+            tenant: request.tenant.clone(),
+            saga: request.saga,
+            key: request.key.clone(),
+            owner: request.owner.clone(),
+            name: request.name.clone(),
+            entities: Vec::new(),
+            state,
+            work: request.work.id,
+            asked_at,
+            granted_at: None,
+            waits_for: Vec::new(),
+        }
+    }
 }
 
 /// The state of a semantic lock.

@@ -10,6 +10,7 @@ mod driven;
 mod hostile;
 mod lawful;
 mod ledger;
+mod locks;
 mod model;
 mod moved;
 mod moved_choices;

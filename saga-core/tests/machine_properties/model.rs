@@ -152,10 +152,13 @@ impl Model {
                 self.is_paused = self.ended.is_none();
                 Vec::new()
             }
-            // No saga that is under way takes anything over, and no owner loses its claim: `cases.rs` has what follows then.
-            Event::Blocked { .. } | Event::Parked { .. } | Event::Restarted { .. } | Event::LateUnknown { .. } => {
-                Vec::new()
-            }
+            // No saga that is under way takes anything over, no owner loses its claim, and none of these takes a lock:
+            // `cases.rs` and `locks.rs` have what follows then.
+            Event::Blocked { .. }
+            | Event::Parked { .. }
+            | Event::Restarted { .. }
+            | Event::LateUnknown { .. }
+            | Event::Unlocked { .. } => Vec::new(),
             Event::Resumed => {
                 self.is_paused = false;
                 self.next()

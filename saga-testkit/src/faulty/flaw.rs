@@ -294,7 +294,7 @@ flaws! {
         ExpiresFromNow breaks "S-PURGE-9",
         /// Open dead letters are forgotten with the decided ones.
         ForgetsOpenLetters breaks "S-PURGE-10",
-        /// A semantic lock is granted whoever has its entities.
+        /// A semantic lock is granted although another saga has its entities.
         SharesLocks breaks "S-LOCK-1",
         /// Of the entities of a semantic lock only the first is locked.
         LocksTheFirstEntityOnly breaks "S-LOCK-1",

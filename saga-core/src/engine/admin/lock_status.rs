@@ -3,13 +3,8 @@
 use serde::Serialize;
 
 use super::json;
-use super::outline::WaitKind;
-use super::query::SagaQuery;
-use super::status::SagaStatus;
-use crate::engine::context::{RuntimeError, outside_step};
 use crate::key::Key;
-use crate::machine::StepPhase;
-use crate::store::{Entity, LOCKED_ENTITIES_MAX, LockFilter, LockState, Store, StoredLock, Timestamp};
+use crate::store::{Entity, LockState, StoredLock, Timestamp};
 
 /// Which semantic locks a list has.
 #[derive(Debug, Clone, Default)]
@@ -45,6 +40,14 @@ pub struct SemanticLockStatus {
     pub status: LockStatus,
 }
 
+impl SemanticLockStatus {
+    pub(super) fn of(stored: &StoredLock) -> Option<Self> {
+        let status = LockStatus::of(stored)?;
+        let (number, key, lock) = (stored.number, stored.key.clone(), stored.name.clone());
+        Some(Self { number, key, lock, status })
+    }
+}
+
 /// The entities of a semantic lock, and who has them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -72,7 +75,7 @@ pub struct LockedStatus {
 }
 
 impl LockStatus {
-    fn of(stored: &StoredLock) -> Option<Self> {
+    pub(super) fn of(stored: &StoredLock) -> Option<Self> {
         let granted = match stored.state {
             LockState::Granted => true,
             LockState::Waiting => false,
@@ -85,45 +88,5 @@ impl LockStatus {
             waits_for: stored.waits_for.clone(),
             since: stored.granted_at.unwrap_or(stored.asked_at),
         })
-    }
-}
-
-impl<S: Store> SagaQuery<S> {
-    /// The semantic locks that sagas have or wait for, in the order in which they were asked for. Behind the last one of a
-    /// page, [`after`](SemanticLocksFilter::after) continues.
-    ///
-    /// # Errors
-    /// When the store fails.
-    ///
-    /// # Cancel safety
-    /// It only reads.
-    pub async fn semantic_locks(&self, filter: SemanticLocksFilter) -> Result<Vec<SemanticLockStatus>, RuntimeError> {
-        outside_step()?;
-        let SemanticLocksFilter { entity, after, limit } = filter;
-        let (tenant, limit) = (self.tenant.clone(), limit.unwrap_or(100));
-        let stored = self.store.locks(&LockFilter { tenant, saga: None, entity, after, limit }).await?;
-        let status = |stored: &StoredLock| {
-            let status = LockStatus::of(stored)?;
-            let (number, key, lock) = (stored.number, stored.key.clone(), stored.name.clone());
-            Some(SemanticLockStatus { number, key, lock, status })
-        };
-        Ok(stored.iter().filter_map(status).collect())
-    }
-
-    /// Adds what the store knows of the locks of the saga, if a step of it has taken or asked for one.
-    pub(super) async fn add_locks(&self, status: &mut SagaStatus) -> Result<(), RuntimeError> {
-        let has_begun = |phase| !matches!(phase, StepPhase::Ready | StepPhase::NotTaken);
-        let is_lock = |kind| kind == Some(WaitKind::SemanticLock);
-        if !status.steps.iter().any(|step| is_lock(step.wait) && has_begun(step.phase)) {
-            return Ok(());
-        }
-        let (tenant, saga) = (self.tenant.clone(), Some(status.summary.id));
-        let filter = LockFilter { tenant, saga, entity: None, after: None, limit: LOCKED_ENTITIES_MAX };
-        let stored = self.store.locks(&filter).await?;
-        for step in status.steps.iter_mut().filter(|step| is_lock(step.wait)) {
-            let lock = stored.iter().find(|lock| lock.name == step.step);
-            step.lock = lock.and_then(LockStatus::of);
-        }
-        Ok(())
     }
 }

@@ -9,6 +9,7 @@ mod control_error;
 mod dead_letters;
 mod due_now;
 pub(crate) mod json;
+mod lock_query;
 mod lock_status;
 mod migrate;
 mod outbox;

@@ -104,7 +104,7 @@ impl<S: Store> SagaAdmin<S> {
 
     /// Acts on the saga with this key. A step that is hosted for another service has the key `key>step`.
     pub fn control(&self, key: impl AsRef<str>) -> SagaControl<S> {
-        SagaControl::new(self.ctx.clone(), key.as_ref())
+        SagaControl { ctx: self.ctx.clone(), key: key.as_ref().to_owned(), seen: None }
     }
 
     /// Reads sagas, their histories and the audit log.

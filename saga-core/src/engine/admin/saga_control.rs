@@ -22,10 +22,6 @@ pub struct SagaControl<S: Store> {
 }
 
 impl<S: Store> SagaControl<S> {
-    pub(super) fn new(ctx: AdminContext<S>, key: &str) -> Self {
-        Self { ctx, key: key.to_owned(), seen: None }
-    }
-
     /// Acts only if the saga is still at this revision ([`SagaStatus::revision`](super::SagaStatus::revision)). Otherwise
     /// the action fails with [`RuntimeError::Moved`](crate::engine::RuntimeError::Moved).
     #[must_use]

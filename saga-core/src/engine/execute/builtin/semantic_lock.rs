@@ -1,7 +1,7 @@
 //! Takes semantic locks: a saga that does not get one leaves its work row to the commit that hands the lock over.
 
 use super::builtin_steps::BuiltinSteps;
-use crate::engine::decide::lock_request;
+use crate::engine::decide::{lock_request, lock_result};
 use crate::engine::instance::WorkItem;
 use crate::saga::LockWait;
 use crate::store::{LockAnswer, Store};
@@ -19,7 +19,7 @@ impl<S: Store> BuiltinSteps<S> {
             }
             Err(problem) => Err(problem),
         };
-        let Some((attempted, next)) = self.records.decider.lock_result(&command, asked) else { return };
+        let Some((attempted, next)) = lock_result(&self.records.decider, &command, asked) else { return };
         self.records.record_attempt(command, attempted, next, next_ids).await;
     }
 }
