@@ -1,5 +1,6 @@
 //! Errors as RFC 9457 has them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ pub struct Problem {
     #[serde(serialize_with = "as_number")]
     status: StatusCode,
     detail: String,
+    #[serde(flatten)]
+    extensions: BTreeMap<&'static str, String>,
     #[serde(skip)]
     retry_after: Option<Duration>,
 }
@@ -22,13 +25,20 @@ impl Problem {
     /// A problem with this status and this sentence, which says what happened, why, and what to do.
     pub fn new(status: StatusCode, detail: impl fmt::Display) -> Self {
         let title = status.canonical_reason().unwrap_or("Error");
-        Self { title, status, detail: detail.to_string(), retry_after: None }
+        Self { title, status, detail: detail.to_string(), extensions: BTreeMap::new(), retry_after: None }
     }
 
     /// Says when to try again, in the header `Retry-After`.
     #[must_use]
     pub fn retry_after(mut self, delay: Duration) -> Self {
         self.retry_after = Some(delay);
+        self
+    }
+
+    /// Adds a member of the application, by which programs tell problems of one status apart.
+    #[must_use]
+    pub fn extension(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.extensions.insert(name, value.into());
         self
     }
 

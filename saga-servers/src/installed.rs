@@ -1,6 +1,8 @@
 //! Which packages of the system are missing.
 
-use crate::programs::{libfaketime, postgres_programs, program, python_with_httpx, python_with_pika, rabbitmq_program};
+use crate::programs::{
+    libfaketime, postgres_programs, program, python_with_grpcio, python_with_httpx, python_with_pika, rabbitmq_program,
+};
 
 /// The names, in Debian and Ubuntu, of the packages that this crate needs and does not find.
 pub fn missing_packages() -> Vec<&'static str> {
@@ -10,6 +12,8 @@ pub fn missing_packages() -> Vec<&'static str> {
         ("pgbouncer", program("pgbouncer", "PgBouncer", "pgbouncer").is_ok()),
         ("python3-pika", python_with_pika().is_ok()),
         ("python3-httpx", python_with_httpx().is_ok()),
+        ("python3-grpcio", python_with_grpcio().is_ok()),
+        ("python3-protobuf", python_with_grpcio().is_ok()),
         ("libfaketime", libfaketime().is_ok()),
     ];
     packages.into_iter().filter(|(_, is_there)| !is_there).map(|(name, _)| name).collect()

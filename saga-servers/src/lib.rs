@@ -47,7 +47,7 @@ pub use self::management::Management;
 pub use self::pgbouncer::PgBouncer;
 pub use self::postgres::{PostgresServer, psql};
 pub use self::process::ProcessGroup;
-pub use self::programs::{libfaketime, postgres_programs, python_with_httpx, python_with_pika};
+pub use self::programs::{libfaketime, postgres_programs, python_with_grpcio, python_with_httpx, python_with_pika};
 pub use self::proxy::{Counts, Cut, Direction, FaultProxy, Traffic};
 pub use self::rabbitmq::{Certificate, RabbitMqServer};
 pub use self::rabbitmq_cluster::RabbitMqCluster;

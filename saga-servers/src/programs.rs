@@ -58,6 +58,15 @@ pub fn python_with_httpx() -> Result<PathBuf, Error> {
     python_with("httpx").ok_or_else(|| missing("Python's HTTP client", "python3-httpx"))
 }
 
+/// A Python that has gRPC's own client and protobuf, for tests of what other languages' clients send.
+///
+/// # Errors
+/// None of the Pythons on this machine has both.
+pub fn python_with_grpcio() -> Result<PathBuf, Error> {
+    python_with("grpc, google.protobuf")
+        .ok_or_else(|| missing("Python's gRPC client", "python3-grpcio python3-protobuf"))
+}
+
 fn python_with(module: &str) -> Option<PathBuf> {
     let candidates = [on_path("python3"), Some(PathBuf::from("/usr/bin/python3"))];
     let has_module = |python: &PathBuf| {

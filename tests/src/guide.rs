@@ -19,6 +19,7 @@ chapters! {
     Services = "../../docs/guide/src/services.md",
     Choreography = "../../docs/guide/src/choreography.md",
     Http = "../../docs/guide/src/http.md",
+    Reservations = "../../docs/guide/src/reservations.md",
     Operating = "../../docs/guide/src/operating.md",
     Retention = "../../docs/guide/src/retention.md",
     Testing = "../../docs/guide/src/testing.md",

@@ -7,6 +7,27 @@ use crate::Problem;
 
 pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
+/// The key in the header `Idempotency-Key`, quoted or bare; `None` if there is no such header.
+///
+/// It is for services that keep the key with their own data, where it finds the effect of the first request. Otherwise
+/// [`Idempotency`](super::Idempotency) keeps it.
+///
+/// # Errors
+/// A problem with the status 400, when the header was sent twice or its value is no key.
+///
+/// # Examples
+/// ```
+/// use axum::http::HeaderMap;
+///
+/// let mut headers = HeaderMap::new();
+/// headers.insert("idempotency-key", "\"order-7\"".parse()?);
+/// assert_eq!(saga_http::idempotency_key(&headers)?.as_deref(), Some("order-7"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    read(headers, false)
+}
+
 /// Reads the key; `None` if there is no such header.
 pub(super) fn read(headers: &HeaderMap, strict: bool) -> Result<Option<String>, Problem> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();

@@ -22,5 +22,6 @@ pub use self::arguments::Arguments;
 pub use self::claim_first::{ClaimFirst, ClaimFirstService, ClaimedKey};
 pub use self::handler::IdempotentHandler;
 pub use self::idempotency::{Idempotency, NewIdempotency};
+pub use self::key::idempotency_key;
 pub use self::transaction::Tx;
 pub use self::tx_handler::TxHandler;

@@ -29,7 +29,8 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Reads all files below `root`. Cases of compile errors (`ui/`) are no sources: they break rules on purpose.
+    /// Reads all files below `root`. Cases of compile errors (`ui/`) are no sources: they break rules on purpose. Nor is what a
+    /// program generated.
     pub(crate) fn read(root: &Path) -> Result<Self> {
         let mut tree = Self::default();
         tree.add_folder(root, "")?;
@@ -63,7 +64,7 @@ impl Tree {
     fn add_file(&mut self, file: &Path, path: &str) -> Result<()> {
         let read = || fs::read_to_string(file).with_context(|| format!("cannot read {path}"));
         match extension(path) {
-            Some("rs") if !path.contains("/ui/") => {
+            Some("rs") if !path.contains("/ui/") && !path.contains("/generated/") => {
                 self.sources.push(Source::new(path, read()?).map_err(|error| anyhow!("not Rust: {error}"))?);
             }
             Some("md") => self.markdown.push(TextFile { path: path.to_owned(), text: read()? }),

@@ -1,0 +1,12 @@
+//! gRPC: the service, and the client of a server. `proto/saga/reservations/v1/reservations.proto` specifies it.
+
+mod convert;
+mod errors;
+mod remote;
+#[cfg(feature = "server")]
+mod service;
+pub mod v1;
+
+pub use self::remote::RemoteReservations;
+#[cfg(feature = "server")]
+pub use self::service::ReservationsService;

@@ -1,0 +1,11 @@
+//! `saga-reservations serve`: a store of reservations over gRPC and HTTP.
+
+mod grpc;
+mod health;
+mod options;
+mod server;
+mod signals;
+mod store_url;
+
+pub use self::options::Serve;
+pub use self::store_url::{InvalidStoreUrl, StoreUrl};

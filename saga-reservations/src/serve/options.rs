@@ -1,0 +1,50 @@
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+
+use super::server::Server;
+use super::signals;
+use super::store_url::StoreUrl;
+use crate::Sweeper;
+
+/// The options of `saga-reservations serve`, for programs that have a command line of their own.
+#[derive(Debug, Clone, Args)]
+pub struct Serve {
+    /// Where the reservations are kept: `sqlite:FILE`, `postgres://USER@HOST/DATABASE`, or `memory:` for a test.
+    #[arg(long, value_name = "URL", env = "SAGA_RESERVATIONS_STORE", hide_env_values = true)]
+    store: StoreUrl,
+    /// The address of gRPC, such as 127.0.0.1:50051; with port 0 a free one is chosen.
+    #[arg(long, value_name = "ADDR", required_unless_present = "http")]
+    grpc: Option<SocketAddr>,
+    /// The address of HTTP, such as 127.0.0.1:8080; with port 0 a free one is chosen.
+    #[arg(long, value_name = "ADDR")]
+    http: Option<SocketAddr>,
+    /// How often holds that are over are written down as expired, in milliseconds.
+    #[arg(long, value_name = "MILLIS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..))]
+    sweep_interval: u64,
+    /// For how many days ended reservations are kept. A request must not be repeated after that.
+    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..))]
+    keep_days: u16,
+}
+
+impl Serve {
+    /// Serves until the process gets SIGTERM or SIGINT. Requests under way are then answered, for ten seconds at most.
+    ///
+    /// It prints `gRPC listens on ADDR` and `HTTP listens on ADDR` when it is ready.
+    ///
+    /// # Errors
+    /// When the store cannot be opened, an address cannot be listened on, or a server fails.
+    ///
+    /// # Cancel safety
+    /// Dropping it ends it at once. Requests under way take effect whole or not at all.
+    pub async fn run(self) -> anyhow::Result<()> {
+        let stop = signals::stop()?;
+        let store = self.store.open().await.context("the store cannot be opened")?;
+        let sweeper = Sweeper::default()
+            .interval(Duration::from_millis(self.sweep_interval))
+            .keep(Duration::from_hours(24 * u64::from(self.keep_days)));
+        Server::bind(store, sweeper, self.grpc, self.http).await?.run(stop).await
+    }
+}

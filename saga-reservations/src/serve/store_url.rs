@@ -1,0 +1,77 @@
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::contract::ReservationsStore;
+use crate::{MemoryReservations, ReservationsError, SqlReservations};
+
+/// Where the reservations are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreUrl {
+    /// `memory:`
+    Memory,
+    /// `sqlite:FILE`
+    Sqlite(PathBuf),
+    /// `postgres://..`
+    Postgres(String),
+}
+
+/// An address of a store that is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no store; write `sqlite:FILE`, `postgres://USER@HOST/DATABASE`, or `memory:` for a test")]
+pub struct InvalidStoreUrl(String);
+
+impl FromStr for StoreUrl {
+    type Err = InvalidStoreUrl;
+
+    fn from_str(text: &str) -> Result<Self, InvalidStoreUrl> {
+        match text.split_once(':') {
+            Some(("memory", "")) => Ok(Self::Memory),
+            Some(("sqlite", path)) if !path.is_empty() => {
+                Ok(Self::Sqlite(path.strip_prefix("//").unwrap_or(path).into()))
+            }
+            Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => Ok(Self::Postgres(text.to_owned())),
+            // A password is not repeated in a log.
+            _ => Err(InvalidStoreUrl(text.split_once('@').map_or(text, |(_, behind)| behind).to_owned())),
+        }
+    }
+}
+
+impl StoreUrl {
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    ///
+    /// # Cancel safety
+    /// Dropped, a file or tables may have been created.
+    pub async fn open(&self) -> Result<Arc<dyn ReservationsStore>, ReservationsError> {
+        Ok(match self {
+            Self::Memory => {
+                let memory = MemoryReservations::current();
+                Arc::new(memory.map_err(|error| ReservationsError::unavailable("open the memory", error))?)
+            }
+            Self::Sqlite(path) => Arc::new(SqlReservations::open_sqlite(path).await?),
+            Self::Postgres(url) => Arc::new(SqlReservations::connect_postgres(url).await?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_is_memory_a_file_or_a_database() {
+        assert_eq!("memory:".parse(), Ok(StoreUrl::Memory));
+        assert_eq!("sqlite:a/b.db".parse(), Ok(StoreUrl::Sqlite("a/b.db".into())));
+        assert_eq!("sqlite:///a/b.db".parse(), Ok(StoreUrl::Sqlite("/a/b.db".into())));
+        assert_eq!("postgres://h/d".parse(), Ok(StoreUrl::Postgres("postgres://h/d".into())));
+        for wrong in ["", "memory", "sqlite:", "postgres:d", "redis://h", "/a/b.db"] {
+            assert_eq!(wrong.parse::<StoreUrl>(), Err(InvalidStoreUrl(wrong.to_owned())));
+        }
+        let error = "mysql://u:secret@h/d".parse::<StoreUrl>().unwrap_err();
+        assert!(!error.to_string().contains("secret"), "{error}");
+    }
+}

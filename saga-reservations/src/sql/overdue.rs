@@ -1,0 +1,71 @@
+//! Holds that are over are ended together with what needs their units.
+
+use std::collections::BTreeSet;
+
+use saga_sql::{Json, SqlConn};
+use serde::Deserialize;
+
+use super::rows::{ReservationRow, ResourceRow};
+use super::statements;
+use super::work::WorkError;
+use crate::book::{Book, Line, ReservationKey, ResourceName};
+use saga_core::store::Timestamp;
+
+#[derive(Debug, Deserialize)]
+struct OverdueRow {
+    key: ReservationKey,
+    lines: Json<Vec<Line>>,
+}
+
+/// What a transaction loads.
+#[derive(Debug, Default)]
+pub(super) struct Scope {
+    pub(super) keys: BTreeSet<ReservationKey>,
+    pub(super) resources: BTreeSet<ResourceName>,
+}
+
+impl Scope {
+    /// Adds holds that are over, and their resources. Nothing is locked yet, so each one is looked at again. Returns how many
+    /// there are.
+    pub(super) async fn add_overdue<C: SqlConn>(
+        &mut self,
+        conn: &mut C,
+        clock_shift: i64,
+        limit: usize,
+    ) -> Result<usize, WorkError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let overdue: Vec<OverdueRow> = conn.query(statements::of::<C>().read_overdue, &[&clock_shift, &limit]).await?;
+        let count = overdue.len();
+        for OverdueRow { key, lines } in overdue {
+            self.keys.insert(key);
+            self.resources.extend(lines.0.into_iter().map(|line| line.resource));
+        }
+        Ok(count)
+    }
+
+    /// Locks the resources in the order of their names, then reads the reservations and the time.
+    ///
+    /// Every change of a reservation with lines is made under the locks of its resources, so what is read here stays so until
+    /// the transaction ends.
+    pub(super) async fn load<C: SqlConn>(
+        &self,
+        conn: &mut C,
+        clock_shift: i64,
+    ) -> Result<(Book, Timestamp), WorkError> {
+        let mut book = Book::default();
+        if !self.resources.is_empty() {
+            let resources: Vec<ResourceRow> =
+                conn.query(statements::of::<C>().lock_resources, &[&Json(&self.resources)]).await?;
+            for row in resources {
+                book.load_resource(row.into());
+            }
+        }
+        let rows: Vec<ReservationRow> =
+            conn.query(statements::of::<C>().read_reservations, &[&Json(&self.keys), &clock_shift]).await?;
+        let now = Timestamp(rows.first().map_or(0, |row| row.now));
+        for reservation in rows.into_iter().filter_map(ReservationRow::reservation) {
+            book.load_reservation(reservation);
+        }
+        Ok((book, now))
+    }
+}

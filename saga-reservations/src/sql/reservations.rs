@@ -1,0 +1,202 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use saga_sql::SqlConn;
+
+use super::database::Database;
+use super::perform::{Perform, SWEEP, SetCapacity, Swept, is_for_lack_of_units};
+use super::schema::create_tables;
+use super::tidying::{Expire, Find, FindResource, Ping, Prune};
+use super::work::{Work, WorkError};
+use crate::ReservationsError;
+use crate::book::{Operation, Reservation, ReservationKey, Resource, ResourceName};
+use crate::contract::{Reservations, ReservationsStore};
+
+/// How often a transaction is run again after another one made the same row at the same time. The second time the row is there.
+const CONFLICTS_MAX: usize = 16;
+
+/// The connections of a pool on PostgreSQL.
+#[cfg(feature = "postgres")]
+const CONNECTIONS_MAX: u32 = 16;
+/// How long an operation waits for a connection of the pool.
+#[cfg(feature = "postgres")]
+const CONNECTION_WAIT_MAX: Duration = Duration::from_secs(5);
+/// How long PostgreSQL lets a statement wait for a resource, and a process that was stopped keep one locked.
+#[cfg(feature = "postgres")]
+const LOCKED_MAX: [(&str, &str); 2] = [("lock_timeout", "5s"), ("idle_in_transaction_session_timeout", "5s")];
+
+/// Reservations in SQLite or PostgreSQL, in the tables `reservations` and `reservation_resources`.
+///
+/// One process works on a SQLite file; any number of them on a PostgreSQL database. The clock is the database's.
+///
+/// # Examples
+/// ```
+/// use saga_reservations::{ReservationsClient, Reserve, SqlReservations};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("reservations.db");
+/// let client = ReservationsClient::new(SqlReservations::open_sqlite(&path).await?);
+/// client.set_capacity("seat/LH-400", 2).await?;
+/// let held = client.reserve(Reserve::of("seat/LH-400", 2).key("order-7").ttl_mins(15)).await?;
+/// held.confirm().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct SqlReservations {
+    database: Database,
+    /// How far a test moved the clock, in microseconds.
+    clock_shift: Arc<AtomicI64>,
+}
+
+impl SqlReservations {
+    /// Opens or creates a SQLite file.
+    ///
+    /// # Errors
+    /// When the file cannot be opened, another process works on it, or it is no database.
+    ///
+    /// # Cancel safety
+    /// Dropped, the file may have been created.
+    #[cfg(feature = "sqlite")]
+    pub async fn open_sqlite(path: impl AsRef<std::path::Path>) -> Result<Self, ReservationsError> {
+        const OPERATION: &str = "open the SQLite file";
+        let store = saga_sqlite::SqliteStore::open(path.as_ref()).await;
+        Self::on_sqlite(store.map_err(|error| ReservationsError::unavailable(OPERATION, error))?).await
+    }
+
+    /// Reservations in the file of a store that sagas have too.
+    ///
+    /// # Errors
+    /// When the tables cannot be created.
+    ///
+    /// # Cancel safety
+    /// Dropped, the tables may have been created.
+    #[cfg(feature = "sqlite")]
+    pub async fn on_sqlite(store: saga_sqlite::SqliteStore) -> Result<Self, ReservationsError> {
+        Self::on(Database::Sqlite(store)).await
+    }
+
+    /// Connects to a PostgreSQL database, such as `postgres://localhost/shop`.
+    ///
+    /// # Errors
+    /// When the address is wrong, the server does not answer, or the tables cannot be created.
+    ///
+    /// # Cancel safety
+    /// Dropped, the tables may have been created.
+    #[cfg(feature = "postgres")]
+    pub async fn connect_postgres(url: &str) -> Result<Self, ReservationsError> {
+        let failed = |error| ReservationsError::unavailable("connect to PostgreSQL", error);
+        let server: sqlx::postgres::PgConnectOptions = url.parse().map_err(failed)?;
+        let pool = sqlx::postgres::PgPoolOptions::new()
+            .max_connections(CONNECTIONS_MAX)
+            .acquire_timeout(CONNECTION_WAIT_MAX)
+            .connect_with(server.options(LOCKED_MAX));
+        Self::on_postgres(pool.await.map_err(failed)?).await
+    }
+
+    /// Reservations in the database of a pool, whose settings stay as they are. It should limit how long a connection may be
+    /// idle in a transaction: a process that was stopped keeps the resources locked that it is about.
+    ///
+    /// # Errors
+    /// When the tables cannot be created.
+    ///
+    /// # Cancel safety
+    /// Dropped, the tables may have been created.
+    #[cfg(feature = "postgres")]
+    pub async fn on_postgres(pool: sqlx::PgPool) -> Result<Self, ReservationsError> {
+        Self::on(Database::Postgres(pool)).await
+    }
+
+    /// The clock of the database and this many microseconds are the time, from now on.
+    #[cfg(feature = "test-clock")]
+    pub fn clock_shift(&self) -> Arc<AtomicI64> {
+        Arc::clone(&self.clock_shift)
+    }
+
+    async fn on(database: Database) -> Result<Self, ReservationsError> {
+        let reservations = Self { database, clock_shift: Arc::default() };
+        reservations.transact(|| CreateTables).await?;
+        Ok(reservations)
+    }
+
+    /// Runs the work in a transaction, and again after a conflict.
+    async fn transact<W: Work>(&self, work: impl Fn() -> W + Send + Sync) -> Result<W::Answer, ReservationsError> {
+        let mut conflicts = 0;
+        loop {
+            let clock_shift = self.clock_shift.load(Ordering::Relaxed);
+            match self.database.transact(work(), clock_shift).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) if error.is_conflict() && conflicts < CONFLICTS_MAX => conflicts += 1,
+                Err(error) => return Err(error.of(W::OPERATION)),
+            }
+        }
+    }
+
+    /// Runs the work, and again with the holds that are over ended if units are lacking. Mostly there are none, and looking
+    /// for them first would cost every request a statement.
+    async fn transact_fairly<W, T>(&self, work: impl Fn(usize) -> W + Send + Sync) -> Result<T, ReservationsError>
+    where
+        W: Work<Answer = Swept<T>>,
+        T: Send,
+    {
+        let mut sweep = 0;
+        loop {
+            let (answer, overdue) = self.transact(|| work(sweep)).await?;
+            let may_be_more = sweep == 0 || overdue == sweep;
+            match answer {
+                Err(refusal) if is_for_lack_of_units(&refusal) && may_be_more => sweep = SWEEP,
+                answer => return Ok(answer?),
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Reservations for SqlReservations {
+    async fn perform(&self, operation: Operation) -> Result<Reservation, ReservationsError> {
+        self.transact_fairly(|sweep| Perform { operation: operation.clone(), sweep }).await
+    }
+
+    async fn find(&self, key: &ReservationKey) -> Result<Option<Reservation>, ReservationsError> {
+        self.transact(|| Find { key: key.clone() }).await
+    }
+
+    async fn set_capacity(&self, resource: &ResourceName, capacity: u64) -> Result<Resource, ReservationsError> {
+        self.transact_fairly(|sweep| SetCapacity { resource: resource.clone(), capacity, sweep }).await
+    }
+
+    async fn resource(&self, name: &ResourceName) -> Result<Option<Resource>, ReservationsError> {
+        self.transact(|| FindResource { name: name.clone() }).await
+    }
+}
+
+#[async_trait]
+impl ReservationsStore for SqlReservations {
+    async fn expire_overdue(&self, limit: usize) -> Result<usize, ReservationsError> {
+        self.transact(|| Expire { limit: limit.min(SWEEP) }).await
+    }
+
+    async fn prune(&self, keep: Duration, limit: usize) -> Result<usize, ReservationsError> {
+        self.transact(|| Prune { keep, limit }).await
+    }
+
+    async fn ping(&self) -> Result<(), ReservationsError> {
+        self.transact(|| Ping).await
+    }
+}
+
+struct CreateTables;
+
+impl Work for CreateTables {
+    type Answer = ();
+
+    const OPERATION: &'static str = "create the tables of reservations";
+
+    async fn run<C: SqlConn>(&self, conn: &mut C, _clock_shift: i64) -> Result<(), WorkError> {
+        Ok(create_tables(conn).await?)
+    }
+}

@@ -1,0 +1,12 @@
+//! The checks.
+
+mod actions;
+mod capacity;
+mod expiry;
+mod keys;
+mod tokens;
+
+pub(crate) use self::capacity::*;
+pub(crate) use self::expiry::*;
+pub(crate) use self::keys::*;
+pub(crate) use self::tokens::*;

@@ -1,0 +1,133 @@
+//! Where the reservations of a check are.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use saga_reservations::grpc::ReservationsService;
+use saga_reservations::{
+    Action, MemoryReservations, Operation, Reason, Reservation, ReservationKey, Reservations, ReservationsClient,
+    ReservationsStore, Reserve, ResourceName, SqlReservations,
+};
+use tokio::net::TcpListener;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+
+use crate::clock::Clock;
+
+/// Reservations of one check alone.
+pub(crate) struct Place {
+    pub(crate) reservations: Arc<dyn Reservations>,
+    /// Behind the reservations, where the sweeper works.
+    pub(crate) store: Arc<dyn ReservationsStore>,
+    pub(crate) clock: Clock,
+    _kept: Box<dyn Any + Send + Sync>,
+}
+
+impl Place {
+    pub(crate) async fn memory() -> Self {
+        let clock = Clock::default();
+        let store = Arc::new(MemoryReservations::new(Arc::new(clock.clone())));
+        Self { reservations: store.clone(), store, clock, _kept: Box::new(()) }
+    }
+
+    pub(crate) async fn sqlite() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqlReservations::open_sqlite(folder.path().join("reservations.db")).await.unwrap();
+        Self::sql(store, Box::new(folder))
+    }
+
+    pub(crate) async fn postgres() -> Self {
+        let database = saga_servers::shared::database("reservations").await.unwrap();
+        let store = SqlReservations::connect_postgres(database.url()).await.unwrap();
+        Self::sql(store, Box::new(database))
+    }
+
+    /// A server over memory, and the client.
+    pub(crate) async fn grpc() -> Self {
+        let memory = Self::memory().await;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let service = ReservationsService::new(memory.reservations.clone()).into_server();
+        let served = Server::builder().add_service(service).serve_with_incoming(TcpIncoming::from(listener));
+        tokio::spawn(served);
+        let remote = saga_reservations::grpc::RemoteReservations::connect(&url).unwrap();
+        Self { reservations: Arc::new(remote), ..memory }
+    }
+
+    /// Reservations that are not quite these.
+    pub(crate) fn with(self, change: impl FnOnce(Arc<dyn Reservations>) -> Arc<dyn Reservations>) -> Self {
+        Self { reservations: change(self.reservations.clone()), ..self }
+    }
+
+    fn sql(store: SqlReservations, kept: Box<dyn Any + Send + Sync>) -> Self {
+        let clock = Clock(store.clock_shift());
+        let store = Arc::new(store);
+        Self { reservations: store.clone(), store, clock, _kept: kept }
+    }
+
+    pub(crate) fn client(&self) -> ReservationsClient {
+        ReservationsClient::new(Shared(self.reservations.clone()))
+    }
+
+    pub(crate) async fn capacity(&self, name: &str, capacity: u64) {
+        self.client().set_capacity(name, capacity).await.unwrap();
+    }
+
+    pub(crate) async fn act(&self, key: &str, action: Action) -> Result<Reservation, Reason> {
+        let answer = self.reservations.perform(Operation::new(ReservationKey::new(key).unwrap(), action)).await;
+        answer.map_err(|error| error.refusal().unwrap_or_else(|| panic!("{error:?}")).reason())
+    }
+
+    pub(crate) async fn reserve(&self, key: &str, request: Reserve) -> Result<Reservation, Reason> {
+        self.act(key, Action::Reserve(request)).await
+    }
+
+    pub(crate) async fn find(&self, key: &str) -> Option<Reservation> {
+        self.reservations.find(&ReservationKey::new(key).unwrap()).await.unwrap()
+    }
+
+    /// The units that are confirmed, and those that are held.
+    pub(crate) async fn taken(&self, name: &str) -> (u64, u64) {
+        let resource = self.reservations.resource(&ResourceName::new(name).unwrap()).await.unwrap().unwrap();
+        assert!(resource.taken() <= resource.capacity, "{resource:?}");
+        (resource.confirmed, resource.held)
+    }
+
+    pub(crate) fn advance(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+    }
+
+    pub(crate) async fn sweep(&self) -> usize {
+        self.store.expire_overdue(64).await.unwrap()
+    }
+}
+
+/// Reservations that several clients share.
+struct Shared(Arc<dyn Reservations>);
+
+#[async_trait::async_trait]
+impl Reservations for Shared {
+    async fn perform(&self, operation: Operation) -> Result<Reservation, saga_reservations::ReservationsError> {
+        self.0.perform(operation).await
+    }
+
+    async fn find(&self, key: &ReservationKey) -> Result<Option<Reservation>, saga_reservations::ReservationsError> {
+        self.0.find(key).await
+    }
+
+    async fn set_capacity(
+        &self,
+        resource: &ResourceName,
+        capacity: u64,
+    ) -> Result<saga_reservations::Resource, saga_reservations::ReservationsError> {
+        self.0.set_capacity(resource, capacity).await
+    }
+
+    async fn resource(
+        &self,
+        name: &ResourceName,
+    ) -> Result<Option<saga_reservations::Resource>, saga_reservations::ReservationsError> {
+        self.0.resource(name).await
+    }
+}
