@@ -70,7 +70,7 @@ async fn take_back<S: Books>(tx: &mut S::Conn, order: u32, written: i64) -> Resu
 /// Every third order is refused, and undone.
 #[saga_step(no_compensation)]
 async fn decide(order: u32) -> Result<(), StepError> {
-    if order % 3 == 0 { Err(StepError::reject("refused")) } else { Ok(()) }
+    if order.is_multiple_of(3) { Err(StepError::reject("refused")) } else { Ok(()) }
 }
 
 fn named<S: Books>() -> SagaBuilder<S, u32> {
