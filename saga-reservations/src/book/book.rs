@@ -115,6 +115,7 @@ impl Book {
     }
 
     /// Adds a resource that a store has.
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     pub(crate) fn load_resource(&mut self, resource: Resource) {
         self.resources.insert(resource.name.clone(), resource);
     }
