@@ -1,4 +1,4 @@
-//! The ready-made steps in a saga on SQLite, over a server that loses answers.
+//! The ready-made steps in a saga on SQLite in virtual time, over reservations that lose answers.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use saga_reservations::{
     Action, Late, Operation, Reason, Reservation, ReservationKey, Reservations, ReservationsClient, ReservationsError,
     Reserve, Resource, ResourceName, SqlReservations, State, steps as reservations,
 };
-use saga_sqlite::SqliteStore;
+use saga_sqlite::{SqliteOptions, SqliteStore};
+use saga_testkit::VirtualTime;
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -98,8 +99,12 @@ impl Agency {
         client.set_capacity("seat", 4).await.unwrap();
         client.set_capacity("bag", 100).await.unwrap();
         let sagas = [book_trip(true), book_trip(false)];
-        let sagas_store = SqliteStore::open(folder.path().join("sagas.db")).await.unwrap();
-        let runtime = Runtime::builder(sagas_store).saga(&sagas[0]).saga(&sagas[1]).state(client.clone());
+        // After a lost answer the runtime waits before it decides that nothing was done.
+        let time = VirtualTime::new();
+        let options = SqliteOptions::new(folder.path().join("sagas.db")).test_clock(time.environment());
+        let sagas_store = SqliteStore::open_with(options).await.unwrap();
+        let runtime = Runtime::builder(sagas_store).environment(time.environment());
+        let runtime = runtime.saga(&sagas[0]).saga(&sagas[1]).state(client.clone());
         let runtime = runtime.start().await.unwrap();
         Self { client, store, runtime, sagas, _folder: folder }
     }

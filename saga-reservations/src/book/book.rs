@@ -78,11 +78,12 @@ impl Book {
         Ok(changed)
     }
 
-    /// Ends the holds that are over, the oldest first, and returns how many there were.
+    /// Ends the holds that are over, the oldest first, and returns how many there were. A hold stays whose resources a store
+    /// has not loaded.
     pub fn expire_overdue(&mut self, now: Timestamp, limit: usize) -> usize {
         let is_overdue = |(expires_at, _): &&(Timestamp, ReservationKey)| *expires_at <= now;
-        let overdue: Vec<_> =
-            self.holds.iter().take_while(is_overdue).take(limit).map(|(_, key)| key.clone()).collect();
+        let overdue = self.holds.iter().take_while(is_overdue).map(|(_, key)| key);
+        let overdue: Vec<_> = overdue.filter(|key| self.has_resources_of(key)).take(limit).cloned().collect();
         for key in &overdue {
             if let Some(hold) = self.reservations.get(key).cloned() {
                 self.end(hold, Movement::HeldToFree, State::Expired, now);
@@ -114,7 +115,14 @@ impl Book {
         self.resources.get(name)
     }
 
+    /// Whether the resources are here of the reservation of a key, if there is one. Without them its units cannot move.
+    pub(crate) fn has_resources_of(&self, key: &ReservationKey) -> bool {
+        let mut lines = self.reservations.get(key).into_iter().flat_map(|reservation| &reservation.lines);
+        lines.all(|line| self.resources.contains_key(&line.resource))
+    }
+
     /// Adds a resource that a store has.
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
     pub(crate) fn load_resource(&mut self, resource: Resource) {
         self.resources.insert(resource.name.clone(), resource);
     }

@@ -6,8 +6,7 @@ use saga_core::store::Timestamp;
 
 use super::v1;
 use crate::book::{
-    FencingToken, InvalidName, Late, Line, Reason, Refusal, Reservation, ReservationKey, Reserve, Resource,
-    ResourceName, State,
+    FencingToken, InvalidName, Late, Line, Reservation, ReservationKey, Reserve, Resource, ResourceName, State,
 };
 
 impl From<Reservation> for v1::Reservation {
@@ -103,26 +102,6 @@ pub(super) fn reserve_request(key: ReservationKey, request: &Reserve) -> v1::Res
         lines: lines.map(|(resource, quantity)| v1::Line { resource: resource.clone(), quantity: *quantity }).collect(),
         ttl_millis: millis(request.time_to_live()),
         unique: request.is_unique(),
-    }
-}
-
-/// A request to reserve, as the server received it.
-#[cfg(feature = "server")]
-pub(super) fn reserve(message: v1::ReserveRequest) -> Reserve {
-    let lines = message.lines.into_iter().map(|line| (line.resource, line.quantity));
-    let request = Reserve::of_lines(lines).ttl(Duration::from_millis(message.ttl_millis));
-    if message.unique { request.once() } else { request }
-}
-
-#[cfg(feature = "server")]
-pub(super) fn late(message: &v1::ConfirmRequest) -> Result<Late, Refusal> {
-    match v1::Late::try_from(message.late) {
-        Ok(v1::Late::Unspecified | v1::Late::Refuse) => Ok(Late::Refuse),
-        Ok(v1::Late::IfFree) => Ok(Late::IfFree),
-        Err(_) => {
-            let problem = format!("`late` is {}; send LATE_REFUSE or LATE_IF_FREE", message.late);
-            Err(Refusal::new(Reason::Invalid, problem))
-        }
     }
 }
 

@@ -4,7 +4,11 @@ mod convert;
 mod errors;
 mod remote;
 #[cfg(feature = "server")]
+mod requests;
+#[cfg(feature = "server")]
 mod service;
+#[cfg(feature = "server")]
+mod statuses;
 pub mod v1;
 
 pub use self::remote::RemoteReservations;

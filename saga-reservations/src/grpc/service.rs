@@ -7,7 +7,7 @@ use std::time::Duration;
 use tonic::{Request, Response, Status};
 
 use super::v1::reservations_server::{Reservations as Service, ReservationsServer};
-use super::{convert, errors, v1};
+use super::{requests, statuses, v1};
 use crate::book::{Action, FencingToken, InvalidName, Operation, Reason, Refusal, ReservationKey, ResourceName};
 use crate::contract::Reservations;
 
@@ -31,7 +31,7 @@ impl ReservationsService {
     async fn perform(&self, key: String, action: Action) -> Result<Response<v1::Reservation>, Status> {
         let key = ReservationKey::new(key).map_err(|error| invalid(&error))?;
         let answer = self.reservations.perform(Operation::new(key, action)).await;
-        answer.map(|reservation| Response::new(reservation.into())).map_err(|error| errors::status(&error))
+        answer.map(|reservation| Response::new(reservation.into())).map_err(|error| statuses::status(&error))
     }
 }
 
@@ -40,12 +40,12 @@ impl Service for ReservationsService {
     async fn reserve(&self, request: Request<v1::ReserveRequest>) -> Result<Response<v1::Reservation>, Status> {
         let mut message = request.into_inner();
         let key = std::mem::take(&mut message.key);
-        self.perform(key, Action::Reserve(convert::reserve(message))).await
+        self.perform(key, Action::Reserve(requests::reserve(message))).await
     }
 
     async fn confirm(&self, request: Request<v1::ConfirmRequest>) -> Result<Response<v1::Reservation>, Status> {
         let message = request.into_inner();
-        let late = convert::late(&message).map_err(|refusal| errors::refused(&refusal))?;
+        let late = requests::late(&message).map_err(|refusal| statuses::refused(&refusal))?;
         self.perform(message.key, Action::Confirm { token: FencingToken(message.fencing_token), late }).await
     }
 
@@ -67,7 +67,7 @@ impl Service for ReservationsService {
 
     async fn get(&self, request: Request<v1::GetRequest>) -> Result<Response<v1::Reservation>, Status> {
         let key = ReservationKey::new(request.into_inner().key).map_err(|error| invalid(&error))?;
-        match self.reservations.find(&key).await.map_err(|error| errors::status(&error))? {
+        match self.reservations.find(&key).await.map_err(|error| statuses::status(&error))? {
             Some(reservation) => Ok(Response::new(reservation.into())),
             None => Err(not_found(&format!("there is no reservation {key}"))),
         }
@@ -77,12 +77,12 @@ impl Service for ReservationsService {
         let message = request.into_inner();
         let name = ResourceName::new(message.resource).map_err(|error| invalid(&error))?;
         let answer = self.reservations.set_capacity(&name, message.capacity).await;
-        answer.map(|resource| Response::new(resource.into())).map_err(|error| errors::status(&error))
+        answer.map(|resource| Response::new(resource.into())).map_err(|error| statuses::status(&error))
     }
 
     async fn get_resource(&self, request: Request<v1::GetResourceRequest>) -> Result<Response<v1::Resource>, Status> {
         let name = ResourceName::new(request.into_inner().resource).map_err(|error| invalid(&error))?;
-        match self.reservations.resource(&name).await.map_err(|error| errors::status(&error))? {
+        match self.reservations.resource(&name).await.map_err(|error| statuses::status(&error))? {
             Some(resource) => Ok(Response::new(resource.into())),
             None => Err(not_found(&format!("there is no resource {name}"))),
         }
@@ -96,9 +96,9 @@ impl fmt::Debug for ReservationsService {
 }
 
 fn invalid(error: &InvalidName) -> Status {
-    errors::refused(&Refusal::from(error.clone()))
+    statuses::refused(&Refusal::from(error.clone()))
 }
 
 fn not_found(message: &str) -> Status {
-    errors::refused(&Refusal::new(Reason::NotFound, message))
+    statuses::refused(&Refusal::new(Reason::NotFound, message))
 }

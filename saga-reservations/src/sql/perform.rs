@@ -71,7 +71,17 @@ impl Work for Perform {
         let mut scope = Scope::default();
         scope.resources.extend(resources_of(conn, &self.operation).await?);
         scope.keys.insert(self.operation.key.clone());
-        decide(conn, scope, clock_shift, self.sweep, |book, now| book.perform(&self.operation, now)).await
+        let Operation { key, action } = &self.operation;
+        // A request for other lines is refused, and moves nothing.
+        let is_request = matches!(action, Action::Reserve(_));
+        decide(conn, scope, clock_shift, self.sweep, |book, now| {
+            // The reservation was made after its lines had been looked for.
+            if !is_request && !book.has_resources_of(key) {
+                return Err(WorkError::Race);
+            }
+            Ok(book.perform(&self.operation, now))
+        })
+        .await
     }
 }
 
@@ -83,7 +93,8 @@ impl Work for SetCapacity {
     async fn run<C: SqlConn>(&self, conn: &mut C, clock_shift: i64) -> Result<Self::Answer, WorkError> {
         let mut scope = Scope::default();
         scope.resources.insert(self.resource.clone());
-        decide(conn, scope, clock_shift, self.sweep, |book, _| book.set_capacity(&self.resource, self.capacity)).await
+        let set = |book: &mut Book, _| Ok(book.set_capacity(&self.resource, self.capacity));
+        decide(conn, scope, clock_shift, self.sweep, set).await
     }
 }
 
@@ -98,14 +109,14 @@ pub(super) async fn decide<C: SqlConn, T: Send>(
     mut scope: Scope,
     clock_shift: i64,
     sweep: usize,
-    act: impl FnOnce(&mut Book, Timestamp) -> T + Send,
+    act: impl FnOnce(&mut Book, Timestamp) -> Result<T, WorkError> + Send,
 ) -> Result<(T, usize), WorkError> {
     let overdue = if sweep > 0 { scope.add_overdue(conn, clock_shift, sweep).await? } else { 0 };
     let (mut book, now) = scope.load(conn, clock_shift).await?;
     if sweep > 0 {
         book.expire_overdue(now, usize::MAX);
     }
-    let answer = act(&mut book, now);
+    let answer = act(&mut book, now)?;
     let changes = book.take_changes();
     rows::write(conn, &changes, &book).await?;
     Ok((answer, overdue))

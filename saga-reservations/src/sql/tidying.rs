@@ -42,7 +42,7 @@ impl Work for Expire {
     const OPERATION: &'static str = "end the holds that are over";
 
     async fn run<C: SqlConn>(&self, conn: &mut C, clock_shift: i64) -> Result<usize, WorkError> {
-        let ((), overdue) = decide(conn, Scope::default(), clock_shift, self.limit, |_, _| ()).await?;
+        let ((), overdue) = decide(conn, Scope::default(), clock_shift, self.limit, |_, _| Ok(())).await?;
         Ok(overdue)
     }
 }

@@ -1,4 +1,4 @@
-//! One suite for every place where reservations can be: `R-1` to `R-21`, after the clauses of
+//! One suite for every place where reservations can be: `R-1` to `R-22`, after the clauses of
 //! `saga_reservations::Reservations`. Flawed reservations show that the checks find something.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -49,4 +49,5 @@ on_each_place![
     r19_what_cannot_be_served_is_refused,
     r20_requests_at_once_take_what_there_is,
     r21_what_ended_is_forgotten_and_the_rest_is_not,
+    r22_a_release_and_its_request_may_come_at_once,
 ];

@@ -1,6 +1,8 @@
 //! One key is one reservation.
 
-use saga_reservations::{Action, Reason, Reserve, State};
+use std::sync::Arc;
+
+use saga_reservations::{Action, Operation, Reason, ReservationKey, Reserve, State};
 
 use super::actions::{confirm, release, seats};
 use crate::place::Place;
@@ -75,4 +77,27 @@ pub(crate) async fn r16_a_unique_intent_is_held_once_and_confirmed_once(place: &
     assert_eq!(place.reserve("session-3", signup()).await.unwrap_err(), Reason::Duplicate);
     place.reserve("session-3", Reserve::unique("signup", "ben")).await.unwrap();
     assert_eq!(place.taken("signup/ada").await, (1, 0));
+}
+
+/// `R-KEY`, `R-ONCE`: in whatever order they arrive, the units are free at the end.
+pub(crate) async fn r22_a_release_and_its_request_may_come_at_once(place: &Place) {
+    place.capacity("seat", 1_000).await;
+    let mut calls = tokio::task::JoinSet::new();
+    for number in 0..128 {
+        // Each key has one of each.
+        let action = if number % 2 == 0 { Action::Reserve(seats(2)) } else { Action::Release { token: None } };
+        let key = ReservationKey::new(format!("key-{}", number / 2)).unwrap();
+        let reservations = Arc::clone(&place.reservations);
+        calls.spawn(async move { reservations.perform(Operation::new(key, action)).await.map(drop) });
+    }
+    for answer in calls.join_all().await {
+        if let Err(error) = answer {
+            assert_eq!(error.refusal().unwrap_or_else(|| panic!("{error:?}")).reason(), Reason::Ended);
+        }
+    }
+    for number in 0..64 {
+        let key = format!("key-{number}");
+        assert_eq!(place.find(&key).await.unwrap().state, State::Released, "{key}");
+    }
+    assert_eq!(place.taken("seat").await, (0, 0));
 }
