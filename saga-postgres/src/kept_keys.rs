@@ -28,11 +28,12 @@ impl KeptKeys {
         }
     }
 
-    /// The lower half of the hash is the place, the upper half what stands there.
+    /// Part of the hash is the place, the upper half of it is what stands there.
     fn place(&self, key: &IdempotencyKey) -> (Option<&AtomicU32>, u32) {
-        let hash = self.hasher.hash_one(key).to_be_bytes();
-        let [a, b, c, d, .., y, z] = hash;
-        (self.places.get(usize::from(u16::from_be_bytes([y, z]))), u32::from_be_bytes([a, b, c, d]))
+        let hash = self.hasher.hash_one(key);
+        let place = usize::try_from(hash % PLACES as u64).ok().and_then(|place| self.places.get(place));
+        // The upper half fits.
+        (place, u32::try_from(hash >> 32).unwrap_or_default())
     }
 }
 
