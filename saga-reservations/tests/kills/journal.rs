@@ -5,6 +5,7 @@ use serde::Deserialize;
 const INSTALL: &str = "
     CREATE TABLE journal (
         entry      BIGSERIAL PRIMARY KEY,
+        tx         BIGINT NOT NULL DEFAULT txid_current(),
         key        TEXT   NOT NULL,
         lines      JSONB  NOT NULL,
         was        TEXT,
@@ -34,6 +35,8 @@ const INSTALL: &str = "
 /// One change of a reservation.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Entry {
+    /// The transaction.
+    pub(crate) tx: u64,
     pub(crate) key: String,
     pub(crate) lines: Vec<Line>,
     pub(crate) was: Option<String>,

@@ -12,6 +12,16 @@ struct Account {
     held: i64,
     confirmed: i64,
     highest_token: u64,
+    /// The transaction that changed it last.
+    tx: u64,
+}
+
+impl Account {
+    fn complaint(&self, name: &str, capacities: &[(String, u64)]) -> Option<String> {
+        let capacity = capacities.iter().find(|(known, _)| known == name).map_or(0, |(_, capacity)| *capacity);
+        let is_right = self.held >= 0 && self.confirmed >= 0 && self.held + self.confirmed <= capacity.cast_signed();
+        (!is_right).then(|| format!("{name} of {capacity} is {self:?}"))
+    }
 }
 
 pub(crate) fn judge(capacities: &[(String, u64)], entries: &[Entry], answers: &[Answer]) {
@@ -44,15 +54,14 @@ fn accounts(capacities: &[(String, u64)], entries: &[Entry]) -> Vec<String> {
         }
         for line in &entry.lines {
             let account = accounts.entry(&line.resource).or_default();
+            // What others see is what a transaction leaves; it writes its changes one after the other.
+            if account.tx != entry.tx {
+                complaints.extend(account.complaint(&line.resource, capacities));
+                account.tx = entry.tx;
+            }
             let quantity = i64::try_from(line.quantity).unwrap();
             account.held += held * quantity;
             account.confirmed += confirmed * quantity;
-            let capacity =
-                capacities.iter().find(|(name, _)| *name == line.resource).map_or(0, |(_, capacity)| *capacity);
-            let taken = account.held + account.confirmed;
-            if account.held < 0 || account.confirmed < 0 || taken > i64::try_from(capacity).unwrap() {
-                complaints.push(format!("{} of {capacity} is {account:?} after {entry:?}", line.resource));
-            }
             if entry.was.is_none() || is_late {
                 if entry.token <= account.highest_token {
                     complaints.push(format!("the token does not grow: {account:?}, {entry:?}"));
@@ -61,6 +70,7 @@ fn accounts(capacities: &[(String, u64)], entries: &[Entry]) -> Vec<String> {
             }
         }
     }
+    complaints.extend(accounts.iter().filter_map(|(name, account)| account.complaint(name, capacities)));
     let left = accounts.iter().filter(|(_, account)| (account.held, account.confirmed) != (0, 0));
     complaints.extend(left.map(|(name, account)| format!("at the end {name} is {account:?}")));
     complaints
@@ -118,14 +128,14 @@ mod tests {
     type Row = (&'static str, Option<&'static str>, &'static str, Option<u64>, u64, u64, i64);
 
     fn entries(rows: &[Row]) -> Vec<Entry> {
-        let entry = |(key, was, state, was_token, token, quantity, at): &Row| {
+        let entry = |(tx, (key, was, state, was_token, token, quantity, at)): (usize, &Row)| {
             let lines = if *quantity == 0 { json!([]) } else { json!([{"resource": "seat", "quantity": quantity}]) };
             serde_json::from_value(json!({
                 "key": key, "lines": lines, "was": was, "state": state, "was_token": was_token, "token": token,
-                "expires_at": 100, "at": at,
+                "expires_at": 100, "at": at, "tx": tx + 1,
             }))
         };
-        rows.iter().map(|row| entry(row).unwrap()).collect()
+        rows.iter().enumerate().map(|row| entry(row).unwrap()).collect()
     }
 
     fn found(rows: &[Row], answers: &[Answer]) -> usize {
