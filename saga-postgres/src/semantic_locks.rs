@@ -17,7 +17,7 @@ use crate::store::PostgresStore;
 
 const OPERATION: &str = "ask_for_locks";
 
-/// The requests of one call. The entities of all of them are one array, of which each request has a part.
+/// The requests of one call, as arrays. The array of entities has those of the first request, then those of the second, and so on.
 const ASK: &str = "SELECT a.answer, a.front, a.left_micros, a.tokens \
      FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::int[], $7::int[], $8::bigint[], \
          $9::bigint[], $10::bigint[]) WITH ORDINALITY \

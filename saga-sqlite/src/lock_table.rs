@@ -1,4 +1,4 @@
-//! The rows of semantic locks: who has an entity, who waits for it, and who is next. Only the writer writes them.
+//! The rows of semantic locks: which saga has an entity, which wait for it, and which is next. Only the writer writes them.
 
 use std::collections::BTreeSet;
 

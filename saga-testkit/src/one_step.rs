@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use saga_core::key::{Key, Tenant};
 use saga_core::store::{
-    Advance, Changes, Claim, Condition, DefinitionId, Lease, NewRecord, NewSaga, NewWork, RecordedOutcome, SagaId,
-    Started, Status, StepId, Store, StoreErrorKind, WorkId, WorkKind, WorkRef,
+    Advance, Changes, Claim, Condition, DefinitionId, Entity, Lease, LockRequest, NewRecord, NewSaga, NewWork,
+    RecordedOutcome, SagaId, Started, Status, StepId, Store, StoreErrorKind, WorkId, WorkKind, WorkRef,
 };
 
 const STEP: &str = "reserve-stock";
@@ -85,6 +85,21 @@ pub async fn begun<S: Store>(store: &S, key: &str) -> Claim {
     };
     assert!(matches!(started[..], [Started::New]), "it is there already: {started:?}");
     claim
+}
+
+/// What the step of a claim asks for that takes a semantic lock on an entity, and waits for it for an hour at most.
+#[must_use]
+pub fn asks_for(claim: &Claim, entity: Entity) -> LockRequest {
+    LockRequest {
+        tenant: claim.tenant.clone(),
+        saga: claim.saga,
+        key: claim.key.clone(),
+        owner: claim.key.clone(),
+        name: STEP.to_owned(),
+        entities: vec![entity],
+        work: claim.work,
+        within: Duration::from_hours(1),
+    }
 }
 
 /// The changes that complete the saga of a claim, which has version 1.

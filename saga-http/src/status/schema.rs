@@ -177,7 +177,7 @@ pub(crate) enum WaitKind {
     SemanticLock,
 }
 
-/// The entities of a semantic lock, and who has them.
+/// The entities of a semantic lock, and the sagas that it waits for.
 #[derive(ToSchema)]
 pub(crate) struct LockStatus {
     /// Whether the saga has the lock. If not, it waits for it.

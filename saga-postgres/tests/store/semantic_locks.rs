@@ -1,24 +1,13 @@
 //! Semantic locks as ordinary reads of the application see them.
 
-use std::time::Duration;
-
 use saga_core::Entity;
 use saga_core::store::{Changes, Claim, LockAnswer, LockRequest, Records as _, SemanticLocks as _, Unlock};
 use sqlx::AssertSqlSafe;
 
-use crate::support::{Place, begun};
+use crate::support::{Place, asks_for, begun};
 
 fn request(claim: &Claim) -> LockRequest {
-    LockRequest {
-        tenant: claim.tenant.clone(),
-        saga: claim.saga,
-        key: claim.key.clone(),
-        owner: claim.key.clone(),
-        name: "credit".to_owned(),
-        entities: vec![Entity::new("account", "ada")],
-        work: claim.work,
-        within: Duration::from_hours(1),
-    }
+    asks_for(claim, Entity::new("account", "ada"))
 }
 
 type Row = (String, Option<String>, Option<bool>);
@@ -37,13 +26,13 @@ async fn the_view_says_what_is_locked_by_whom() {
         place.schema
     );
     let row = |id: &str, key: &str, granted| (id.to_owned(), Some(key.to_owned()), Some(granted));
-    let nobody = ("bob".to_owned(), None, None);
+    let free = ("bob".to_owned(), None, None);
     let rows: Vec<Row> = sqlx::query_as(AssertSqlSafe(sql.clone())).fetch_all(&mut conn).await.unwrap();
-    assert_eq!(rows, [row("ada", "k-1", true), row("ada", "k-2", false), nobody.clone()]);
+    assert_eq!(rows, [row("ada", "k-1", true), row("ada", "k-2", false), free.clone()]);
     let unlocked = vec![Unlock::Owner(first.tenant.clone(), first.key.clone())];
     store.record(vec![Changes { unlocked, ..Changes::default() }]).await.unwrap();
     let rows: Vec<Row> = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut conn).await.unwrap();
-    assert_eq!(rows, [row("ada", "k-2", true), nobody]);
+    assert_eq!(rows, [row("ada", "k-2", true), free]);
     store.close().await;
     place.remove().await;
 }

@@ -6,5 +6,5 @@ mod body;
 mod server;
 
 pub use body::{Body, Meeting, Notes, complete, keep, write_note};
-pub use saga_testkit::one_step::{advanced, begun, completed, definition, member, new_saga, status};
+pub use saga_testkit::one_step::{advanced, asks_for, begun, completed, definition, member, new_saga, status};
 pub use server::{Place, address, blocker_of, server};

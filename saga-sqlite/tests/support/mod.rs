@@ -6,6 +6,6 @@ mod gate;
 mod stores;
 
 pub use gate::{Gate, all};
-pub use saga_testkit::one_step::{advanced, begun, completed, definition, member, new_saga, status};
+pub use saga_testkit::one_step::{advanced, asks_for, begun, completed, definition, member, new_saga, status};
 pub use saga_testkit::step_body::keep;
 pub use stores::{Body, Error, assert_integrity, complete, create_notes, notes, refused, store, write_note};

@@ -14,7 +14,7 @@ pub struct MailServer(watch::Sender<Server>);
 #[derive(Debug, Default)]
 struct Server {
     is_down: bool,
-    /// Those who have no mailbox.
+    /// The users without a mailbox.
     missing: BTreeSet<String>,
     sent: BTreeMap<String, Mail>,
     failures: u32,

@@ -48,7 +48,7 @@ pub async fn cancel_booking(tx: &mut impl SqlConn, _wanted: SeatRequest, number:
     Ok(())
 }
 
-/// Who has the seat.
+/// The user for whom the seat is booked.
 pub async fn guest_of<S: SqlStore>(store: &S, seat: &str) -> anyhow::Result<Option<String>> {
     let seat = seat.to_owned();
     let sql = "SELECT guest FROM bookings WHERE seat = $1 AND status = 'booked'";

@@ -1,4 +1,4 @@
-//! Definitions with a mistake, each of which makes the scenario fail that is about it.
+//! Each of these definitions has a mistake, and the scenario about that mistake fails.
 
 use anyhow::ensure;
 use booking::contracts::{create_booking, process_payment, send_notification};

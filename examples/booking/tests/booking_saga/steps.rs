@@ -68,7 +68,7 @@ async fn every_event(world: &mut Booking) -> anyhow::Result<()> {
     world.receives_all().await
 }
 
-/// It waits for nobody but the orchestrator then: a service has done its step, and its event is on the way.
+/// A service has done its step by then, and its event is on the way: only the orchestrator is missing.
 #[when("the orchestrator is killed")]
 async fn killed(world: &mut Booking) -> anyhow::Result<()> {
     let deployment = world.deployment_mut()?;

@@ -58,7 +58,7 @@ impl Booking {
     }
 
     pub(crate) fn pays_with(&mut self, card: &str) -> anyhow::Result<()> {
-        card.clone_into(&mut self.request.as_mut().context("nobody wants a seat")?.card);
+        card.clone_into(&mut self.request.as_mut().context("the scenario has no request for a seat yet")?.card);
         Ok(())
     }
 

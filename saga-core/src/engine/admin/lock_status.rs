@@ -35,7 +35,7 @@ pub struct SemanticLockStatus {
     pub key: Key,
     /// The name of the lock.
     pub lock: String,
-    /// Its entities, and who has them.
+    /// Its entities, and the sagas that it waits for.
     #[serde(flatten)]
     pub status: LockStatus,
 }
@@ -48,7 +48,7 @@ impl SemanticLockStatus {
     }
 }
 
-/// The entities of a semantic lock, and who has them.
+/// The entities of a semantic lock, and the sagas that it waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LockStatus {

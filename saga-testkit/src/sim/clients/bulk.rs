@@ -168,6 +168,10 @@ async fn plan(
             }
             _ => None,
         };
+        // Its key may be that of another saga by now.
+        if !world.has_its_key(row.saga) {
+            continue;
+        }
         acts.push(Told { saga: row.saga, row: row.number(), call: world.recorder.number(), act });
         kept.push(planned);
     }

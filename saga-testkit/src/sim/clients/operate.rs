@@ -89,6 +89,10 @@ async fn look_after(world: &Arc<World>, replicas: &[Arc<Replica>], live: &Live, 
         let Some(Ok(Some(status))) = seen else { return };
         status
     };
+    // It may have been deleted since the round began, and its key be that of another saga.
+    if !world.has_its_key(saga) {
+        return;
+    }
     let is_stuck = status.steps.iter().any(|step| step.stuck.is_some());
     world.hit_if(is_stuck && status.summary.status == Status::Paused, Fault::StuckWhilePaused);
     if status.summary.status != Status::Stuck && !is_stuck {

@@ -37,9 +37,10 @@ impl Client {
     /// Whether so little was left of that saga in time.
     async fn waits_for(&self, saga: u32, age: Age) -> bool {
         while self.world.purges.age(saga) != Some(age) {
-            // What a host never learns it keeps, and answers from that.
+            // A host answers from what it keeps: if it never learns that the saga is closed, or has an open dead letter about it.
             if self.world.is_purging_over()
                 || self.world.is_closed_lost()
+                || self.world.is_hosted_kept()
                 || self.world.purges.age(saga) == Some(Age::Deleted)
             {
                 return false;
