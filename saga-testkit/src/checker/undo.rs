@@ -186,8 +186,15 @@ fn late(book: &Book<'_>, saga: usize, step: u8, plan: &StepPlan, note: &mut impl
     let Some((done, call)) = book.effect_of(saga, step, Op::Do) else {
         return;
     };
-    // Who goes past a step that may be on its way, or ends it at its host, takes it upon himself.
-    if of.is_skipped(step, Op::Do) || (plan.host.is_some() && of.is_forced_at_its_host(step)) {
+    // An operator who goes past a step that may be on its way answers for it. So does one who ends it at its host, or who ends the saga
+    // that is a step and has asked the host for it: the host may have the command as a dead letter, and do it later.
+    let ends_asker = |act: &AuditRecord| {
+        let is_end = act.ends_sub_saga_as(Standing::Completed) || act.ends_sub_saga_as(Standing::Compensated);
+        is_end && act.at < call.entered
+    };
+    let is_asker_ended = || of.is_sub(step) && of.acts.iter().any(ends_asker);
+    let is_hosted = plan.host.is_some();
+    if of.is_skipped(step, Op::Do) || (is_hosted && (of.is_forced_at_its_host(step) || is_asker_ended())) {
         return;
     }
     let barred = book.calls_of(saga, step, Op::Undo).filter_map(|undo| undo.barred).min();
