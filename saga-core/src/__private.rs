@@ -5,10 +5,10 @@ pub use std::{boxed::Box, option::Option, result::Result, time::Duration};
 
 pub use crate::{
     step::{
-        Codec, Compensate, Compensation, CompensationHandler, ConnectionIs, Contract, DeclaredContract, FromStep,
-        Given, Handler, HasCompensation, Hosted, Ignored, Needs, NoCompensation, OnExhausted, Resolution, ResolveFn,
-        ResolveOf, ResolvedValue, Run, RunsCompensation, Step, StepError, StepOptions, StepReturn, Undo, UndoOf,
-        Unnamed, codec, declared, finish, finish_alias, no_codec, resolved_by, undone_by,
+        Codec, Compensate, Compensation, CompensationHandler, ConnectionIs, Contract, DeclaredContract, EntitiesOf,
+        FromStep, Given, Handler, HasCompensation, Hosted, Ignored, Needs, NoCompensation, OnExhausted, Resolution,
+        ResolveFn, ResolveOf, ResolvedValue, Run, RunsCompensation, Step, StepError, StepOptions, StepReturn, Undo,
+        UndoOf, Unnamed, codec, declared, entities_of, finish, finish_alias, no_codec, resolved_by, undone_by,
     },
     store::Store,
 };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::{
-    LitBool, LitInt, LitStr, Path, Token,
+    Expr, LitBool, LitInt, LitStr, Path, Token,
     ext::IdentExt,
     parenthesized,
     parse::{ParseStream, Parser},
@@ -37,6 +37,7 @@ pub(crate) struct Options {
     pub(crate) on_exhausted: Option<(Exhausted, Ident)>,
     pub(crate) group: Option<LitBool>,
     pub(crate) exclusive: Option<Ident>,
+    pub(crate) lock: Option<Expr>,
     pub(crate) max_concurrent: Option<usize>,
     pub(crate) service: Option<LitStr>,
     pub(crate) compensated: Option<Ident>,
@@ -55,6 +56,7 @@ const OF_STEP: &[&str] = &[
     "on_exhausted",
     "group",
     "exclusive",
+    "lock",
     "max_concurrent",
     "name",
     "service",
@@ -90,6 +92,10 @@ impl Options {
                 self.compensate = Some(value(option, "a function: `compensate = release_stock`", input)?);
             }
             "exclusive" => self.exclusive = Some(option.clone()),
+            "lock" => {
+                let form = "a closure that names what the step locks: `lock = |input| Entity::new(\"account\", &input.account)`";
+                self.lock = Some(value(option, form, input)?);
+            }
             "max_concurrent" => self.max_concurrent = calls_value(option, input, errors)?,
             "no_compensation" => self.no_compensation = Some(option.clone()),
             "resolve" => self.resolve = Some(value(option, "a function: `resolve = find_charge`", input)?),

@@ -5,7 +5,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::{Path, Type, spanned::Spanned};
+use syn::{Expr, Path, Type, spanned::Spanned};
 
 use crate::{
     krate::{Krate, at},
@@ -34,6 +34,7 @@ pub(crate) const IDS: &[&str] = &[
     "hosted",
     "if-taken-output",
     "list-items",
+    "lock-entities",
     "migration-output",
     "not-a-compensation",
     "not-a-contract",
@@ -110,6 +111,14 @@ pub(crate) fn undo(krate: &Krate, compensation: &Path, alias: &TokenStream) -> T
     let undone_by = krate.private("undone_by", place);
     let alias = at(alias, place);
     quote_spanned!(place=> #some::Some(#undone_by::<Self, #alias>()))
+}
+
+/// What a closure says that the step locks, which demands that it takes the input and returns entities.
+pub(crate) fn lock(krate: &Krate, entities: &Expr) -> TokenStream {
+    let place = entities.span();
+    let some = krate.private("Option", place);
+    let entities_of = krate.private("entities_of", place);
+    quote_spanned!(place=> #some::Some(|__input| #entities_of(__input, #entities)))
 }
 
 /// What is known of the resolution, which demands that it is one and that the types fit.

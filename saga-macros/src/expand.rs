@@ -100,6 +100,10 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
         let undo = checks::undo(krate, path, &generics.compensation(path));
         quote!(const UNDO: #krate::__private::Option<#krate::__private::UndoOf<Self>> = #undo;)
     });
+    let lock = options.lock.as_ref().map(|entities| {
+        let lock = checks::lock(krate, entities);
+        quote!(const LOCK: #krate::__private::Option<#krate::__private::EntitiesOf<Self>> = #lock;)
+    });
     let resolve = options.resolve.as_ref().map(|path| {
         let resolve = checks::resolve(krate, path, &generics.resolution(path));
         quote!(const RESOLVE: #krate::__private::Option<#krate::__private::ResolveOf<Self>> = #resolve;)
@@ -115,6 +119,7 @@ fn step(model: &Model, options: &Options, generics: &Generics<'_>) -> TokenStrea
             const OPTIONS: #krate::__private::StepOptions = #settings;
             const INPUT: #krate::__private::Codec<Self::Input> = #input_codec;
             const OUTPUT: #krate::__private::Codec<Self::Output> = #output_codec;
+            #lock
             #undo
             #resolve
         }

@@ -242,6 +242,7 @@ fn kind_of_name(ty: &Type) -> Role {
     match last.ident.to_string().as_str() {
         "StepContext" => Role::ContextInWrongForm,
         "State" if generic => Role::Read,
+        "Locked" => Role::Read,
         _ if is_output(ty) => Role::Read,
         _ => Role::Value,
     }
@@ -256,6 +257,11 @@ pub(crate) fn is_output(ty: &Type) -> bool {
         "Option" => only_argument(ty, "Option").is_some_and(is_output),
         _ => false,
     }
+}
+
+/// Whether a parameter is the lock of the step itself: `Locked` without the name of a semantic lock.
+pub(crate) fn is_own_lock(ty: &Type) -> bool {
+    last_segment(ty).is_some_and(|last| last.ident == "Locked" && last.arguments.is_empty())
 }
 
 /// The `T` of a `Name<T>`.

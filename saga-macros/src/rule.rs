@@ -129,6 +129,10 @@ rules! {
     ResolutionInTransaction = "resolution-in-transaction",
     /// `exclusive` on a function that runs in a transaction.
     ExclusiveInTransaction = "exclusive-in-transaction",
+    /// A step takes `Locked` and has no `lock`.
+    LockedWithoutLock = "locked-without-lock",
+    /// A step takes a `Batch` and `Locked`.
+    BatchLocked = "batch-locked",
     /// `max_concurrent` is 0 or no number.
     MaxConcurrent = "max-concurrent",
     /// `group` on a function without a transaction.

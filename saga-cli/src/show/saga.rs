@@ -114,7 +114,9 @@ fn said(step: &StepStatus) -> String {
     if let Some(id) = step.signal.as_ref().filter(|_| step.stuck.is_none() && step.due_at.is_none()) {
         return format!("by the signal {id:?}");
     }
-    if let Some(lock) = step.lock.as_ref().filter(|_| step.stuck.is_none()) {
+    // Of a step that has its own lock, there is more to say.
+    let is_shown = |lock: &&LockStatus| step.stuck.is_none() && (lock.scope == LockScope::Saga || !lock.granted);
+    if let Some(lock) = step.lock.as_ref().filter(is_shown) {
         return of_lock(lock, step);
     }
     let error = step.stuck.clone().or_else(|| step.error.clone()).unwrap_or_default();
@@ -133,7 +135,7 @@ fn said(step: &StepStatus) -> String {
     format!("{waits} (reported {} at {} UTC)", shortened(report), utc(*at)).trim_start().to_owned()
 }
 
-/// The entities of a semantic lock: those that the saga has, or what it waits for.
+/// The entities of a lock: those that the saga has, or what it waits for.
 fn of_lock(lock: &LockStatus, step: &StepStatus) -> String {
     let entities = lock.entities.iter().map(|locked| match locked.token {
         Some(token) => format!("{} (token {token})", locked.entity),

@@ -34,10 +34,11 @@ mod store_calls;
 
 pub use self::admin::{
     AuditEntry, AuditRecord, BatchAction, BatchFilter, BatchPlan, BatchResult, BatchSummary, CancelOutcome,
-    ChildStatus, DeadLetterAdmin, HistoryEvent, ItemCounts, LockStatus, LockedStatus, MigrationReport, OutboxAdmin,
-    PauseOutcome, PausedBy, PlannedAction, ReplacedInput, RestartOutcome, ResumeOutcome, RetentionAdmin, RetentionDue,
-    RetentionPolicy, SagaAdmin, SagaControl, SagaMoves, SagaQuery, SagaStatus, SagaSummary, SemanticLockStatus,
-    SemanticLocksFilter, SignalOutcome, StepProgress, StepStatus, TimelineStatus, Unregistered, WaitKind,
+    ChildStatus, DeadLetterAdmin, HistoryEvent, ItemCounts, LockScope, LockStatus, LockedStatus, MigrationReport,
+    OutboxAdmin, PauseOutcome, PausedBy, PlannedAction, ReplacedInput, RestartOutcome, ResumeOutcome, RetentionAdmin,
+    RetentionDue, RetentionPolicy, SagaAdmin, SagaControl, SagaMoves, SagaQuery, SagaStatus, SagaSummary,
+    SemanticLockStatus, SemanticLocksFilter, SignalOutcome, StepProgress, StepStatus, TimelineStatus, Unregistered,
+    WaitKind,
 };
 pub use self::context::{BuildError, RuntimeError, Settings, StartError, UnreadableValues};
 pub use self::health::{ComponentHealth, Health};

@@ -1,15 +1,17 @@
-//! Which semantic locks end with an event.
+//! Which locks end with an event.
 
 use super::shape::Shape;
 use super::state::SagaState;
 use super::step_state::StepPhase;
 
-/// The semantic locks of a saga before an event.
+/// The locks of a saga before an event.
 pub(super) struct LocksBefore {
-    /// The steps that have asked for their locks.
+    /// The steps that have asked for their semantic locks.
     asked: Vec<usize>,
-    /// The steps that end locks, and were not done.
+    /// The steps that end semantic locks, and were not done.
     holding: Vec<usize>,
+    /// The steps whose calls have a lock, and that are under way.
+    calling: Vec<usize>,
 }
 
 impl LocksBefore {
@@ -17,20 +19,37 @@ impl LocksBefore {
         let is_asked = |step: &usize| shape.is_lock(*step) && state.steps[*step].phase == StepPhase::Started;
         let holds = |step: &usize| !shape.steps[*step].releases.is_empty() && !has_ended(state, *step);
         let steps = 0..shape.steps.len();
-        Self { asked: steps.clone().filter(is_asked).collect(), holding: steps.filter(holds).collect() }
+        let locks_calls = shape.steps.iter().any(|step| step.locks_calls);
+        let instances = 0..if locks_calls { state.steps.len() } else { 0 };
+        // A list is not called; its items are.
+        let is_list = |step: usize| shape.steps.get(step).is_some_and(|step| step.each.is_some());
+        let calls = |step: &usize| shape.of(state, *step).locks_calls && !is_list(*step) && is_under_way(state, *step);
+        Self {
+            asked: steps.clone().filter(is_asked).collect(),
+            holding: steps.filter(holds).collect(),
+            calling: instances.filter(calls).collect(),
+        }
     }
 
     /// The steps whose locks or requests end with what has happened: the saga does not wait any more and did not get the
-    /// lock, or a step that ends a lock is done. The end of the saga ends all of them.
+    /// lock, a step that ends a lock is done, or a step with a lock of its own has its result or needs an operator. The end
+    /// of the saga ends all semantic locks.
     pub(super) fn released(self, shape: &Shape, state: &SagaState) -> Vec<usize> {
         let is_given_up = |step: &usize| !matches!(state.steps[*step].phase, StepPhase::Started | StepPhase::Done);
         let given_up = self.asked.into_iter().filter(is_given_up);
         let done = self.holding.into_iter().filter(|step| has_ended(state, *step));
         let ended = done.flat_map(|step| &shape.steps[step].releases).filter_map(|lock| shape.position(lock));
-        given_up.chain(ended).collect()
+        let called = self.calling.into_iter().filter(|step| !is_under_way(state, *step));
+        given_up.chain(ended).chain(called).collect()
     }
 }
 
 fn has_ended(state: &SagaState, step: usize) -> bool {
     matches!(state.steps[step].phase, StepPhase::Done | StepPhase::Skipped)
+}
+
+/// Whether the step or its undo may be called.
+fn is_under_way(state: &SagaState, step: usize) -> bool {
+    let is_called = |step: &StepPhase| matches!(step, StepPhase::Started | StepPhase::Undoing);
+    state.steps.get(step).is_some_and(|of| is_called(&of.phase)) && !state.is_stuck_at(step)
 }

@@ -40,6 +40,9 @@ pub struct StepShape {
     /// Whether it takes a semantic lock, which has the step's name.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lock: bool,
+    /// Whether each call of it has a lock of the step. No state depends on it, so it may change under one version.
+    #[serde(skip)]
+    pub locks_calls: bool,
     /// The names of the semantic locks that end when it is done.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<&'static str>,
@@ -119,6 +122,7 @@ impl StepShape {
             within: None,
             child: None,
             lock: false,
+            locks_calls: false,
             releases: Vec::new(),
         }
     }

@@ -12,7 +12,7 @@ use super::{Arm, Idle, Mapping, ResultOf, Retention, StepResolve, StepUndo};
 use crate::key::{Key, StepId};
 use crate::machine::{self, Effect, SagaState, Shape, StepShape, UndoShape};
 use crate::step::{NeededOutput, Needs, StepOptions, StepOutputs};
-use crate::store::{DefinitionId, Expiry, NewDefinition, Status, Store};
+use crate::store::{DefinitionId, Entity, Expiry, NewDefinition, Status, Store};
 
 /// A saga definition with its types taken off.
 pub(crate) struct Definition<S: Store> {
@@ -43,6 +43,9 @@ pub(crate) struct Definition<S: Store> {
 /// Says what is wrong with bytes.
 pub(super) type Check = fn(&[u8]) -> Result<(), String>;
 
+/// Names the entities that a step locks, by its stored input.
+pub(crate) type LockedOf = fn(&[u8]) -> Result<Vec<Entity>, String>;
+
 /// A step in a saga.
 pub(crate) struct StepDefinition<S: Store> {
     pub(crate) name: &'static str,
@@ -51,6 +54,8 @@ pub(crate) struct StepDefinition<S: Store> {
     pub(crate) options: StepOptions,
     pub(crate) run: StepRun<S>,
     pub(crate) undo: Option<(StepUndo<S>, StepOptions)>,
+    /// What a call of it or of its compensation locks, by the step's input.
+    pub(crate) lock: Option<LockedOf>,
     /// How the other side is asked what became of it.
     pub(crate) resolve: Option<StepResolve>,
     pub(crate) input: Option<Mapping>,
@@ -108,6 +113,11 @@ impl<S: Store> StepDefinition<S> {
         matches!(self.run, StepRun::Idle(Idle::Lock(_))) || self.saga().is_some_and(|child| child.takes_locks)
     }
 
+    /// Whether the step or its compensation takes the lock of the step, and it has none.
+    pub(crate) fn lacks_lock(&self) -> bool {
+        self.needs.lock && self.lock.is_none()
+    }
+
     /// After so long no call of the step is on its way any more.
     pub(crate) fn settle_time(&self) -> Duration {
         self.options.timeout.saturating_mul(2)
@@ -125,6 +135,7 @@ impl<S: Store> StepDefinition<S> {
             options: self.options,
             run,
             undo,
+            lock: self.lock,
             resolve: None,
             input: self.input.clone(),
             mapped: self.mapped.clone(),

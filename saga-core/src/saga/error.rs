@@ -31,6 +31,15 @@ pub enum SagaProblem {
         /// The name.
         step: &'static str,
     },
+    /// A step or its compensation takes the lock of the step, which has none.
+    #[error(
+        "`{step}` or its compensation takes `Locked`, and the step has no lock; write \
+         `#[saga_step(lock = |input| Entity::new(..))]`, or leave the parameter out"
+    )]
+    NoLock {
+        /// The step.
+        step: &'static str,
+    },
     /// A step needs the output of a step that does not run before it.
     #[error(
         "`{step}` needs the output of `{needed}`, which does not run before it; put `.step::<{needed}>()` in front"

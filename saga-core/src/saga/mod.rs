@@ -34,7 +34,7 @@ pub(crate) use self::arm::{Arm, Predicate};
 pub use self::builder::{Root, SagaBuilder, SagaInit};
 pub use self::chain::{Branch, Nested, StepBuilder};
 pub use self::choice::Choice;
-pub(crate) use self::definition::{Definition, StepDefinition, StepRun};
+pub(crate) use self::definition::{Definition, LockedOf, StepDefinition, StepRun};
 pub(crate) use self::emitted_events::{EmittedEvents, EventEncoder, OptionalOutput};
 pub(crate) use self::erase::{BatchInputs, BatchUnfinished, StepResolve, StepUndo, Unfinished};
 pub use self::error::{SagaError, SagaProblem};

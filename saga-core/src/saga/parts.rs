@@ -196,6 +196,9 @@ impl<S: Store> Parts<S> {
             if self.steps[..index].iter().any(|other| other.name == step.name) {
                 problems.push(SagaProblem::DuplicateStep { step: step.name });
             }
+            if step.lacks_lock() {
+                problems.push(SagaProblem::NoLock { step: step.name });
+            }
             problems
                 .extend(step.needs.outputs.iter().filter_map(|needed| self.problem_with(step.name, *needed, index)));
         }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::definition::Check;
+use super::definition::{Check, LockedOf};
 use super::erase::{batch_run, external_run, transaction_run};
 use super::{Definition, Idle, Mapping, StepDefinition, StepResolve, StepRun, StepUndo, SubSaga};
 use crate::key::StepId;
 use crate::machine::{StepShape, UndoShape};
 use crate::step::{Handler, Needs, Run, Step, StepOptions, codec, decode_list};
-use crate::store::Store;
+use crate::store::{Entity, Store};
 
 impl<S: Store> StepDefinition<S> {
     /// The step `T`, whose input is the saga's or what a mapping makes of it.
@@ -34,6 +34,7 @@ impl<S: Store> StepDefinition<S> {
             options: T::OPTIONS,
             run: StepRun::of::<T>(),
             undo: undo.zip(undo_options),
+            lock: T::LOCK.map(|_| locked_of::<T> as LockedOf),
             resolve: StepResolve::of::<T>(),
             input,
             mapped,
@@ -92,6 +93,7 @@ impl<S: Store> StepDefinition<S> {
             options: StepOptions::DEFAULT,
             run,
             undo: None,
+            lock: None,
             resolve: None,
             input: None,
             mapped: Vec::new(),
@@ -113,8 +115,14 @@ impl<S: Store> StepDefinition<S> {
             (_, Some(undo)) if undo.when_unknown() => UndoShape::TakesUnknown,
             (_, Some(_)) => UndoShape::NeedsOutput,
         };
-        StepShape::new(self.name, self.run.effect(), undo)
+        StepShape { locks_calls: self.lock.is_some(), ..StepShape::new(self.name, self.run.effect(), undo) }
     }
+}
+
+fn locked_of<T: Step>(input: &[u8]) -> Result<Vec<Entity>, String> {
+    let Some(entities) = T::LOCK else { return Ok(Vec::new()) };
+    let input = T::INPUT.decode(input).map_err(|error| format!("its input cannot be read: {error}"))?;
+    Ok(entities(&input))
 }
 
 impl<S: Store> StepRun<S> {

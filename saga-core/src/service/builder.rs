@@ -123,6 +123,9 @@ impl<S: Store> ServiceBuilder<S> {
         for needed in &definition.needs.outputs {
             self.problems.push(ServiceProblem::NeedsOutput { step, needed: needed.step });
         }
+        if definition.lacks_lock() {
+            self.problems.push(ServiceProblem::NoLock { step });
+        }
         let shape = definition.shape::<T>();
         let definition = Arc::new(Definition::hosted(&self.name, shape, definition));
         if self.steps.insert(step, definition).is_some() {

@@ -34,6 +34,15 @@ pub enum ServiceProblem {
         /// The service that its contract names.
         service: &'static str,
     },
+    /// A step, or its compensation, takes the lock of the step, which has none.
+    #[error(
+        "`{step}` or its compensation takes `Locked`, and the step has no lock; write \
+         `#[saga_step(lock = |input| Entity::new(..))]`, or leave the parameter out"
+    )]
+    NoLock {
+        /// The step.
+        step: &'static str,
+    },
     /// A step, or its compensation, takes the output of another step.
     #[error(
         "`{step}` or its compensation takes `Output<{needed}>`, but a command brings the input alone; make what it \

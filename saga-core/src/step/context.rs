@@ -6,7 +6,7 @@ use std::{
 
 use super::call_keys::{CallKeys, ExternalKey};
 use super::reports::{Reporting, Reports};
-use super::{CancelSignal, Emitted, Event, OptionalOutputs, StepError};
+use super::{CancelSignal, Emitted, Event, LockedEntity, OptionalOutputs, StepError};
 use crate::env::Environment;
 use crate::key::Tenant;
 
@@ -51,6 +51,8 @@ pub(crate) struct ContextParts {
     pub(crate) earlier: OptionalOutputs,
     /// What it may report, and what was reported before it.
     pub(crate) reporting: Reporting,
+    /// What the step has locked for this call.
+    pub(crate) locked: Vec<LockedEntity>,
 }
 
 impl ContextParts {
@@ -72,6 +74,7 @@ impl ContextParts {
             traceparent: None,
             earlier: OptionalOutputs::default(),
             reporting: Reporting::default(),
+            locked: Vec::new(),
         }
     }
 }

@@ -11,6 +11,7 @@
 //! | [`Signaled<T>`](Signaled) | the signal that the saga waited for |
 //! | [`Locked<L>`](Locked) | the entities of a semantic lock of the saga, with their fencing tokens |
 //! | `Option` of one of these four | the same of a step in an arm of a choice, which may not have run |
+//! | [`Locked`] | the entities that the step itself locks, with their fencing tokens |
 //! | [`Batch<T>`](Batch) | the inputs of many sagas, for one call |
 //! | any other type | the step's input |
 
@@ -28,6 +29,7 @@ mod event;
 mod failure;
 mod handler;
 mod list;
+mod lock;
 mod optional_output;
 mod options;
 mod output;
@@ -61,6 +63,7 @@ pub use self::{
     event::Event,
     failure::IntoStepError,
     handler::Handler,
+    lock::{IntoEntities, OfStep},
     output::{FromOutputs, Output, Outputs},
     params::FromStep,
     rejection::Rejection,
@@ -87,6 +90,7 @@ pub use self::{
     event::Emitted,
     failure::{StepReturn, finish, finish_alias},
     handler::{BatchFn, ExternalFn, Run, TransactionFn, Undo, UndoExternalFn, UndoTransactionFn, undo},
+    lock::{EntitiesOf, entities_of},
     options::StepOptions,
     output::OutputError,
     params::{NeededOutput, NeededState, Needs},

@@ -6,12 +6,12 @@ pub(super) mod sealed {
     pub trait Sealed {}
 }
 
-/// A parameter that the runtime reads for a step: [`State`](super::State), or what an earlier step returned
-/// ([`FromOutputs`](super::FromOutputs)).
+/// A parameter that the runtime reads for a step: [`State`](super::State), the step's own lock
+/// ([`Locked`](super::Locked)), or what an earlier step returned ([`FromOutputs`](super::FromOutputs)).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a parameter that the runtime can give to a step",
     label = "not a parameter of a step",
-    note = "besides the connection, `&StepContext` and the input, a step takes `State<T>` and `Output<step>`"
+    note = "besides the connection, `&StepContext` and the input, a step takes `State<T>`, `Output<step>` and `Locked`"
 )]
 pub trait FromStep: sealed::Sealed + Sized {
     /// Adds what this parameter needs.
@@ -35,6 +35,8 @@ pub struct Needs {
     pub states: Vec<NeededState>,
     /// The earlier steps, one for each parameter that reads what a step returned.
     pub outputs: Vec<NeededOutput>,
+    /// Whether a parameter is the lock of the step.
+    pub lock: bool,
 }
 
 /// A `State<T>` parameter.

@@ -3,7 +3,7 @@ use std::marker::PhantomData;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Codec, Step, StepOptions, codec};
+use super::{Codec, OfStep, Step, StepOptions, codec};
 use crate::store::Entity;
 
 /// A semantic lock that a saga takes: see
@@ -28,7 +28,7 @@ pub trait SemanticLock: Send + Sync + 'static {
     const NAME: &'static str;
 }
 
-/// An entity that a saga has locked, and the fencing token that it got.
+/// An entity that a saga or a step has locked, and the fencing token that it got.
 ///
 /// Each grant of an entity has a higher token than all grants of the entity before. A system outside that keeps the
 /// highest token that it saw of an entity can refuse calls with a lower one: they come from a saga that has lost the
@@ -42,17 +42,20 @@ pub struct LockedEntity {
     pub token: u64,
 }
 
-/// The semantic lock `L` of the saga, as a parameter of a later step or of a closure of the saga's definition: its entities
-/// with their fencing tokens.
+/// The entities of a lock with their fencing tokens, as a parameter of a step.
 ///
-/// If the lock is taken in an arm of a choice, the parameter is an `Option<Locked<Credit>>`. In a test, make one with
-/// [`Locked::for_test`]. As a [`Step`] it names the step that takes the lock, for example in a migration.
-pub struct Locked<L: SemanticLock> {
+/// `Locked` without an argument is the lock that the step itself has with `#[saga_step(lock = ..)]`; the compensation of
+/// such a step may take it, too. `Locked<Credit>` is the semantic lock `Credit` of the saga, as a parameter of a later step
+/// or of a closure of the saga's definition. If that lock is taken in an arm of a choice, the parameter is an
+/// `Option<Locked<Credit>>`. In a test, make one with [`Locked::for_test`].
+///
+/// As a [`Step`], `Locked<Credit>` names the step that takes the semantic lock, for example in a migration.
+pub struct Locked<L = OfStep> {
     entities: Vec<LockedEntity>,
     lock: PhantomData<fn() -> L>,
 }
 
-impl<L: SemanticLock> Locked<L> {
+impl<L> Locked<L> {
     pub(super) fn new(entities: Vec<LockedEntity>) -> Self {
         Self { entities, lock: PhantomData }
     }
@@ -84,15 +87,15 @@ impl<L: SemanticLock> Step for Locked<L> {
     const OUTPUT: Codec<Vec<LockedEntity>> = codec::<Vec<LockedEntity>>();
 }
 
-impl<L: SemanticLock> Clone for Locked<L> {
+impl<L> Clone for Locked<L> {
     fn clone(&self) -> Self {
         Self::new(self.entities.clone())
     }
 }
 
-impl<L: SemanticLock> fmt::Debug for Locked<L> {
+impl<L> fmt::Debug for Locked<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Locked").field("lock", &L::NAME).field("entities", &self.entities).finish()
+        f.debug_struct("Locked").field("entities", &self.entities).finish()
     }
 }
 

@@ -2,7 +2,7 @@ use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 
-use super::{Args, Codec, Compensation, Needs, Resolved, StepError, StepOptions};
+use super::{Args, Codec, Compensation, EntitiesOf, Needs, Resolved, StepError, StepOptions};
 use crate::env::BoxFuture;
 
 /// A step of a saga, implemented by `#[saga_step]` for a type that has the function's name.
@@ -31,6 +31,9 @@ pub trait Step: Sized + Send + Sync + 'static {
     const INPUT: Codec<Self::Input>;
     /// How the output is stored.
     const OUTPUT: Codec<Self::Output>;
+    /// What a call of the step or of its compensation locks; `None` for a step without a lock.
+    #[doc(hidden)]
+    const LOCK: Option<EntitiesOf<Self>> = None;
     /// What is known of the compensation; `None` for a step without one.
     #[doc(hidden)]
     const UNDO: Option<UndoOf<Self>> = None;

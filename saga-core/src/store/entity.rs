@@ -10,11 +10,14 @@ const KIND_BYTES_MAX: usize = 40;
 /// The longest id of an entity.
 const ID_BYTES_MAX: usize = 200;
 
+/// What stands in front of the kind of an entity that a step locks: locks of steps and semantic locks never meet.
+const OF_STEP: &str = "step:";
+
 /// The most entities of one lock.
 pub const LOCKED_ENTITIES_MAX: usize = 64;
 
 /// Something of the application that a saga locks: an account, an order. It has a kind of 1 to 40 bytes and an id of 1 to
-/// 200 bytes, both without control characters. Two entities are the same if both are equal; the runtime does not read
+/// 200 bytes, both without control characters; a kind does not begin with `step:`. Two entities are the same if both are equal; the runtime does not read
 /// the rows of the application.
 ///
 /// ```
@@ -46,6 +49,19 @@ impl Entity {
         &self.id
     }
 
+    /// The entity as the store knows it in the lock of a step.
+    pub(crate) fn of_step(self) -> Self {
+        Self { kind: format!("{OF_STEP}{}", self.kind), ..self }
+    }
+
+    /// The entity as the application knows it, and whether a step has locked it.
+    pub(crate) fn named(&self) -> (Self, bool) {
+        match self.kind.strip_prefix(OF_STEP) {
+            Some(kind) => (Self { kind: kind.to_owned(), id: self.id.clone() }, true),
+            None => (self.clone(), false),
+        }
+    }
+
     /// The entities of one lock in the order of their bytes, each once, or what is wrong with them.
     pub(crate) fn checked(mut entities: Vec<Self>) -> Result<Vec<Self>, String> {
         entities.sort_unstable();
@@ -58,7 +74,9 @@ impl Entity {
             _ => {}
         }
         let problem = entities.iter().find_map(|entity| {
-            problem("kind", &entity.kind, KIND_BYTES_MAX).or_else(|| problem("id", &entity.id, ID_BYTES_MAX))
+            problem("kind", &entity.kind, KIND_BYTES_MAX)
+                .or_else(|| problem("id", &entity.id, ID_BYTES_MAX))
+                .or_else(|| reserved(&entity.kind))
         });
         problem.map_or(Ok(entities), Err)
     }
@@ -68,6 +86,12 @@ fn problem(part: &str, text: &str, max: usize) -> Option<String> {
     let is_legal = !text.is_empty() && text.len() <= max && !text.chars().any(char::is_control);
     (!is_legal)
         .then(|| format!("the {part} {text:?} of an entity is not 1 to {max} bytes of text without control characters"))
+}
+
+fn reserved(kind: &str) -> Option<String> {
+    let is_reserved = kind.starts_with(OF_STEP);
+    is_reserved
+        .then(|| format!("the kind {kind:?} of an entity begins with `{OF_STEP}`, which marks the locks of steps"))
 }
 
 impl From<Entity> for Vec<Entity> {
@@ -94,6 +118,15 @@ mod tests {
     }
 
     #[test]
+    fn the_entity_of_a_step_is_another_one() {
+        let account = Entity::new("account", 7);
+        let of_step = account.clone().of_step();
+        assert_ne!(of_step, account);
+        assert_eq!(of_step.named(), (account.clone(), true));
+        assert_eq!(account.named(), (account, false));
+    }
+
+    #[test]
     fn an_entity_needs_a_name_that_can_be_stored() {
         let check = |entities: Vec<Entity>, text: &str| {
             let problem = Entity::checked(entities).unwrap_err();
@@ -103,6 +136,7 @@ mod tests {
         check(vec![Entity::new("", 1)], "the kind \"\"");
         check(vec![Entity::new("account", "a\0b")], "the id \"a\\0b\"");
         check(vec![Entity::new("account", "x".repeat(201))], "1 to 200 bytes");
+        check(vec![Entity::new("step:account", 1)], "begins with `step:`");
         check((0..65).map(|id| Entity::new("account", id)).collect(), "65 entities");
     }
 }

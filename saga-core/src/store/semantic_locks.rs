@@ -51,6 +51,22 @@ impl LockRequest {
     }
 }
 
+impl LockRequest {
+    /// A request for the lock of a step, which is an owner of its own: it asks for nothing while it has its entities.
+    pub(crate) fn of_step(
+        saga: SagaId,
+        (tenant, key): (&Tenant, &Key),
+        step: &str,
+        entities: Vec<Entity>,
+        work: WorkRef,
+        within: Duration,
+    ) -> Self {
+        let entities = entities.into_iter().map(Entity::of_step).collect();
+        let owner = key.hosted(step);
+        Self { owner, ..Self::new(saga, (tenant, key), step, entities, work, within) }
+    }
+}
+
 /// The answer to a [`LockRequest`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LockAnswer {

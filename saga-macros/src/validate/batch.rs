@@ -4,7 +4,7 @@ use crate::{
     args::Options,
     errors::Errors,
     function::Kind,
-    model::{Model, Returned, Role, is_output, text_of},
+    model::{Model, Returned, Role, is_output, is_own_lock, text_of},
     rule::Rule,
 };
 
@@ -18,6 +18,7 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
         runs_in_a_transaction(model, errors);
         takes_no_context(model, errors);
         takes_no_output(model, errors);
+        takes_no_lock(model, errors);
         gives_answers(model, errors);
     }
 }
@@ -79,6 +80,14 @@ fn takes_no_output(model: &Model, errors: &mut Errors) {
         let message = "each input of a `Batch` is of another saga, whose earlier steps returned something of their own\n\
                        help: make it a part of the input: `.step_from::<this_step, _>(|input: &Order, Output(output): Output<earlier_step>| ..)`";
         errors.at(Rule::BatchOutput, &output.written, message);
+    }
+}
+
+fn takes_no_lock(model: &Model, errors: &mut Errors) {
+    for locked in model.in_role(Role::Read).filter(|read| is_own_lock(&read.ty)) {
+        let message = "each input of a `Batch` has locks of its own\n\
+                       help: leave this out, and ask the contexts: `orders.map_each_with(|ctx, order| .. ctx.locked() ..)`";
+        errors.at(Rule::BatchLocked, &locked.written, message);
     }
 }
 

@@ -20,6 +20,7 @@ const OF_THE_HOST: &[&str] = &[
     "give_up_after",
     "group",
     "exclusive",
+    "lock",
     "max_concurrent",
     "implements",
 ];

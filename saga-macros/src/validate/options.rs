@@ -1,6 +1,12 @@
 //! What the options may say, together and for this signature.
 
-use crate::{args::Options, errors::Errors, model::Model, rule::Rule};
+use crate::{
+    args::Options,
+    errors::Errors,
+    function::Kind,
+    model::{Model, Role, is_own_lock},
+    rule::Rule,
+};
 
 use super::{batch, contract, name};
 
@@ -15,6 +21,7 @@ pub(crate) fn check(model: &Model, given: &Options, errors: &mut Errors) {
     groups_transactions(model, given, errors);
     resolves_calls(model, given, errors);
     excludes_calls(model, given, errors);
+    has_the_lock_that_it_takes(model, given, errors);
     batch::check_options(model, given, errors);
     contract::implementation(model, given, errors);
 }
@@ -96,5 +103,17 @@ fn excludes_calls(model: &Model, given: &Options, errors: &mut Errors) {
             model.kind
         );
         errors.at(Rule::ExclusiveInTransaction, flag, message);
+    }
+}
+
+fn has_the_lock_that_it_takes(model: &Model, given: &Options, errors: &mut Errors) {
+    if model.kind != Kind::Step || given.lock.is_some() || model.batch().is_some() {
+        return;
+    }
+    for locked in model.in_role(Role::Read).filter(|read| is_own_lock(&read.ty)) {
+        let message = "this step has no lock that it could take\n\
+             help: say what it locks: `lock = |input| Entity::new(\"account\", &input.account)`; for a semantic lock of the saga, \
+             name it: `Locked<Credit>`";
+        errors.at(Rule::LockedWithoutLock, &locked.written, message);
     }
 }

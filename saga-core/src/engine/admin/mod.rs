@@ -38,7 +38,7 @@ pub use self::batch_plan::{BatchAction, BatchFilter, BatchPlan, BatchResult, Bat
 pub use self::cancel::CancelOutcome;
 pub(crate) use self::cancel::{cancel, end_overdue};
 pub use self::dead_letters::DeadLetterAdmin;
-pub use self::lock_status::{LockStatus, LockedStatus, SemanticLockStatus, SemanticLocksFilter};
+pub use self::lock_status::{LockScope, LockStatus, LockedStatus, SemanticLockStatus, SemanticLocksFilter};
 pub use self::migrate::MigrationReport;
 pub use self::outbox::OutboxAdmin;
 pub use self::outline::WaitKind;

@@ -25,6 +25,8 @@ pub(crate) struct OutlinedStep {
     pub(crate) is_child: bool,
     /// What it waits for, if it only waits.
     pub(crate) wait: Option<WaitKind>,
+    /// Whether its calls have a lock. The store does not keep that, so it is not known of a definition that is not registered.
+    pub(crate) locks_calls: bool,
 }
 
 /// What a step waits for that only waits.
@@ -90,8 +92,15 @@ impl Outline {
             arms: definition.shape.steps[index].arms.iter().map(|arm| (*arm).to_owned()).collect(),
             is_child: definition.shape.is_child(index),
             wait: wait_of(&definition.shape, index),
+            locks_calls: definition.shape.steps[index].locks_calls,
         });
         Self { steps: steps.collect(), is_registered: true }
+    }
+
+    /// Whether the calls of the step, or of the step that has this item, have a lock.
+    pub(super) fn locks_calls_of(&self, step_or_item: &str) -> bool {
+        let name = step_or_item.split('#').next().unwrap_or_default();
+        self.steps.iter().any(|step| step.locks_calls && step.name == name)
     }
 
     /// Of a definition as the store keeps it; `None` if that cannot be read.
@@ -103,6 +112,7 @@ impl Outline {
             after: step.after.unwrap_or_else(|| index.checked_sub(1).into_iter().collect()),
             arms: step.arms,
             is_child: step.child.is_some(),
+            locks_calls: false,
         });
         Some(Self { steps: steps.collect(), is_registered: false })
     }

@@ -80,7 +80,7 @@ impl<S: Store> SagaQuery<S> {
             let summary = SagaSummary::of(row, outline.as_ref());
             (child.status, child.outcome) = (Some(summary.status), summary.outcome);
         }
-        self.add_locks(&mut status).await?;
+        self.add_locks(&mut status, &outline).await?;
         Ok(Some(status))
     }
 

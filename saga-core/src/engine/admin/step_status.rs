@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::json;
-use super::lock_status::LockStatus;
+use super::lock_status::{LockScope, LockStatus};
 use super::outline::{Outline, OutlinedStep, WaitKind};
 use crate::engine::outcome::Outcome;
 use crate::key::{Key, StepId};
@@ -27,7 +27,7 @@ pub struct StepStatus {
     pub step: String,
     /// The steps that it follows: the step before it, or the last steps of the branches of the group before it.
     pub after: Vec<String>,
-    /// Its phase. In JSON it is its name, or `waiting` for a step that [waits](Self::waits_for).
+    /// Its phase. In JSON it is its name, or `waiting` for a step that [waits](Self::waits_for), also for its lock.
     #[serde(skip)]
     pub phase: StepPhase,
     #[serde(rename = "phase")]
@@ -42,7 +42,8 @@ pub struct StepStatus {
     pub signal: Option<String>,
     /// What the step waits for, or waited for, if it only waits; it is due when it has waited long enough.
     pub wait: Option<WaitKind>,
-    /// The semantic lock that the step takes, while the saga has it or waits for it.
+    /// The semantic lock that the step takes, while the saga has it or waits for it; or the lock of the step itself, while it is
+    /// called or waits for its lock.
     pub lock: Option<LockStatus>,
     /// How far its items are, if it runs for each item of a list, once there is a list.
     pub items: Option<ItemCounts>,
@@ -197,7 +198,15 @@ impl StepStatus {
         self.wait.filter(|_| self.phase == StepPhase::Started)
     }
 
-    /// The name of its phase, or `waiting` for a step that [waits](Self::waits_for).
+    /// Adds what the store knows of its lock. A step that waits for its lock has no time at which it is due.
+    pub(super) fn set_lock(&mut self, lock: LockStatus) {
+        if lock.scope == LockScope::Step && !lock.granted {
+            (self.phase_name, self.due_at) = ("waiting", None);
+        }
+        self.lock = Some(lock);
+    }
+
+    /// The name of its phase, or `waiting` for a step that [waits](Self::waits_for), also for its lock.
     pub fn phase_name(&self) -> &'static str {
         self.phase_name
     }

@@ -1,12 +1,13 @@
-//! How a step that takes a semantic lock asks for it, and how it ends.
+//! How a step asks for a lock, and how a step that takes a semantic lock ends.
 
 use super::decider::Decider;
 use super::wait::blocked;
 use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
 use crate::machine::{Ending, Event, Failure, FailureKind, Next};
-use crate::saga::LockWait;
+use crate::saga::{LONGEST, LockWait};
 use crate::step::{LockedEntity, Rejection};
 use crate::store::{Entity, LockAnswer, LockRequest, Store};
+use crate::unwind::caught;
 
 /// What the step asks the store for.
 ///
@@ -19,6 +20,21 @@ pub(crate) fn lock_request<S: Store>(command: &WorkItem<S>, wait: LockWait) -> R
     let entities = Entity::checked(entities)?;
     let of = (&saga.tenant, &saga.key);
     Ok(LockRequest::new(saga.id, of, command.step().name, entities, command.work, wait.within))
+}
+
+/// What the lock of the step is asked for with, before its function or its compensation is called.
+///
+/// # Errors
+/// The closure of the step cannot name what it locks.
+pub(crate) fn step_lock_request<S: Store>(command: &WorkItem<S>) -> Result<LockRequest, String> {
+    let (saga, step) = (&command.saga, command.step_index());
+    let name_entities = command.lock().ok_or("it has no lock")?;
+    let entities = caught(|| name_entities(saga.input_of(step)))
+        .unwrap_or_else(|panic| Err(format!("its closure panicked: {panic}")))
+        .and_then(Entity::checked)
+        .map_err(|problem| format!("what it locks cannot be said: {problem}"))?;
+    let of = (&saga.tenant, &saga.key);
+    Ok(LockRequest::of_step(saga.id, of, saga.doing(step).as_str(), entities, command.work, LONGEST))
 }
 
 /// What a step ends with that asked for a semantic lock; nothing if it waits, or if another process has the command.

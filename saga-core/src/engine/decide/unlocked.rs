@@ -1,16 +1,23 @@
-//! The semantic locks that end with a decision.
+//! The locks that end with a decision.
 
-use crate::engine::instance::SagaInstance;
+use crate::engine::instance::{SagaInstance, WorkItem};
 use crate::machine::Decision;
 use crate::store::{Status, Store, Unlock};
 
-/// The semantic locks that end with a decision. All locks of a family end with the last commit of the outermost saga: its
+/// The locks that end with a decision. All semantic locks of a family end with the last commit of the outermost saga: its
 /// sub-sagas may have to be undone until then.
 pub(super) fn unlocked<S: Store>(saga: &SagaInstance<S>, decision: &Decision, status: Status) -> Vec<Unlock> {
-    if status.is_ended() && saga.definition.takes_locks && saga.key.of_step().is_none() {
-        return vec![Unlock::Owner(saga.tenant.clone(), saga.key.clone())];
-    }
-    let name = |step: &usize| saga.definition.steps.get(*step).map(|step| step.name.to_owned());
-    let names = decision.released.iter().filter_map(name);
-    names.map(|name| Unlock::Lock(saga.tenant.clone(), saga.id, name)).collect()
+    let is_end = status.is_ended() && saga.definition.takes_locks && saga.key.of_step().is_none();
+    let whole = is_end.then(|| Unlock::Owner(saga.tenant.clone(), saga.key.clone()));
+    let single = decision.released.iter().map(|step| unlock(saga, *step));
+    whole.into_iter().chain(single).collect()
+}
+
+/// The end of the lock of a command's step; nothing if that has none.
+pub(crate) fn step_unlock<S: Store>(command: &WorkItem<S>) -> Option<Unlock> {
+    command.lock().is_some().then(|| unlock(&command.saga, command.step_index()))
+}
+
+fn unlock<S: Store>(saga: &SagaInstance<S>, step: usize) -> Unlock {
+    Unlock::Lock(saga.tenant.clone(), saga.id, saga.doing(step).as_str().to_owned())
 }

@@ -4,6 +4,7 @@ pub(crate) mod attempt;
 pub(crate) mod builtin;
 pub(crate) mod external;
 pub(crate) mod lease;
+pub(crate) mod lock;
 pub(crate) mod progress;
 pub(crate) mod record;
 pub(crate) mod recovery;

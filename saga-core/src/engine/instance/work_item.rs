@@ -8,8 +8,8 @@ use super::saga_instance::SagaInstance;
 use crate::engine::bulkhead::QueueSlot;
 use crate::key::StepId;
 use crate::machine::{self, Effect};
-use crate::saga::{StepDefinition, StepResolve, StepRun};
-use crate::step::StepOptions;
+use crate::saga::{LockedOf, StepDefinition, StepResolve, StepRun};
+use crate::step::{LockedEntity, StepOptions};
 use crate::store::{Claim, ClaimedWork, MemberId, Reported, Store, WorkId, WorkKind, WorkRef};
 
 /// A command that this process has leased.
@@ -40,6 +40,8 @@ pub(crate) struct WorkItem<S: Store> {
     pub(crate) held_lease: Option<HeldLease>,
     /// What an earlier call of it reported last.
     pub(crate) reported: Option<Reported>,
+    /// What its step has locked for this attempt; empty before that, and for a step without a lock.
+    pub(crate) locked: Vec<LockedEntity>,
 }
 
 impl<S: Store> WorkItem<S> {
@@ -69,6 +71,7 @@ impl<S: Store> WorkItem<S> {
             inline_start: None,
             held_lease: None,
             reported: None,
+            locked: Vec::new(),
         }
     }
 
@@ -127,6 +130,7 @@ impl<S: Store> WorkItem<S> {
             inline_start: None,
             held_lease: None,
             reported: claimed.reported,
+            locked: Vec::new(),
             saga,
         })
     }
@@ -169,6 +173,11 @@ impl<S: Store> WorkItem<S> {
     /// Where the effect of what is called lies.
     pub(crate) fn effect(&self) -> Effect {
         self.saga.definition.effect_of(&self.saga.state, self.command)
+    }
+
+    /// What its step locks, if it is called under a lock. A step that runs for each item of a list is not; its items are.
+    pub(crate) fn lock(&self) -> Option<LockedOf> {
+        self.step().lock.filter(|_| self.effect() != Effect::Own)
     }
 
     /// A number that grows with every owner of this step, also from one command of it to the next.

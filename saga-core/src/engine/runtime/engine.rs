@@ -11,9 +11,10 @@ use crate::engine::context::EngineContext;
 use crate::engine::coordinator::Coordinator;
 use crate::engine::decide::{Decider, RuntimePorts};
 use crate::engine::execute::attempt::Attempts;
-use crate::engine::execute::builtin::LockRequests;
+use crate::engine::execute::builtin::BuiltinSteps;
 use crate::engine::execute::external::ExternalCalls;
 use crate::engine::execute::lease::LeaseKeeper;
+use crate::engine::execute::lock::{LockRequests, StepLocks};
 use crate::engine::execute::progress::ProgressWriter;
 use crate::engine::execute::record::AttemptRecorder;
 use crate::engine::execute::recovery::Recovery;
@@ -92,15 +93,18 @@ impl<S: Store> Engine<S> {
         let records = Arc::new(AttemptRecorder::new(Arc::clone(&committer), Arc::clone(&decider)));
         let progress = Arc::new(ProgressWriter::new(Arc::clone(&committer), Arc::clone(&messages)));
         let sub_sagas = Arc::new(SubSagas::new(Arc::clone(&records), Arc::clone(&starter)));
+        let step_locks = Arc::new(StepLocks::new(Arc::clone(&records), Arc::clone(&locks)));
+        let builtin = BuiltinSteps::new(Arc::clone(&records), Arc::clone(&locks));
         let external = Arc::new(ExternalCalls::new(
             Arc::clone(&attempts),
+            Arc::clone(&step_locks),
             Arc::clone(&leases),
             Arc::clone(&records),
             progress,
+            builtin,
             sub_sagas,
-            Arc::clone(&locks),
         ));
-        let transactions = Arc::new(Transactions::new(attempts, Arc::clone(&leases), records));
+        let transactions = Arc::new(Transactions::new(attempts, step_locks, Arc::clone(&leases), records));
         let recovery = Arc::new(Recovery::new(Arc::clone(&external), Arc::clone(&transactions)));
         let host = Arc::new(Host::new(Arc::clone(&committer), Arc::clone(&starter), Arc::clone(&messages), validator));
         let coordinator = Arc::new(Coordinator::new(Arc::clone(&committer), Arc::clone(&decider)));

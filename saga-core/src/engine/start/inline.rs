@@ -25,6 +25,7 @@ impl<S: Store> Starter<S> {
                 .is_some_and(|slot| !self.scheduler.bulkheads.limits.is_limited(slot.concurrency_key()))
             && first.effect() == Effect::Transactional
             && first.options().grouped
+            && first.lock().is_none()
             && self.limits.is_proven(first.step().name)
     }
 

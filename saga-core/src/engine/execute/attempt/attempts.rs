@@ -202,6 +202,7 @@ impl<S: Store> Attempts<S> {
             traceparent: saga.state.traceparent().map(str::to_owned),
             earlier: optional_outputs(saga),
             reporting,
+            locked: command.locked.clone(),
             ..ContextParts::new(keys, command.attempt_number(), command.fence(), time_left, cancel.clone())
         })
     }

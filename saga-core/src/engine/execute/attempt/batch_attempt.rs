@@ -15,7 +15,8 @@ use crate::log;
 use crate::machine::Ending;
 use crate::saga::{BatchInputs, BatchUnfinished, StepRun, Unfinished};
 use crate::step::{
-    Args, CallKeys, ContextParts, Contexts, ExternalKey, OptionalOutputs, Reporting, StepContext, StepError, TimeLeft,
+    Args, CallKeys, ContextParts, Contexts, ExternalKey, LockedEntity, OptionalOutputs, Reporting, StepContext,
+    StepError, TimeLeft,
 };
 use crate::store::{HandlerVerdict, Store};
 use crate::unwind::{Guarded, caught_while};
@@ -58,6 +59,7 @@ struct Call {
     fence: u64,
     traceparent: Option<String>,
     earlier: OptionalOutputs,
+    locked: Vec<LockedEntity>,
 }
 
 impl Call {
@@ -72,6 +74,7 @@ impl Call {
             fence: command.fence(),
             traceparent: saga.state.traceparent().map(str::to_owned),
             earlier: optional_outputs(saga),
+            locked: command.locked.clone(),
         }
     }
 }
@@ -203,6 +206,7 @@ impl<S: Store> Attempts<S> {
             StepContext::new(ContextParts {
                 traceparent: call.traceparent.clone(),
                 earlier: call.earlier.clone(),
+                locked: call.locked.clone(),
                 reporting: Reporting::refused(IN_TRANSACTION),
                 ..ContextParts::new(keys, call.attempt, call.fence, time_left, cancel.clone())
             })

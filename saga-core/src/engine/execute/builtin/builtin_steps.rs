@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::lock_requests::LockRequests;
 use crate::engine::context::EngineContext;
+use crate::engine::execute::lock::LockRequests;
 use crate::engine::execute::record::AttemptRecorder;
 use crate::store::Store;
 

@@ -2,9 +2,7 @@
 
 mod builtin_steps;
 mod for_each;
-mod lock_requests;
 mod semantic_lock;
 mod timer;
 
 pub(crate) use self::builtin_steps::BuiltinSteps;
-pub(crate) use self::lock_requests::LockRequests;

@@ -8,8 +8,9 @@ use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;
 use crate::engine::decide::{late_success, make_choice};
 use crate::engine::execute::attempt::Attempts;
-use crate::engine::execute::builtin::{BuiltinSteps, LockRequests};
+use crate::engine::execute::builtin::BuiltinSteps;
 use crate::engine::execute::lease::LeaseKeeper;
+use crate::engine::execute::lock::StepLocks;
 use crate::engine::execute::progress::ProgressWriter;
 use crate::engine::execute::record::AttemptRecorder;
 use crate::engine::execute::sub_saga::SubSagas;
@@ -27,6 +28,7 @@ pub(crate) struct ExternalCalls<S: Store> {
     pub(crate) leases: Arc<LeaseKeeper<S>>,
     pub(crate) records: Arc<AttemptRecorder<S>>,
     pub(super) progress: Arc<ProgressWriter<S>>,
+    pub(crate) locks: Arc<StepLocks<S>>,
     builtin: BuiltinSteps<S>,
     sub_sagas: Arc<SubSagas<S>>,
 }
@@ -34,15 +36,15 @@ pub(crate) struct ExternalCalls<S: Store> {
 impl<S: Store> ExternalCalls<S> {
     pub(crate) fn new(
         attempts: Arc<Attempts<S>>,
+        locks: Arc<StepLocks<S>>,
         leases: Arc<LeaseKeeper<S>>,
         records: Arc<AttemptRecorder<S>>,
         progress: Arc<ProgressWriter<S>>,
+        builtin: BuiltinSteps<S>,
         sub_sagas: Arc<SubSagas<S>>,
-        locks: Arc<LockRequests<S>>,
     ) -> Self {
         let (ctx, committer) = (Arc::clone(&records.ctx), Arc::clone(&records.committer));
-        let builtin = BuiltinSteps::new(Arc::clone(&records), locks);
-        Self { ctx, committer, attempts, leases, records, progress, builtin, sub_sagas }
+        Self { ctx, committer, attempts, leases, records, progress, locks, builtin, sub_sagas }
     }
 }
 
@@ -97,7 +99,8 @@ impl<S: Store> ExternalCalls<S> {
     pub(crate) async fn run_call(self: &Arc<Self>, command: WorkItem<S>) {
         // The ids are taken first: nothing is awaited between the check of the lease and the call.
         let Some(next_ids) = self.committer.store_calls.take_ids(command.saga.definition.width).await else { return };
-        let Some(mut command) = self.leases.hold_leases(vec![command]).await.pop() else { return };
+        let commands = self.leases.hold_leases(self.locks.take(vec![command]).await).await;
+        let Some(mut command) = commands.into_iter().next() else { return };
         if command.options().exclusive && !self.leases.take_lease(&mut command).await {
             return self.committer.scheduler.release(&[command.work]).await;
         }

@@ -95,8 +95,9 @@ impl<S: Store> Recovery<S> {
                 return self.external.records.record_attempt(command, attempted, next, ids.start).await;
             }
         }
-        // A command whose lease cannot be held is released, and no attempt is counted.
-        let Some(mut command) = self.external.leases.hold_leases(vec![command]).await.pop() else { return };
+        // A command that waits for its lock, or whose lease cannot be held, is released, and no attempt is counted.
+        let commands = self.external.leases.hold_leases(self.external.locks.take(vec![command]).await).await;
+        let Some(mut command) = commands.into_iter().next() else { return };
         if command.options().exclusive && !self.external.leases.take_lease(&mut command).await {
             return self.external.committer.scheduler.release(&[command.work]).await;
         }

@@ -123,6 +123,7 @@ impl<S: Store> BatchEntry<S> {
         // A command with its own slot counts against another limit, and waits for a worker.
         let fits = |next: &WorkItem<S>| {
             next.effect() == Effect::Transactional
+                && next.lock().is_none()
                 && next.slot.is_none()
                 && attempts.joins_others(next)
                 && has_room(next)

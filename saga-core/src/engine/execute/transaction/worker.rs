@@ -11,6 +11,7 @@ use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;
 use crate::engine::execute::attempt::Attempts;
 use crate::engine::execute::lease::LeaseKeeper;
+use crate::engine::execute::lock::StepLocks;
 use crate::engine::execute::record::AttemptRecorder;
 use crate::engine::instance::{TakenWork, WorkItem};
 use crate::engine::schedule::take_with_permit;
@@ -39,6 +40,7 @@ pub(crate) struct Transactions<S: Store> {
     pub(super) ctx: Arc<EngineContext<S>>,
     pub(super) committer: Arc<Committer<S>>,
     pub(super) attempts: Arc<Attempts<S>>,
+    locks: Arc<StepLocks<S>>,
     leases: Arc<LeaseKeeper<S>>,
     pub(super) records: Arc<AttemptRecorder<S>>,
 }
@@ -46,11 +48,12 @@ pub(crate) struct Transactions<S: Store> {
 impl<S: Store> Transactions<S> {
     pub(crate) fn new(
         attempts: Arc<Attempts<S>>,
+        locks: Arc<StepLocks<S>>,
         leases: Arc<LeaseKeeper<S>>,
         records: Arc<AttemptRecorder<S>>,
     ) -> Self {
         let (ctx, committer) = (Arc::clone(&records.ctx), Arc::clone(&records.committer));
-        Self { ctx, committer, attempts, leases, records }
+        Self { ctx, committer, attempts, locks, leases, records }
     }
 }
 
@@ -141,7 +144,7 @@ impl<S: Store> Transactions<S> {
     pub(crate) async fn run_transactions(self: &Arc<Self>, commands: Vec<WorkItem<S>>) {
         let mut waiting = vec![SubBatch::of(commands)];
         while let Some(SubBatch { commands, failures, uses_own_savepoints }) = waiting.pop() {
-            let commands = self.leases.hold_leases(commands).await;
+            let commands = self.leases.hold_leases(self.locks.take(commands).await).await;
             if commands.is_empty() {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Asks the store for semantic locks, for many sagas in one commit.
+//! Asks the store for locks, for many sagas in one commit.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ const GROUP_MAX: usize = 64;
 
 type Asked = Result<LockAnswer, RecordError>;
 
-/// Asks the store for semantic locks.
+/// Asks the store for locks.
 pub(crate) struct LockRequests<S: Store> {
     ctx: Arc<EngineContext<S>>,
     store_calls: Arc<StoreCalls<S>>,
@@ -25,13 +25,19 @@ impl<S: Store> LockRequests<S> {
         Self { ctx, store_calls: Arc::clone(store_calls), calls: Batcher::new(), apart }
     }
 
-    /// Asks for a lock, together with other sagas, and again until the store answers: the same request has the same answer.
-    /// `None` if the runtime ends first.
-    pub(super) async fn ask(&self, request: &LockRequest) -> Option<LockAnswer> {
+    /// Asks for a lock, together with other sagas. `None` if the runtime ends first.
+    pub(crate) async fn ask(&self, request: &LockRequest) -> Option<LockAnswer> {
+        self.ask_all(std::slice::from_ref(request)).await?.pop()
+    }
+
+    /// Asks for locks, and again until the store has answered all: the same request has the same answer. `None` if the runtime
+    /// ends first.
+    pub(crate) async fn ask_all(&self, requests: &[LockRequest]) -> Option<Vec<LockAnswer>> {
         let mut backoff = self.store_calls.backoff(0);
         loop {
-            if let Some(Ok(answer)) = self.calls.call(request.clone()).await {
-                return Some(answer);
+            let answers = self.calls.call_all(requests.to_vec()).await;
+            if let Some(answers) = answers.into_iter().map(|answer| answer?.ok()).collect() {
+                return Some(answers);
             }
             if self.ctx.lifecycle.has_stopped() {
                 return None;

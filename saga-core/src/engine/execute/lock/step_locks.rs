@@ -1,0 +1,81 @@
+//! Takes the locks of steps before their functions are called.
+
+use std::sync::Arc;
+
+use super::lock_requests::LockRequests;
+use crate::engine::decide::step_lock_request;
+use crate::engine::execute::record::AttemptRecorder;
+use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
+use crate::machine::Ending;
+use crate::step::LockedEntity;
+use crate::store::{LockAnswer, LockRequest, Store};
+
+/// Takes the locks of steps. A command that does not get its lock leaves this process: the commit that hands the lock over
+/// makes its work row due.
+pub(crate) struct StepLocks<S: Store> {
+    records: Arc<AttemptRecorder<S>>,
+    requests: Arc<LockRequests<S>>,
+}
+
+impl<S: Store> StepLocks<S> {
+    pub(crate) fn new(records: Arc<AttemptRecorder<S>>, requests: Arc<LockRequests<S>>) -> Self {
+        Self { records, requests }
+    }
+
+    /// The commands whose functions may be called now: those without a lock, and those that have theirs. One commit carries
+    /// all requests.
+    pub(crate) async fn take(&self, mut commands: Vec<WorkItem<S>>) -> Vec<WorkItem<S>> {
+        if !commands.iter().any(needs_lock) {
+            return commands;
+        }
+        let (mut asking, mut requests) = (Vec::new(), Vec::new());
+        for command in commands.extract_if(.., |command| needs_lock(command)) {
+            match step_lock_request(&command) {
+                Ok(request) => {
+                    asking.push(command);
+                    requests.push(request);
+                }
+                Err(problem) => self.refuse(command, problem).await,
+            }
+        }
+        let answers = self.requests.ask_all(&requests).await.unwrap_or_default();
+        for ((command, request), answer) in asking.into_iter().zip(requests).zip(answers) {
+            commands.extend(self.answered(command, &request, answer));
+        }
+        commands
+    }
+
+    /// The command with its lock; nothing if it is not this process that calls it now.
+    fn answered(&self, mut command: WorkItem<S>, request: &LockRequest, answer: LockAnswer) -> Option<WorkItem<S>> {
+        match answer {
+            LockAnswer::Granted(tokens) => {
+                let entities = request.entities.iter().map(|entity| entity.named().0);
+                command.locked = entities.zip(tokens).map(|(entity, token)| LockedEntity { entity, token }).collect();
+                Some(command)
+            }
+            LockAnswer::Waits(left) => {
+                self.records.committer.scheduler.announce_work(left);
+                None
+            }
+            // Another process has the command. The other two are answers to requests with a limit, and to owners that have
+            // something while they wait.
+            LockAnswer::Gone | LockAnswer::TimedOut(_) | LockAnswer::Deadlock(_) => None,
+        }
+    }
+
+    /// What the step would lock cannot be said, so an operator decides.
+    async fn refuse(&self, command: WorkItem<S>, problem: String) {
+        let Some(ids) = self.records.committer.store_calls.take_ids(command.saga.definition.width).await else {
+            return;
+        };
+        let findings = AttemptDetails { attempts: command.attempt_number(), ..AttemptDetails::default() };
+        let attempted = AttemptResult { ending: Ending::Undecodable { message: problem }, findings };
+        let next = self.records.decider.after(&command, &attempted);
+        self.records.record_attempt(command, attempted, next, ids.start).await;
+    }
+}
+
+/// Whether the command has to get a lock before its function is called. What took effect already is only recorded.
+fn needs_lock<S: Store>(command: &WorkItem<S>) -> bool {
+    command.lock().is_some() && command.locked.is_empty() && command.late_success.is_none()
+}
