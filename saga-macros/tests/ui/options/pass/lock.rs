@@ -31,7 +31,7 @@ async fn book(_tx: &mut MemoryConn, _charge: Charge) -> Result<(), StepError> {
 
 #[saga_step(no_compensation, lock = |charge: &Charge| vec![Entity::new("order", charge.order)])]
 async fn note(_tx: &mut MemoryConn, charges: Batch<Charge>) -> Result<BatchResults<u64>, StepError> {
-    Ok(charges.map_each_with(|ctx, _charge| Ok(ctx.locked()[0].token)))
+    Ok(charges.map_each_with(|ctx, _charge| Ok::<u64, StepError>(ctx.locked()[0].token)))
 }
 
 fn main() {
