@@ -1,7 +1,9 @@
 //! Mistakes between services, in batches and about groups that are made on purpose: the checker finds each of them in the simulation.
 
 use saga_testkit::checker::Guarantee;
-use saga_testkit::sim::{Mutant, has_crowd, has_load, has_retention, has_services, run, run_mutant, shares_tenants};
+use saga_testkit::sim::{
+    Mutant, has_crowd, has_load, has_locks, has_retention, has_services, run, run_mutant, shares_tenants,
+};
 
 /// How many schedules are looked through for one in which the mistake has consequences.
 const SCHEDULES: u64 = 2_000;
@@ -54,6 +56,18 @@ fn is_found_in_retention(mutant: Mutant, guarantee: Guarantee, says: &str, has_h
         |seed: u64| has_retention(seed) && !has_services(seed)
     };
     is_found_among(RETENTION_SCHEDULES, mutant, guarantee, says, kind);
+}
+
+/// Found in calls under locks of steps, and in what sagas have with semantic locks.
+#[test]
+fn a_lock_that_is_granted_to_all_is_found() {
+    is_found_in(Mutant::GrantsEveryLock, Guarantee::G5, "was made for the account", has_locks);
+    is_found_in(Mutant::GrantsEveryLock, Guarantee::G5, "it used the account", has_locks);
+}
+
+#[test]
+fn a_semantic_lock_that_ends_before_the_last_undo_is_found() {
+    is_found_in(Mutant::EndsLocksEarly, Guarantee::G5, "it used the account", has_locks);
 }
 
 #[test]

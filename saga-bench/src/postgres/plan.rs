@@ -3,13 +3,15 @@
 use super::options::Options;
 use super::work::{Spec, Subject, Work};
 
-const ALL: [Work; 11] = [
+const ALL: [Work; 13] = [
     Work::Orders,
     Work::Undo,
     Work::Hot,
     Work::Batch,
     Work::Retrying,
     Work::Portable,
+    Work::Locked,
+    Work::Held,
     Work::Tenants,
     Work::TenantsApart,
     Work::Alone,
@@ -46,7 +48,13 @@ pub(super) fn specs(options: &Options, peers: &[String]) -> Vec<Spec> {
                     add(work, in_flight, Subject::Saga);
                 }
             }
-            Work::Undo | Work::Retrying | Work::Portable | Work::Tenants | Work::TenantsApart => {
+            Work::Undo
+            | Work::Retrying
+            | Work::Portable
+            | Work::Locked
+            | Work::Held
+            | Work::Tenants
+            | Work::TenantsApart => {
                 add(Work::Orders, 64, Subject::Saga);
                 add(work, 64, Subject::Saga);
                 if work == Work::Undo {

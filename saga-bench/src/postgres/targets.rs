@@ -110,6 +110,8 @@ pub(super) fn targets() -> Vec<Target> {
         steps(full, to(Work::Finished, 64, Subject::Saga), 0.85),
         steps(saga(Work::Retrying, 64), to(w, 64, Subject::Saga), 0.9),
         steps(saga(Work::Portable, 64), to(w, 64, Subject::Saga), 0.95),
+        steps(saga(Work::Locked, 64), to(w, 64, Subject::Saga), 0.85),
+        steps(saga(Work::Held, 64), to(w, 64, Subject::Saga), 0.75),
         steps(saga(Work::Tenants, 64), to(w, 64, Subject::Saga), 0.8),
         steps(saga(Work::TenantsApart, 64), to(w, 64, Subject::Saga), 0.35),
         nothing(saga(Work::Waiting, 1_024), Measure::PeakMb, 200.0),

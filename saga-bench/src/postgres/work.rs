@@ -25,6 +25,12 @@ pub(crate) enum Work {
     /// Orders whose steps are written with `SqlConn`.
     #[value(name = "W-sql")]
     Portable,
+    /// Orders each of whose steps locks an entity of its own order.
+    #[value(name = "W-lock")]
+    Locked,
+    /// Orders that are under a semantic lock each.
+    #[value(name = "W-hold")]
+    Held,
     /// Orders of a thousand tenants that share commits.
     #[value(name = "W-tenants")]
     Tenants,
@@ -51,6 +57,8 @@ impl fmt::Display for Work {
             Self::Batch => "W-batch",
             Self::Retrying => "W-retrying",
             Self::Portable => "W-sql",
+            Self::Locked => "W-lock",
+            Self::Held => "W-hold",
             Self::Tenants => "W-tenants",
             Self::TenantsApart => "W-tenants-apart",
             Self::Alone => "W-alone",

@@ -132,7 +132,8 @@ pub(crate) struct StepStatus {
     /// The id of the signal that it waited for.
     signal: Option<String>,
     wait: Option<WaitKind>,
-    /// The semantic lock that the step takes, while the saga has it or waits for it.
+    /// The semantic lock that the step takes, while the saga has it or waits for it; or the lock of the step itself, while it is
+    /// called or waits for its lock.
     lock: Option<LockStatus>,
     items: Option<ItemCounts>,
     /// Why an operator must decide about it.
@@ -177,10 +178,11 @@ pub(crate) enum WaitKind {
     SemanticLock,
 }
 
-/// The entities of a semantic lock, and the sagas that it waits for.
+/// The entities of a lock, and the sagas that it waits for.
 #[derive(ToSchema)]
 pub(crate) struct LockStatus {
-    /// Whether the saga has the lock. If not, it waits for it.
+    scope: LockScope,
+    /// Whether the lock is granted. If not, the saga waits for it.
     granted: bool,
     entities: Vec<LockedEntity>,
     /// The sagas that it waits for, by their keys.
@@ -190,7 +192,15 @@ pub(crate) struct LockStatus {
     since: String,
 }
 
-/// An entity of a semantic lock.
+/// Whether it is a semantic lock of the saga, or the lock of one step.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub(crate) enum LockScope {
+    Saga,
+    Step,
+}
+
+/// An entity of a lock.
 #[derive(ToSchema)]
 pub(crate) struct LockedEntity {
     kind: String,

@@ -1,7 +1,7 @@
 use super::book::Book;
 use super::{
-    Ledger, Violation, choices, claims, effects, isolation, liveness, messages, pace, pauses, progress, restarts,
-    retention, services, signals, starts, time, undo,
+    Ledger, Violation, choices, claims, effects, isolation, liveness, locks, messages, pace, pauses, progress,
+    restarts, retention, services, signals, starts, time, undo,
 };
 
 /// Judges a ledger: everything in it that breaks a guarantee, in the order of the guarantees.
@@ -21,6 +21,7 @@ pub fn check(ledger: &Ledger) -> Vec<Violation> {
     starts::check(&book, &mut found);
     restarts::check(&book, &mut found);
     isolation::check(&book, &mut found);
+    locks::check(&book, &mut found);
     liveness::check(&book, &mut found);
     pace::check(&book, &mut found);
     retention::check(&book, &mut found);

@@ -17,6 +17,7 @@ mod isolation;
 mod judge;
 mod ledger;
 mod liveness;
+mod locks;
 mod messages;
 mod pace;
 mod pauses;

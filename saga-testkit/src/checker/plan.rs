@@ -78,6 +78,12 @@ pub struct StepPlan {
     /// Whether no two calls of it ever run at once.
     #[serde(default)]
     pub is_exclusive: bool,
+    /// The number of the entity that each call of it locks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locks: Option<u8>,
+    /// The numbers of the entities that the saga has with semantic locks when it runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<u8>,
     /// How many events it emits each time it runs.
     pub emits: u8,
     /// How often it may be called in all, for one turn of its policy.

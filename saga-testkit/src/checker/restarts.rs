@@ -111,7 +111,9 @@ fn refusals(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
         let is_plain = old.outcomes.iter().any(has_ended) && old.acts().next().is_none() && old.restarts.is_empty();
         let is_taken = of.restarts.iter().any(|other| other.at < restart.at && !other.is_refused());
         let is_passed_by = |step: &u8| old.is_passed_by(*step);
-        if is_plain && !is_taken && !restart.from.iter().any(is_passed_by) {
+        // A semantic lock is not taken over: what begins behind one is refused.
+        let has_lock = !restart.from.is_empty() && old.steps().any(|(_, plan)| !plan.held.is_empty());
+        if is_plain && !is_taken && !has_lock && !restart.from.iter().any(is_passed_by) {
             let about =
                 format!("restart {} was refused, its key is free, and #{} is completed", restart.call, restart.of);
             broken(found, Guarantee::G6, Some(saga), about);

@@ -9,8 +9,8 @@ use super::clients::{Client, ask_and_take_back, operate};
 use super::executor::{Executor, Finish, Limits};
 use super::results::{Log, finals, is_quiet, note_branches, note_times, plans, unknown_messages};
 use super::sagas::{
-    BATCH_DEFINITIONS, SimDefinition, SimService, begin_asking, definitions, external_definitions, mutated,
-    remote_definitions, services,
+    BATCH_DEFINITIONS, SimDefinition, SimService, begin_asking, definitions, external_definitions, lock_definitions,
+    mutated, remote_definitions, services,
 };
 use super::schedule::{Counts, Disruption, Mutant, SagaScript, Scenario, load_definitions};
 use super::world::{Fault, LEASE, PurgeLog, Recorder, Replica, Role, World, disrupt, misdate};
@@ -101,14 +101,16 @@ impl Parts {
             let services = services().unwrap_or_else(|error| wrong(&error));
             let external = external_definitions().unwrap_or_else(|error| wrong(&error));
             let load = load_definitions().unwrap_or_else(|error| wrong(&error));
+            let locks = lock_definitions().unwrap_or_else(|error| wrong(&error));
             let counts = Counts {
                 local: local.len(),
                 batch: BATCH_DEFINITIONS,
                 remote: remote.len(),
                 external: external.len(),
                 load: load.len(),
+                locks: locks.len(),
             };
-            let definitions = local.into_iter().chain(remote).chain(external).chain(load).collect();
+            let definitions = local.into_iter().chain(remote).chain(external).chain(load).chain(locks).collect();
             Self { counts, definitions, services }
         })
     }

@@ -21,6 +21,8 @@ fn step(name: &str, kind: Kind) -> StepPlan {
         reads: None,
         is_pivot: false,
         is_exclusive: false,
+        locks: None,
+        held: Vec::new(),
         emits: 0,
         attempts: 3,
     }

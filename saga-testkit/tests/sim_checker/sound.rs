@@ -71,6 +71,8 @@ fn variant(random: &mut Random) -> Variant {
             name: format!("s{step}"),
             kind,
             is_exclusive: false,
+            locks: None,
+            held: Vec::new(),
             host: random.per_mille(300).then(|| random.between(1, 2) as u8),
             undo: has_undo.then(|| UndoPlan {
                 kind,

@@ -3,6 +3,7 @@
 
 mod batched;
 mod hot;
+mod locked;
 mod orders;
 mod portable;
 mod refusing;

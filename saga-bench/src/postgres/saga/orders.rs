@@ -24,19 +24,19 @@ pub(super) async fn insert(tx: &mut PgConnection, sql: &'static str, order: &Ord
 }
 
 #[saga_step(no_compensation)]
-async fn reserve_stock(tx: &mut PgConnection, order: Order) -> Result<Order, StepError> {
+pub(super) async fn reserve_stock(tx: &mut PgConnection, order: Order) -> Result<Order, StepError> {
     insert(tx, "INSERT INTO reservations (order_id, amount) VALUES ($1, $2)", &order).await?;
     Ok(order)
 }
 
 #[saga_step(no_compensation)]
-async fn charge_card(tx: &mut PgConnection, order: Order) -> Result<Order, StepError> {
+pub(super) async fn charge_card(tx: &mut PgConnection, order: Order) -> Result<Order, StepError> {
     insert(tx, "INSERT INTO payments (order_id, amount) VALUES ($1, $2)", &order).await?;
     Ok(order)
 }
 
 #[saga_step(no_compensation)]
-async fn confirm_order(tx: &mut PgConnection, order: Order) -> Result<Order, StepError> {
+pub(super) async fn confirm_order(tx: &mut PgConnection, order: Order) -> Result<Order, StepError> {
     insert(tx, "INSERT INTO confirmations (order_id, amount) VALUES ($1, $2)", &order).await?;
     Ok(order)
 }

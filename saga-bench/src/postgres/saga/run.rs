@@ -7,7 +7,7 @@ use saga_core::{Runtime, Saga, Settings};
 use saga_postgres::PostgresStore;
 
 use super::orders::{self, Order, order};
-use super::{batched, hot, portable, refusing, retrying};
+use super::{batched, hot, locked, portable, refusing, retrying};
 use crate::drive::{Expected, drive_to};
 use crate::figures::percentile;
 use crate::postgres::measure::Done;
@@ -38,6 +38,8 @@ pub(crate) async fn run(url: &str, work: Work, numbers: Range<u32>, in_flight: u
         Work::Batch => batched::saga()?,
         Work::Retrying => retrying::saga()?,
         Work::Portable => portable::saga()?,
+        Work::Locked => locked::saga()?,
+        Work::Held => locked::held()?,
         _ => orders::saga()?,
     };
     let expected = match work {

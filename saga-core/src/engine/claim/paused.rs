@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::poller::Poller;
-use crate::engine::decide::step_unlock;
+use crate::engine::decide::unlock_between_attempts;
 use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, WorkItem};
 use crate::machine::Event;
 use crate::store::{Postponed, Store};
@@ -31,10 +31,9 @@ impl<S: Store> Poller<S> {
             in_doubt: command.in_doubt,
             error: None,
         });
-        if !command.in_doubt {
-            // Other sagas do not wait for one that is paused.
-            prepared.changes.unlocked.extend(step_unlock(&command));
-        }
+        // Other sagas do not wait for one that is paused.
+        let unlocked = unlock_between_attempts(&command, command.in_doubt, command.attempts);
+        prepared.changes.unlocked.extend(unlocked);
         match self.committer.commit_decision(prepared).await {
             Ok(Ok(())) => {}
             // The saga was resumed or changed otherwise: the next claim reads it again.

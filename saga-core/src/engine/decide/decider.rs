@@ -9,7 +9,7 @@ use super::expiry::expiry_of;
 use super::kept_report::keep_report;
 use super::next_command::{is_in_memory, settle_time_left, time_to_wait};
 use super::records::{add_records, add_revision, keep_inputs, reason_of, stuck_entry};
-use super::unlocked::{step_unlock, unlocked};
+use super::unlocked::{unlock_between_attempts, unlocked};
 use super::work_row::work_row;
 use crate::engine::bulkhead::QueueSlot;
 use crate::engine::context::Settings;
@@ -88,11 +88,7 @@ fn postpone<S: Store>(
         error: Some(message.to_owned()),
     });
     prepared.unclaimed_due_in = Some(due_in);
-    let may_be_under_way = maybe || (command.is_undo() && command.effect().is_outside());
-    if !may_be_under_way {
-        // Others may go on meanwhile. A call that may have taken effect keeps its lock until the answer is known.
-        prepared.changes.unlocked.extend(step_unlock(command));
-    }
+    prepared.changes.unlocked.extend(unlock_between_attempts(command, maybe, attempts));
     prepared
 }
 

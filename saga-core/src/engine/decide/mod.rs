@@ -35,4 +35,4 @@ pub(crate) use self::new_saga::StartOptions;
 pub(crate) use self::remote::note_row;
 pub(crate) use self::reply::event_of_reply;
 pub(crate) use self::result::made as made_result;
-pub(crate) use self::unlocked::step_unlock;
+pub(crate) use self::unlocked::unlock_between_attempts;

@@ -13,9 +13,16 @@ pub(super) fn unlocked<S: Store>(saga: &SagaInstance<S>, decision: &Decision, st
     whole.into_iter().chain(single).collect()
 }
 
-/// The end of the lock of a command's step; nothing if that has none.
-pub(crate) fn step_unlock<S: Store>(command: &WorkItem<S>) -> Option<Unlock> {
-    command.lock().is_some().then(|| unlock(&command.saga, command.step_index()))
+/// The end of the lock of a step that waits for its next attempt, so that others may go on meanwhile; nothing if it has none. A
+/// call that may have taken effect keeps the lock until its answer is known, `in_doubt` or of an undo.
+pub(crate) fn unlock_between_attempts<S: Store>(
+    command: &WorkItem<S>,
+    in_doubt: bool,
+    attempts: u32,
+) -> Option<Unlock> {
+    let was_undone = command.is_undo() && command.effect().is_outside() && attempts > 0;
+    let lets_go = command.lock().is_some() && !in_doubt && !was_undone;
+    lets_go.then(|| unlock(&command.saga, command.step_index()))
 }
 
 fn unlock<S: Store>(saga: &SagaInstance<S>, step: usize) -> Unlock {

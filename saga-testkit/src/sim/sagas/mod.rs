@@ -4,6 +4,7 @@ mod batch_steps;
 mod calls;
 mod definition;
 mod definitions;
+mod lock_sagas;
 mod mutants;
 mod naming;
 mod payload;
@@ -16,6 +17,7 @@ mod timer_sagas;
 
 pub(crate) use self::definition::SimDefinition;
 pub(crate) use self::definitions::{BATCH_DEFINITIONS, definitions};
+pub(crate) use self::lock_sagas::{LOCKS, lock_definitions};
 pub(crate) use self::mutants::mutated;
 pub(crate) use self::naming::{CHOICES, HOME, SERVICES, SUB, hosted_key, outermost, place_of, tenant_of};
 pub(crate) use self::payload::{SimEvent, SimInput, SimOutput, SimSignal};

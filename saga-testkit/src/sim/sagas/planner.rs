@@ -9,6 +9,7 @@ use saga_core::step::Step;
 use saga_core::{Output, Outputs, Saga, SubSaga, Wait};
 
 use super::definition::SimDefinition;
+use super::lock_sagas::{ENTITIES, Hold, HoldAll, entity};
 use super::naming::{CHOICES, SUB};
 use super::payload::{SimInput, SimOutput, SimSignal};
 use super::steps::Planned;
@@ -34,6 +35,8 @@ pub(crate) struct PlannedGroup {
     /// The steps that every branch comes after, and the last ones of the branches.
     from: Vec<u8>,
     ends: Vec<u8>,
+    /// The entities that the saga has in front of it.
+    held: Vec<u8>,
 }
 
 /// Builds a choice. In the plan it is no step: those of its arms come after what it stands behind.
@@ -68,6 +71,8 @@ struct Plan {
     arms: Vec<ArmPlan>,
     /// What stands before it.
     nap: Nap,
+    /// The entities that the saga has from the next one on.
+    held: Vec<u8>,
 }
 
 impl Plan {
@@ -77,7 +82,8 @@ impl Plan {
         let is_plain = after == place.checked_sub(1).into_iter().collect::<Vec<_>>();
         let arms = self.arms.clone();
         let (is_sub, nap) = (self.is_sub, std::mem::take(&mut self.nap));
-        self.steps.push(StepPlan { after: (!is_plain).then_some(after), arms, is_sub, nap, ..T::plan(reads) });
+        let (after, held) = ((!is_plain).then_some(after), self.held.clone());
+        self.steps.push(StepPlan { after, arms, is_sub, nap, held, ..T::plan(reads) });
     }
 
     /// The same for a step that is done for each item of a list: in the plan each is a branch.
@@ -86,7 +92,8 @@ impl Plan {
         for item in 0..items {
             let name = format!("{}#{}", T::NAME, item + 1);
             let (after, arms) = (Some(self.tips.clone()), self.arms.clone());
-            self.steps.push(StepPlan { name, after, arms, ..T::plan(None) });
+            let held = self.held.clone();
+            self.steps.push(StepPlan { name, after, arms, held, ..T::plan(None) });
         }
         if items > 0 {
             self.tips = (place..place + items).collect();
@@ -136,15 +143,18 @@ fn with_branch(
 
 impl PlannedGroup {
     pub(crate) fn branch(self, build: impl FnOnce(Planner<Nested>) -> Planner<Nested>) -> Self {
-        let Self { group, mut plan, from, mut ends } = self;
+        let Self { group, mut plan, from, mut ends, held } = self;
         plan.tips.clone_from(&from);
+        // What another branch locks, this one does not have.
+        let of_others = std::mem::replace(&mut plan.held, held.clone());
         let mut made = None;
         let group = group.branch(with_branch(plan, build, &mut made));
         let mut plan = made.unwrap_or_default();
+        plan.held.extend(of_others);
         ends.append(&mut plan.tips);
         // A nap at its end is counted from there, and not from the end of the others.
         plan.nap = Nap::default();
-        Self { group, plan, from, ends }
+        Self { group, plan, from, ends, held }
     }
 }
 
@@ -231,6 +241,32 @@ impl<P> Planner<P> {
         Self { chain: self.chain.sleep_until(name, move |_: &SimInput| moment), ..self }
     }
 
+    /// The semantic lock on an entity.
+    pub(crate) fn hold<const N: usize>(mut self) -> Self {
+        self.plan.held.push(N as u8);
+        Self { chain: self.chain.semantic_lock::<Hold<N>, _>(|_: &SimInput| entity(N as u8)), ..self }
+    }
+
+    /// The same, for which the saga waits so many milliseconds at most.
+    pub(crate) fn hold_within<const N: usize>(mut self, millis: u64) -> Self {
+        self.plan.held.push(N as u8);
+        let within = Duration::from_millis(millis);
+        Self { chain: self.chain.semantic_lock_within::<Hold<N>, _>(within, |_: &SimInput| entity(N as u8)), ..self }
+    }
+
+    /// One semantic lock on all entities.
+    pub(crate) fn hold_all(mut self) -> Self {
+        self.plan.held.extend(0..ENTITIES);
+        let all = |_: &SimInput| (0..ENTITIES).map(entity).collect::<Vec<_>>();
+        Self { chain: self.chain.semantic_lock::<HoldAll, _>(all), ..self }
+    }
+
+    /// The semantic lock on that entity ends when the last step is done.
+    pub(crate) fn release<const N: usize>(mut self) -> Self {
+        self.plan.held.retain(|held| *held != N as u8);
+        Self { chain: self.chain.release::<Hold<N>>(), ..self }
+    }
+
     pub(crate) fn step<T: Planned>(mut self) -> Self {
         self.plan.step::<T>(None);
         Self { chain: self.chain.step::<T>(), ..self }
@@ -272,8 +308,8 @@ impl<P> Planner<P> {
         let Self { chain, definition, plan } = self;
         let mut made = Plan::default();
         let chain = chain.parallel(|group| {
-            let from = plan.tips.clone();
-            let planned = build(PlannedGroup { group, plan, from, ends: Vec::new() });
+            let (from, held) = (plan.tips.clone(), plan.held.clone());
+            let planned = build(PlannedGroup { group, plan, from, ends: Vec::new(), held });
             made = Plan { tips: planned.ends, ..planned.plan };
             planned.group
         });

@@ -6,12 +6,14 @@ use std::time::Duration;
 use saga_core::State;
 use saga_core::memory::MemoryConn;
 use saga_core::step::{
-    Args, Codec, Compensate, Compensation, CompensationHandler, FromStep, Given, Handler, Needs, OnExhausted,
-    Resolution, ResolveFn, ResolveOf, Run, Step, StepOptions, Undo, UndoOf, codec, resolved_by, undo, undone_by,
+    Args, Codec, Compensate, Compensation, CompensationHandler, EntitiesOf, FromStep, Given, Handler, Needs,
+    OnExhausted, Resolution, ResolveFn, ResolveOf, Run, Step, StepOptions, Undo, UndoOf, codec, resolved_by, undo,
+    undone_by,
 };
 
 use super::batch_steps::run_batch;
 use super::calls::{Call, TIME_LIMIT, external, external_in_time, haul, transactional};
+use super::lock_sagas::{entity, entity_of_step};
 use super::payload::{SimInput, SimOutput};
 use super::reconcile::reconcile;
 use crate::checker::{Kind, Nap, Op, StepPlan, UndoPlan};
@@ -44,6 +46,8 @@ pub(crate) trait Planned: Handler<SimStore> + Step<Input = SimInput, Output = Si
     const IS_EXCLUSIVE: bool = false;
     /// The number of the service that does it, where that is not the saga's own.
     const HOST: Option<u8> = None;
+    /// The number of the entity that it locks.
+    const LOCKS: Option<u8> = None;
 
     fn plan(reads: Option<u8>) -> StepPlan {
         StepPlan {
@@ -58,6 +62,8 @@ pub(crate) trait Planned: Handler<SimStore> + Step<Input = SimInput, Output = Si
             reads,
             is_pivot: false,
             is_exclusive: Self::IS_EXCLUSIVE,
+            locks: Self::LOCKS,
+            held: Vec::new(),
             emits: Self::EMITS,
             attempts: ATTEMPTS,
         }
@@ -73,7 +79,7 @@ fn call(args: Args<'_>, step: u8, op: Op, input: SimInput, reads: Option<u64>, e
 
 macro_rules! steps {
     ($(
-        $(#[$doc:meta])* $step:ident $names:expr, $run:ident, emits $emits:literal, $undo:tt $(, resolved by $look:ident)? $(, kept $exclusive:ident)?;
+        $(#[$doc:meta])* $step:ident $names:expr, $run:ident, emits $emits:literal, $undo:tt $(, resolved by $look:ident)? $(, kept $exclusive:ident)? $(, under $lock:ident)?;
     )*) => {$(
         $(#[$doc])*
         #[derive(Debug)]
@@ -87,6 +93,7 @@ macro_rules! steps {
             const OPTIONS: StepOptions = steps!(@options $($exclusive)? $undo);
             const INPUT: Codec<SimInput> = codec::<SimInput>();
             const OUTPUT: Codec<SimOutput> = codec::<SimOutput>();
+            $(const LOCK: Option<EntitiesOf<Self>> = steps!(@$lock N);)?
             const UNDO: Option<UndoOf<Self>> = steps!(@undo $undo);
             $(const RESOLVE: Option<ResolveOf<Self>> = Some(resolved_by::<Self, $look<N>>());)?
         }
@@ -106,9 +113,12 @@ macro_rules! steps {
             const UNDO_PLAN: Option<UndoPlan> = steps!(@plan $run $undo);
             const EMITS: u8 = $emits;
             $(const IS_EXCLUSIVE: bool = steps!(@is $exclusive);)?
+            $(const LOCKS: Option<u8> = steps!(@number $lock N);)?
         }
     )*};
     (@is exclusive) => { true };
+    (@lock $n:ident) => { Some(|_| vec![entity(entity_of_step($n))]) };
+    (@number lock $n:ident) => { Some(entity_of_step($n)) };
     (@options exclusive $undo:tt) => { OPTIONS.timeout(HAUL_LIMIT).exclusive() };
     (@options (not_needed)) => { OPTIONS.no_compensation() };
     (@options $other:tt) => { OPTIONS };
@@ -175,6 +185,10 @@ steps! {
     Pay names!("pay"), External, emits 1, (PayBack SimOutput, emits 0), resolved by Look;
     /// External, longer than a lease, never begun twice at once.
     Haul names!("haul"), External, emits 1, (HaulBack Option<SimOutput>, emits 0), kept exclusive;
+    /// External, called under a lock, undone whether it is known to have happened or not.
+    Debit names!("debit"), External, emits 0, (DebitBack Option<SimOutput>, emits 0), under lock;
+    /// Transactional, called under a lock, undone in a transaction.
+    Enter names!("enter"), Transactional, emits 1, (Strike SimOutput, emits 0), under lock;
     /// Transactional, and nothing has to be undone.
     Note names!("note"), Transactional, emits 0, (not_needed);
     /// Transactional, not to be undone: a pivot, or behind it.
@@ -221,6 +235,8 @@ compensations! {
     Refund Option<SimOutput>, External, emits 1, |given: Given<Option<SimOutput>>| given.0.map(|output| output.effect);
     CallBack SimOutput, External, emits 0, |given: Given<SimOutput>| Some(given.0.effect);
     HaulBack Option<SimOutput>, External, emits 0, |given: Given<Option<SimOutput>>| given.0.map(|output| output.effect);
+    DebitBack Option<SimOutput>, External, emits 0, |given: Given<Option<SimOutput>>| given.0.map(|output| output.effect);
+    Strike SimOutput, Transactional, emits 0, |given: Given<SimOutput>| Some(given.0.effect);
     PayBack SimOutput, External, emits 0, |given: Given<SimOutput>| Some(given.0.effect);
 }
 

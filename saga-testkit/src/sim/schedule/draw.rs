@@ -1,7 +1,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use super::kinds::{RETENTION_SEED, has_crowd, has_load, has_retention, has_services, shares_tenants};
+use super::kinds::{RETENTION_SEED, has_crowd, has_load, has_locks, has_retention, has_services, shares_tenants};
 use super::load::draw_load;
 use super::random::Random;
 use super::rates::Rates;
@@ -38,7 +38,7 @@ impl Scenario {
         if has_load(seed) {
             return draw_load(seed, definitions);
         }
-        let Counts { local, batch, remote, external, .. } = definitions;
+        let Counts { local, batch, remote, external, load, locks } = definitions;
         let (least, most, kinds) = match (has_services, has_crowd(seed)) {
             (true, _) => (SAGAS_MIN, SAGAS_MIN, local..local + remote),
             // Of batch steps, or of one definition with others, whose handlers share savepoints.
@@ -63,6 +63,14 @@ impl Scenario {
         }
         if has_services && random.per_mille(500) {
             sagas.push(SagaScript::draw_foreign(&mut random, local + remote..local + remote + external));
+        }
+        if has_locks(seed) {
+            // What was drawn stands for one of these instead.
+            let first = local + remote + external + load;
+            sagas
+                .iter_mut()
+                .flat_map(|saga| &mut saga.variants)
+                .for_each(|variant| *variant = first + *variant % locks);
         }
         // Drawn apart from all else, so that what a seed means does not change with it.
         let mut times = Random::new(seed ^ TIME_SEED);

@@ -20,6 +20,11 @@ const LOAD_PER_MILLE: u32 = 10;
 /// Sets the draws of such schedules apart from all others.
 pub(crate) const LOAD_SEED: u64 = 0x0000_0000_6c6f_6164;
 
+/// How many schedules of a thousand have sagas that lock entities, where they have one service: a third of all.
+const LOCKS_PER_MILLE: u32 = 400;
+/// Sets the draw of that apart from all others.
+const LOCKS_SEED: u64 = 0x0000_006c_6f63_6b73;
+
 /// How many schedules of a thousand keep ended sagas for a time only, where they have one service, and where they have several.
 const RETENTION_PER_MILLE: u32 = 60;
 const RETENTION_OF_SERVICES_PER_MILLE: u32 = 100;
@@ -39,6 +44,11 @@ pub fn has_crowd(seed: u64) -> bool {
 /// Whether in the schedule of that seed one transaction may carry commands of several tenants.
 pub fn shares_tenants(seed: u64) -> bool {
     Random::new(seed ^ SHARED_SEED).per_mille(SHARED_PER_MILLE)
+}
+
+/// Whether sagas lock entities in the schedule of that seed.
+pub fn has_locks(seed: u64) -> bool {
+    !has_services(seed) && !has_load(seed) && Random::new(seed ^ LOCKS_SEED).per_mille(LOCKS_PER_MILLE)
 }
 
 /// Whether there is more work than lines in the schedule of that seed.

@@ -9,7 +9,7 @@ mod retention;
 mod scenario;
 
 pub use self::draw::SAGAS_MIN;
-pub use self::kinds::{has_crowd, has_load, has_retention, has_services, shares_tenants};
+pub use self::kinds::{has_crowd, has_load, has_locks, has_retention, has_services, shares_tenants};
 pub(crate) use self::load::load_definitions;
 pub use self::random::Random;
 pub(crate) use self::random::splitmix64;

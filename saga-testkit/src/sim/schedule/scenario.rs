@@ -92,6 +92,10 @@ pub enum Mutant {
     ClosesAtTheEnd,
     /// A key is forgotten together with its saga, though the hosts of its steps still know it.
     ReusesKeysEarly,
+    /// Every lock is granted at once.
+    GrantsEveryLock,
+    /// Semantic locks end when a saga starts compensating, and not with its last undo.
+    EndsLocksEarly,
 }
 
 impl Mutant {
@@ -125,11 +129,13 @@ impl Mutant {
         Self::ArchivesLate,
         Self::ClosesAtTheEnd,
         Self::ReusesKeysEarly,
+        Self::GrantsEveryLock,
+        Self::EndsLocksEarly,
     ];
 }
 
 /// How many definitions there are, in this order: without steps of other services, with such steps, with one that
-/// an external client asks for, and those of which there are to be many.
+/// an external client asks for, those of which there are to be many, and those with locks.
 #[derive(Debug, Clone, Copy)]
 pub struct Counts {
     /// Without steps of other services.
@@ -142,6 +148,8 @@ pub struct Counts {
     pub external: usize,
     /// With calls only, of which there are to be many.
     pub load: usize,
+    /// With locks.
+    pub locks: usize,
 }
 
 /// A key of a tenant, and who starts what under it.

@@ -275,6 +275,14 @@ faults! {
     KeyReused = "key used again",
     /// An operator exempted a saga from being purged.
     Exempted = "saga exempted",
+    /// A saga or a step waited for its lock.
+    LockWaited = "waited for a lock",
+    /// A saga or a step got the lock that it had waited for.
+    LockHandedOver = "lock handed over",
+    /// A saga waited for its lock as long as it may.
+    LockTimedOut = "lock timed out",
+    /// Sagas waited for each other.
+    Deadlock = "deadlock",
     /// A saga completed.
     Completed = "saga completed",
     /// A saga was compensated.

@@ -6,6 +6,7 @@ mod consumer;
 mod disruptions;
 mod fault;
 mod hook;
+mod lock_log;
 mod outside;
 mod purge_log;
 mod recorder;

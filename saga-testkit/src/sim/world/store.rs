@@ -1,10 +1,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use saga_core::Tenant;
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::store::{
-    Claim, ClaimRequest, Claimed, ClaimedWork, ExpiredSaga, Incarnation, Lease, MemberId, Members, Purge, Purged,
-    ShareRequest, Store, StoreError, TransactError, TransactionBody, Work, WorkKind, WorkRef,
+    Applied, Changes, Claim, ClaimRequest, Claimed, ClaimedWork, ExpiredSaga, Incarnation, Lease, LockAnswer,
+    LockRequest, MemberId, Members, Purge, Purged, Records, SemanticLocks, ShareRequest, Status, Store, StoreError,
+    TransactError, TransactionBody, Unlock, Work, WorkKind, WorkRef,
 };
 
 use super::fault::Fault;
@@ -12,7 +14,7 @@ use super::hook::Hook;
 use super::world::Seat;
 use crate::checker::What;
 use crate::intercept::{Intercept, Intercepted};
-use crate::sim::sagas::place_of;
+use crate::sim::sagas::{LOCKS, place_of};
 use crate::sim::schedule::{Mutant, SagaScript};
 
 /// The data of a service as one process reaches it.
@@ -104,6 +106,32 @@ impl Intercept for SimCalls {
     async fn claim_shares(&self, mut request: ShareRequest) -> Result<Claimed, StoreError> {
         request.takes_over |= self.has(Mutant::ReleasesRowsOnRejoin);
         Ok(self.claimed(self.data.claim_shares(request).await?))
+    }
+
+    async fn ask_for_locks(&self, requests: Vec<LockRequest>) -> Result<Vec<LockAnswer>, StoreError> {
+        if self.has(Mutant::GrantsEveryLock) {
+            let granted = |request: &LockRequest| LockAnswer::Granted(vec![1; request.entities.len()]);
+            return Ok(requests.iter().map(granted).collect());
+        }
+        let Some(Seat { world, service, .. }) = &self.seat else { return self.data.ask_for_locks(requests).await };
+        let asked: Vec<_> = requests.iter().map(|request| (*service, request.saga, request.name.clone())).collect();
+        let answers = self.data.ask_for_locks(requests).await?;
+        for (asked, answer) in asked.into_iter().zip(&answers) {
+            world.locks.note(asked, answer).into_iter().for_each(|fault| world.hit(fault));
+        }
+        Ok(answers)
+    }
+
+    async fn record(&self, mut changes: Vec<Changes>) -> Result<Vec<Applied>, StoreError> {
+        if self.has(Mutant::EndsLocksEarly) {
+            for change in &mut changes {
+                let turned = change.saga.as_ref().filter(|saga| saga.status == Status::Compensating);
+                let ended =
+                    turned.map(|saga| LOCKS.map(|name| Unlock::Lock(Tenant::default(), saga.id, name.to_owned())));
+                change.unlocked.extend(ended.into_iter().flatten());
+            }
+        }
+        self.data.record(changes).await
     }
 
     async fn begin(&self, work: &[WorkRef], lease: Lease) -> Result<Vec<bool>, StoreError> {

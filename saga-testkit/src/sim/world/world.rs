@@ -9,6 +9,7 @@ use saga_core::transport::{Message, MessageKind};
 
 use super::broker::Broker;
 use super::fault::{Fault, Hits};
+use super::lock_log::LockLog;
 use super::outside::Outside;
 use super::purge_log::{PurgeLog, saga_in};
 use super::recorder::Recorder;
@@ -29,6 +30,7 @@ pub(crate) struct World {
     pub(crate) report_log: ReportLog,
     pub(crate) broker: Broker,
     pub(crate) purges: PurgeLog,
+    pub(crate) locks: LockLog,
     pub(crate) hits: Hits,
     pub(crate) scenario: Scenario,
     /// Faults that may make the engine run something once more without counting it.
@@ -72,6 +74,7 @@ impl World {
             report_log: ReportLog::default(),
             broker: Broker::default(),
             purges,
+            locks: LockLog::default(),
             hits: Hits::new(),
             scenario,
             repeats: AtomicU32::new(0),

@@ -1,0 +1,77 @@
+//! Sagas that lock entities, for their whole time or for single steps.
+
+use saga_core::saga::SagaError;
+use saga_core::{Entity, SemanticLock};
+
+use super::definition::SimDefinition;
+use super::planner::{Planner, named};
+use super::steps::{Announce, Charge, Confirm, Debit, Enter, Haul, Reserve, Ship};
+
+/// How many entities there are. All sagas of a tenant share them.
+pub(crate) const ENTITIES: u8 = 2;
+
+/// The entity of that number.
+pub(crate) fn entity(number: u8) -> Entity {
+    Entity::new("account", number)
+}
+
+/// The entity that the step of that place locks.
+pub(crate) const fn entity_of_step(place: usize) -> u8 {
+    place as u8 % ENTITIES
+}
+
+/// A semantic lock on the entity with the number `N`.
+pub(crate) struct Hold<const N: usize>;
+
+impl<const N: usize> SemanticLock for Hold<N> {
+    const NAME: &'static str = ["credit", "stock"][N];
+}
+
+/// A semantic lock on all entities.
+pub(crate) struct HoldAll;
+
+impl SemanticLock for HoldAll {
+    const NAME: &'static str = "all";
+}
+
+/// The entities of the locks, by their names: what another mistake ends too early.
+pub(crate) const LOCKS: [&str; 3] = [Hold::<0>::NAME, Hold::<1>::NAME, HoldAll::NAME];
+
+/// Those with locks.
+pub(crate) fn lock_definitions() -> Result<Vec<SimDefinition>, SagaError> {
+    Ok(vec![
+        named("hold").hold::<0>().step::<Charge<0>>().step::<Reserve<1>>().step::<Ship<2>>().build()?,
+        named("hold-later").step::<Reserve<0>>().hold::<0>().step::<Reserve<1>>().step::<Charge<2>>().build()?,
+        named("hold-all").hold_all().step::<Charge<0>>().step::<Confirm<1>>().build()?,
+        named("up").hold::<0>().step::<Charge<0>>().hold::<1>().step::<Reserve<1>>().step::<Ship<2>>().build()?,
+        named("down").hold::<1>().step::<Reserve<0>>().hold::<0>().step::<Charge<1>>().build()?,
+        named("hold-briefly").step::<Charge<0>>().hold_within::<0>(1_500).step::<Ship<1>>().build()?,
+        named("let-go")
+            .hold::<0>()
+            .step::<Reserve<0>>()
+            .step::<Charge<1>>()
+            .pivot()
+            .release::<0>()
+            .step::<Announce<2>>()
+            .step::<Confirm<3>>()
+            .build()?,
+        named("hold-fork")
+            .parallel(|group| {
+                group
+                    .branch(|branch| branch.hold::<0>().step::<Charge<0>>())
+                    .branch(|branch| branch.hold::<1>().step::<Reserve<1>>())
+            })
+            .step::<Ship<2>>()
+            .build()?,
+        named("debit").step::<Debit<0>>().step::<Enter<1>>().step::<Charge<2>>().build()?,
+        named("debits").step::<Debit<0>>().step::<Debit<1>>().step::<Reserve<2>>().build()?,
+        named("enter").step::<Reserve<0>>().step::<Enter<1>>().step::<Enter<2>>().step::<Confirm<3>>().build()?,
+        named("debit-fork")
+            .parallel(|group| group.branch(Planner::step::<Debit<0>>).branch(Planner::step::<Debit<1>>))
+            .step::<Haul<2>>()
+            .step::<Enter<3>>()
+            .build()?,
+        named("debit-list").for_each::<Debit<0>>(3, 2).step::<Enter<3>>().step::<Ship<4>>().build()?,
+        named("hold-debit").hold::<1>().step::<Debit<0>>().step::<Debit<1>>().step::<Ship<2>>().build()?,
+    ])
+}
