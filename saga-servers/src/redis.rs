@@ -164,7 +164,7 @@ impl RedisServer {
 
     /// The address, such as `redis://127.0.0.1:6379`, with the password if there is one.
     pub fn url(&self) -> String {
-        let login = self.password.as_deref().map(|password| format!(":{password}@")).unwrap_or_default();
+        let login = self.password.as_deref().map(|password| format!("default:{password}@")).unwrap_or_default();
         format!("redis://{login}127.0.0.1:{}", self.port)
     }
 

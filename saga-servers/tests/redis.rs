@@ -24,7 +24,7 @@ async fn an_answered_write_survives_a_kill_and_a_stop() -> Result<(), Error> {
 #[tokio::test]
 async fn a_wrong_password_and_an_unknown_command_are_refused() -> Result<(), Error> {
     let server = RedisServer::start_with(&[("requirepass", "right")]).await?;
-    assert!(server.url().starts_with("redis://:right@127.0.0.1:"), "{}", server.url());
+    assert!(server.url().starts_with("redis://default:right@127.0.0.1:"), "{}", server.url());
     assert_eq!(server.command(&["PING"]).await?, "PONG");
     let refused = server.command(&["NONE"]).await.expect_err("there is no such command").to_string();
     assert!(refused.contains("unknown command"), "{refused}");
