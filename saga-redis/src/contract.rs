@@ -119,13 +119,11 @@ pub trait LockServiceExt: LockService {
                 }
             }
         };
-        match tokio::time::timeout(limit, asking).await {
-            Ok(answer) => answer,
-            Err(_) => {
-                self.withdraw(request).await?;
-                Err(LockError::TimedOut { entity: last, limit })
-            }
+        if let Ok(answer) = tokio::time::timeout(limit, asking).await {
+            return answer;
         }
+        self.withdraw(request).await?;
+        Err(LockError::TimedOut { entity: last, limit })
     }
 }
 

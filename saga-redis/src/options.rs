@@ -124,7 +124,7 @@ impl fmt::Debug for RedisOptions {
             .field("confirm_timeout", &self.confirm_timeout)
             .field("connect_timeout", &self.connect_timeout)
             .field("response_timeout", &self.response_timeout)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Connection {
 }
 
 enum Servers {
-    One(Single),
+    One(Box<Single>),
     Cluster(ClusterConnection),
 }
 
@@ -62,7 +62,7 @@ impl Connection {
             let server = servers.into_iter().next().ok_or_else(|| failed(timed_out()))?;
             let single = Single::new(server, options.connect_timeout, response_timeout).map_err(failed)?;
             single.connection().await.map_err(|problem| problem.into_error(CONNECT, &address))?;
-            Servers::One(single)
+            Servers::One(Box::new(single))
         };
         Ok(Self { servers, address, options })
     }

@@ -57,11 +57,11 @@ pub(crate) async fn l1_tenants_never_meet(place: &Place) {
 }
 
 pub(crate) async fn l2_tokens_grow(place: &Place) {
-    let mut last = 0;
+    let mut highest = 0;
     for round in 0..5 {
         // A release, a withdrawal and the end of a lease.
         let lock = place.granted(&request(&format!("a{round}"))).await;
-        assert!(token(&lock) > last, "{lock:?}");
+        assert!(token(&lock) > highest, "{lock:?}");
         place.locks.release(&lock).await.unwrap();
         let second = place.granted(&request(&format!("b{round}"))).await;
         assert!(token(&second) > token(&lock));
@@ -70,22 +70,22 @@ pub(crate) async fn l2_tokens_grow(place: &Place) {
         assert!(token(&third) > token(&second));
         let fourth = place.granted_in_the_end(&request(&format!("d{round}"))).await;
         assert!(token(&fourth) > token(&third));
-        last = token(&fourth);
+        highest = token(&fourth);
         place.locks.release(&fourth).await.unwrap();
     }
 }
 
 pub(crate) async fn l2_tokens_grow_after_all_was_lost(place: &Place) {
-    let mut last = 0;
+    let mut highest = 0;
     for round in 0..3 {
         let first = place.granted(&request(&format!("a{round}"))).await;
-        assert!(token(&first) > last, "{first:?}");
+        assert!(token(&first) > highest, "{first:?}");
         place.lose_everything().await;
         let second = place.granted(&request(&format!("b{round}"))).await;
         assert!(token(&second) > token(&first), "{second:?}");
         let lost = place.locks.renew(&first).await.unwrap_err();
         assert!(matches!(lost, LockError::Lost { .. }), "{lost:?}");
-        last = token(&second);
+        highest = token(&second);
         place.locks.release(&second).await.unwrap();
     }
 }

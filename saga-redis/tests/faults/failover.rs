@@ -30,10 +30,10 @@ async fn tokens_grow_when_a_replica_that_lags_takes_over() {
 
     // It follows nobody from here on, and keeps what it has.
     replica.command(&["REPLICAOF", "127.0.0.1", "1"]).await.unwrap();
-    let mut last = token(&first);
+    let mut highest = token(&first);
     for holder in ["b", "c", "d"] {
         let lock = granted(&before, &request(holder)).await;
-        last = token(&lock);
+        highest = token(&lock);
         before.release(&lock).await.unwrap();
     }
     let lost = granted(&before, &request("e")).await;
@@ -41,7 +41,7 @@ async fn tokens_grow_when_a_replica_that_lags_takes_over() {
     replica.command(&["REPLICAOF", "NO", "ONE"]).await.unwrap();
 
     let lock = granted(&after, &request("f")).await;
-    assert!(token(&lost) > last && token(&lock) > token(&lost), "{lost:?} {lock:?}");
+    assert!(token(&lost) > highest && token(&lock) > token(&lost), "{lost:?} {lock:?}");
     let error = after.renew(&lost).await.unwrap_err();
     assert!(matches!(error, LockError::Lost { .. }), "{error:?}");
 }

@@ -11,21 +11,21 @@ use crate::support::{assert_unavailable, connect, granted, options, request, tok
 async fn tokens_grow_through_a_flush_and_the_older_holder_learns_of_it() {
     let server = RedisServer::start().await.unwrap();
     let locks = connect(options(&server.url())).await;
-    let mut last = 0;
+    let mut highest = 0;
     for round in 0..3 {
         let first = granted(&locks, &request(&format!("a{round}"))).await;
         waits(&locks, &request("z")).await;
         server.command(&["FLUSHALL"]).await.unwrap();
         server.command(&["SCRIPT", "FLUSH"]).await.unwrap();
         let second = granted(&locks, &request(&format!("b{round}"))).await;
-        assert!(token(&first) > last && token(&second) > token(&first), "{first:?} {second:?}");
+        assert!(token(&first) > highest && token(&second) > token(&first), "{first:?} {second:?}");
         let lost = locks.renew(&first).await.unwrap_err();
         assert!(matches!(lost, LockError::Lost { .. }), "{lost:?}");
         assert!(lost.to_string().contains("account 7"), "{lost}");
         locks.release(&first).await.unwrap();
         locks.renew(&second).await.expect("the release of a lost lock changes nothing");
         locks.release(&second).await.unwrap();
-        last = token(&second);
+        highest = token(&second);
     }
 }
 
@@ -61,17 +61,17 @@ async fn tokens_grow_when_a_server_comes_back_with_older_data() {
     let first = granted(&locks, &request("a")).await;
     locks.release(&first).await.unwrap();
     server.command(&["SAVE"]).await.unwrap();
-    let mut last = token(&first);
+    let mut highest = token(&first);
     for round in 0..3 {
         let lock = granted(&locks, &request(&format!("b{round}"))).await;
-        assert!(token(&lock) > last, "{lock:?}");
-        last = token(&lock);
+        assert!(token(&lock) > highest, "{lock:?}");
+        highest = token(&lock);
         locks.release(&lock).await.unwrap();
     }
     server.kill().await.unwrap();
     server.restart().await.unwrap();
     let lock = granted(&locks, &request("c")).await;
-    assert!(token(&lock) > last, "{lock:?}");
+    assert!(token(&lock) > highest, "{lock:?}");
 }
 
 #[tokio::test]
