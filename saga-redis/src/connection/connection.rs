@@ -5,8 +5,8 @@ use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{MultipleNodeRoutingInfo, Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
 use redis::{Cmd, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value, cmd};
 
-use super::failure::failure;
-use super::policy::{ASK_FOR_POLICY, check_policy};
+use super::failure::{Unsent, failure, timed_out};
+use super::policy::{ask_for_policy, check_policy};
 use super::single::Single;
 use crate::error::LockError;
 use crate::options::RedisOptions;
@@ -121,22 +121,6 @@ impl Connection {
     }
 }
 
-/// Why there is no answer.
-pub(super) enum Unsent {
-    Error(RedisError),
-    /// The server that was connected to is not fit for locks.
-    Unfit(String),
-}
-
-impl Unsent {
-    pub(super) fn into_error(self, operation: &'static str, address: &str) -> LockError {
-        match self {
-            Self::Error(error) => failure(operation, address, error),
-            Self::Unfit(reason) => LockError::Refused { operation, address: address.to_owned(), reason },
-        }
-    }
-}
-
 impl Answer {
     /// Reads the answer of a script, and that of `WAIT` if there is one.
     fn read(values: Vec<Value>) -> Result<Self, RedisError> {
@@ -149,14 +133,4 @@ impl Answer {
         };
         Ok(Self { words, confirmed })
     }
-}
-
-pub(super) fn ask_for_policy() -> Cmd {
-    let mut command = cmd(ASK_FOR_POLICY[0]);
-    command.arg(ASK_FOR_POLICY[1]);
-    command
-}
-
-pub(super) fn timed_out() -> RedisError {
-    std::io::Error::from(std::io::ErrorKind::TimedOut).into()
 }

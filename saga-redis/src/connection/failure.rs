@@ -28,3 +28,24 @@ fn is_refusal(kind: ErrorKind) -> bool {
         _ => false,
     }
 }
+
+/// Why there is no answer.
+pub(super) enum Unsent {
+    Error(RedisError),
+    /// The server that was connected to is not fit for locks.
+    Unfit(String),
+}
+
+impl Unsent {
+    pub(super) fn into_error(self, operation: &'static str, address: &str) -> LockError {
+        match self {
+            Self::Error(error) => failure(operation, address, error),
+            Self::Unfit(reason) => LockError::Refused { operation, address: address.to_owned(), reason },
+        }
+    }
+}
+
+/// The error of a call that was given up.
+pub(super) fn timed_out() -> RedisError {
+    std::io::Error::from(std::io::ErrorKind::TimedOut).into()
+}

@@ -1,11 +1,15 @@
 //! Whether a server keeps what it is given.
 
-use redis::Value;
-
-/// The command whose answer has the policy. It works where `CONFIG` is forbidden.
-pub(super) const ASK_FOR_POLICY: [&str; 2] = ["INFO", "memory"];
+use redis::{Cmd, Value, cmd};
 
 const FIELD: &str = "maxmemory_policy:";
+
+/// The command whose answer has the policy. It works where `CONFIG` is forbidden.
+pub(super) fn ask_for_policy() -> Cmd {
+    let mut command = cmd("INFO");
+    command.arg("memory");
+    command
+}
 
 /// Says what is wrong if one of the servers may forget locks for lack of memory.
 pub(super) fn check_policy(said: &Value) -> Result<(), String> {

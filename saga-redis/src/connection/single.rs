@@ -7,8 +7,8 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, ConnectionInfo, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
 use tokio::sync::Mutex;
 
-use super::connection::{Unsent, ask_for_policy};
-use super::policy::check_policy;
+use super::failure::Unsent;
+use super::policy::{ask_for_policy, check_policy};
 
 /// One connection for all calls, which is opened again when it broke.
 pub(super) struct Single {
