@@ -7,7 +7,9 @@ const STEPS: &str = "steps/s";
 const REQUESTS: &str = "requests/s";
 const MESSAGES: &str = "messages/s";
 const SAGAS: &str = "sagas/s";
+const PAIRS: &str = "pairs/s";
 const MILLISECONDS: &str = "ms";
+const MICROSECONDS: &str = "us";
 /// Processor time.
 const CPU: &str = "cpu ms/step";
 
@@ -34,6 +36,14 @@ impl Figures {
 
     pub(crate) fn of_sagas(name: impl Into<String>) -> Self {
         Self::of(name, SAGAS)
+    }
+
+    pub(crate) fn of_pairs(name: impl Into<String>) -> Self {
+        Self::of(name, PAIRS)
+    }
+
+    pub(crate) fn of_microseconds(name: impl Into<String>) -> Self {
+        Self::of(name, MICROSECONDS)
     }
 
     pub(crate) fn of_milliseconds(name: impl Into<String>) -> Self {

@@ -3,6 +3,7 @@
 use crate::programs::{
     libfaketime, postgres_programs, program, python_with_grpcio, python_with_httpx, python_with_pika, rabbitmq_program,
 };
+use crate::redis::redis_server;
 
 /// The names, in Debian and Ubuntu, of the packages that this crate needs and does not find.
 pub fn missing_packages() -> Vec<&'static str> {
@@ -10,6 +11,7 @@ pub fn missing_packages() -> Vec<&'static str> {
         ("postgresql", postgres_programs().is_ok()),
         ("rabbitmq-server", rabbitmq_program("rabbitmq-server").is_ok()),
         ("pgbouncer", program("pgbouncer", "PgBouncer", "pgbouncer").is_ok()),
+        ("redis-server", redis_server().is_ok()),
         ("python3-pika", python_with_pika().is_ok()),
         ("python3-httpx", python_with_httpx().is_ok()),
         ("python3-grpcio", python_with_grpcio().is_ok()),

@@ -1,4 +1,4 @@
-//! Servers for tests: private PostgreSQL, RabbitMQ and PgBouncer processes, and a proxy that breaks connections.
+//! Servers for tests: private PostgreSQL, RabbitMQ, Redis and PgBouncer processes, and a proxy that breaks connections.
 //!
 //! The programs come from the packages of the system. Each server runs in a temporary folder on free ports of the
 //! loopback address, as an unprivileged user if it refuses to run as root, and never as a service of the system. The
@@ -6,8 +6,9 @@
 //!
 //! - A test that needs *a* server gets the address of a shared one from [`shared`], and creates its own database or
 //!   virtual host there.
-//! - A test that kills its server starts one: [`PostgresServer`], [`RabbitMqServer`], [`PgBouncer`].
-//! - A test that needs several brokers starts a [`RabbitMqCluster`].
+//! - A test that kills its server starts one: [`PostgresServer`], [`RabbitMqServer`], [`RedisServer`], [`PgBouncer`].
+//! - A test that needs several brokers starts a [`RabbitMqCluster`], and one that needs several nodes of Redis a
+//!   [`RedisCluster`].
 //! - A test of broken connections puts a [`FaultProxy`] in between.
 //! - A test that kills replicas runs each one as a [`ProcessGroup`].
 //!
@@ -34,6 +35,9 @@ mod proxy;
 mod rabbitmq;
 mod rabbitmq_cluster;
 mod rabbitmq_node;
+mod redis;
+mod redis_cluster;
+mod redis_protocol;
 mod running;
 mod services;
 pub mod shared;
@@ -51,6 +55,8 @@ pub use self::programs::{libfaketime, postgres_programs, python_with_grpcio, pyt
 pub use self::proxy::{Counts, Cut, Direction, FaultProxy, Traffic};
 pub use self::rabbitmq::{Certificate, RabbitMqServer};
 pub use self::rabbitmq_cluster::RabbitMqCluster;
+pub use self::redis::RedisServer;
+pub use self::redis_cluster::RedisCluster;
 pub use self::running::RunningProcess;
 pub use self::services::{Addresses, Services};
 pub use self::signal::Signal;

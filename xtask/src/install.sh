@@ -19,6 +19,7 @@ if command -v systemctl >/dev/null 2>&1; then
         postgresql) services=postgresql ;;
         rabbitmq-server) services='rabbitmq-server epmd.service epmd.socket' ;;
         pgbouncer) services=pgbouncer ;;
+        redis-server) services=redis-server ;;
         *) continue ;;
         esac
         for service in $services; do

@@ -33,7 +33,7 @@ struct Receipt {
 }
 
 /// A schema with a table of payments, and the application on it.
-pub(super) async fn on(url: &str) -> Result<Router> {
+pub(crate) async fn on(url: &str) -> Result<Router> {
     let store = PostgresStore::connect(url).await?;
     store
         .write(async |conn| -> Result<(), Failure> {
@@ -143,11 +143,16 @@ pub(super) async fn drive(
 
 /// Sends one request.
 pub(super) async fn send(app: &Router, path: &str, number: u32) -> Result<()> {
+    let response = app.clone().oneshot(payment(path, number)?).await?;
+    ensure!(response.status().is_success(), "a request was answered with {}", response.status());
+    Ok(())
+}
+
+/// The request for a payment, with its key.
+pub(crate) fn payment(path: &str, number: u32) -> Result<Request> {
     let request = Request::post(path)
         .header("idempotency-key", format!("\"payment-{number}\""))
         .header("content-type", "application/json")
         .body(Body::from(serde_json::to_vec(&Payment { number, cents: 1200 })?))?;
-    let response = app.clone().oneshot(request).await?;
-    ensure!(response.status().is_success(), "a request was answered with {}", response.status());
-    Ok(())
+    Ok(request)
 }

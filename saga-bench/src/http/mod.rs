@@ -3,4 +3,5 @@
 mod application;
 mod run;
 
+pub(crate) use application::{on, payment};
 pub(crate) use run::{Options, run};

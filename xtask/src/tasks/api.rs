@@ -9,7 +9,7 @@ use crate::api::{Documented, count_outside, difference, document, listing};
 use crate::workspace::root;
 
 /// The library crates, in the order of their layers.
-const CRATES: [&str; 10] = [
+const CRATES: [&str; 11] = [
     "saga-core",
     "saga-macros",
     "saga-sqlite",
@@ -18,6 +18,7 @@ const CRATES: [&str; 10] = [
     "saga-amqp",
     "saga-http",
     "saga-reservations",
+    "saga-redis",
     "saga-testkit",
     "saga-cli",
 ];

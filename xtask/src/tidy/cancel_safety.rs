@@ -7,11 +7,12 @@ use super::source::Source;
 use super::tokens::{Token, closing, opening, starts_with};
 use super::tree::Tree;
 
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
     "saga-amqp/src/",
     "saga-core/src/",
     "saga-http/src/",
     "saga-postgres/src/",
+    "saga-redis/src/",
     "saga-reservations/src/",
     "saga-sql/src/",
     "saga-sqlite/src/",

@@ -10,7 +10,7 @@ const SUMMARY: &str = "docs/guide/src/SUMMARY.md";
 const DOCTESTS: &str = "tests/src/guide.rs";
 
 /// Pages whose Rust code readers copy.
-const TESTED: [&str; 14] = [
+const TESTED: [&str; 15] = [
     "README.md",
     "docs/cdc.md",
     "docs/security.md",
@@ -22,6 +22,7 @@ const TESTED: [&str; 14] = [
     "saga-amqp/README.md",
     "saga-http/README.md",
     "saga-reservations/README.md",
+    "saga-redis/README.md",
     "saga-macros/README.md",
     "saga-testkit/README.md",
     "saga-cli/README.md",

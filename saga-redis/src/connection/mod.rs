@@ -1,0 +1,8 @@
+//! The connection to one Redis server or to a cluster.
+
+mod connection;
+mod failure;
+mod policy;
+mod single;
+
+pub(crate) use self::connection::Connection;
