@@ -37,27 +37,33 @@ enum Place {
     Here(Saga<SqliteStore, BookingRequest>),
     /// In a process of this program, which is connected to the broker.
     #[cfg(feature = "rabbitmq")]
-    Process { program: PathBuf, broker: String },
+    Process { program: PathBuf, broker: String, seats: String },
 }
 
 impl Deployment {
     /// Everything in this process. The orchestrator runs this definition.
     pub async fn in_memory(saga: Saga<SqliteStore, BookingRequest>) -> anyhow::Result<Self> {
-        Self::start(HeldReplies::over(MemoryTransport::new()), Place::Here(saga)).await
+        Self::start(HeldReplies::over(MemoryTransport::new()), async |_| Ok(Place::Here(saga))).await
     }
 
     /// The orchestrator in a process of this `program`. A RabbitMQ broker carries the messages.
     #[cfg(feature = "rabbitmq")]
     pub async fn on_rabbitmq(program: PathBuf, broker: &str) -> anyhow::Result<Self> {
         let transport = saga_amqp::AmqpTransport::connect(broker).await?;
-        let place = Place::Process { program, broker: broker.to_owned() };
+        let place = async |services: &Services| {
+            Ok(Place::Process { program, broker: broker.to_owned(), seats: services.seats.serve().await? })
+        };
         Self::start(HeldReplies::over(transport), place).await
     }
 
-    async fn start(replies: HeldReplies, place: Place) -> anyhow::Result<Self> {
+    async fn start(
+        replies: HeldReplies,
+        place: impl AsyncFnOnce(&Services) -> anyhow::Result<Place>,
+    ) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
         let outside = Outside::default();
         let services = Services::start(folder.path(), &replies, &outside).await?;
+        let place = place(&services).await?;
         let (orchestrator, booked) = (None, BTreeMap::new());
         let mut deployment = Self { services, outside, replies, place, orchestrator, booked, folder };
         deployment.start_orchestrator().await?;
@@ -99,10 +105,13 @@ impl Deployment {
     pub async fn start_orchestrator(&mut self) -> anyhow::Result<()> {
         let file = self.file();
         let orchestrator: Box<dyn Orchestrator> = match &self.place {
-            Place::Here(saga) => Box::new(InProcess::start(&file, saga, self.replies.clone()).await?),
+            Place::Here(saga) => {
+                let seats = self.services.seats.client();
+                Box::new(InProcess::start(&file, saga, self.replies.clone(), seats).await?)
+            }
             #[cfg(feature = "rabbitmq")]
-            Place::Process { program, broker } => {
-                Box::new(crate::orchestrator::Process::start(program, &file, broker).await?)
+            Place::Process { program, broker, seats } => {
+                Box::new(crate::orchestrator::Process::start(program, &file, broker, seats).await?)
             }
         };
         for (key, request) in &self.booked {

@@ -25,6 +25,8 @@ struct Replies {
     held: VecDeque<Message>,
     /// What was held once. A command that is sent again is answered again.
     known: BTreeSet<(Option<MessageId>, Option<&'static str>)>,
+    /// The keys of the sagas that were answered, in this order. A key is not repeated for the next answer.
+    turns: Vec<String>,
 }
 
 impl HeldReplies {
@@ -45,6 +47,11 @@ impl HeldReplies {
                 std::future::pending::<()>().await;
             }
         }
+    }
+
+    /// The keys of the sagas that the services worked for, in this order: one for several answers in a row.
+    pub fn turns(&self) -> Vec<String> {
+        self.replies.borrow().turns.clone()
     }
 
     /// Delivers the next answer to the saga with this key, so often.
@@ -77,6 +84,10 @@ impl HeldReplies {
             is_held = is_new || replies.held.iter().any(|held| answer_of(held) == answer_of(message));
             if is_new {
                 replies.held.push_back(message.clone());
+                let saga = message.headers.saga_key.clone().unwrap_or_default();
+                if replies.turns.last() != Some(&saga) {
+                    replies.turns.push(saga);
+                }
             }
             is_new
         });

@@ -1,7 +1,7 @@
 //! A seat is booked, paid and confirmed as a whole, or not at all: three services and an orchestrator.
 //!
-//! Read `saga.rs` first: it is the process. `contracts.rs` is what the services know of each other, `services` has their steps,
-//! and `outside` stands for a card processor and a mail server. `orchestrator` runs the process, here or in a process of its own.
+//! Read `saga.rs` first: it is the process. `contracts.rs` is what the services know of each other, `services` has their steps
+//! and the seat map, and `outside` stands for a card processor and a mail server. `orchestrator` runs the process, here or in a process of its own.
 //! `held_replies.rs` is a transport that keeps each answer of a service until it is told to deliver it, so that a test and the
 //! story on the terminal can look at the saga in between.
 

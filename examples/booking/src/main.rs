@@ -1,11 +1,11 @@
-//! Tells the story of three bookings on a terminal.
+//! Tells the story of six bookings on a terminal.
 
 use booking::deployment::Deployment;
 use booking::story::tell;
 use clap::Parser;
 
-/// Books three seats through three services: one booking goes well, the payment of one fails, and the orchestrator of one is
-/// killed and started again.
+/// Books seats through three services: one booking goes well, the payment of one fails, the orchestrator of one is killed and
+/// started again, one wants a seat that is taken, and two have the same card.
 #[derive(Parser)]
 #[command(version)]
 struct Cli {
@@ -29,6 +29,9 @@ enum Command {
         /// The amqp:// URL of the RabbitMQ broker
         #[arg(long)]
         broker: String,
+        /// The address of the seat map, http://..
+        #[arg(long)]
+        seats: String,
     },
 }
 
@@ -36,8 +39,8 @@ enum Command {
 async fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
     #[cfg(feature = "rabbitmq")]
-    if let Some(Command::Orchestrator { file, broker }) = &cli.command {
-        return booking::orchestrator::run(file, broker).await;
+    if let Some(Command::Orchestrator { file, broker, seats }) = &cli.command {
+        return booking::orchestrator::run(file, broker, seats).await;
     }
     let mut deployment = deploy(cli.broker.as_deref()).await?;
     let told = tell(&mut deployment).await;

@@ -18,7 +18,7 @@ pub async fn state_in(file: &Path, key: &str) -> anyhow::Result<&'static str> {
 pub fn state_of(status: &SagaStatus) -> &'static str {
     match status.summary.status {
         Status::Running => awaited(status),
-        Status::Compensating => "CANCELLING_BOOKING",
+        Status::Compensating => undone(status),
         Status::Completed => "COMPLETED",
         Status::Compensated => "CANCELLED",
         Status::Stuck => "NEEDS_OPERATOR",
@@ -30,9 +30,22 @@ pub fn state_of(status: &SagaStatus) -> &'static str {
 fn awaited(status: &SagaStatus) -> &'static str {
     let step = status.steps.iter().find(|step| !matches!(step.phase, StepPhase::Done | StepPhase::Skipped));
     match step.map(|step| step.step.as_str()) {
+        Some("card-account") => "AWAITING_CARD",
+        Some("reserve") => "AWAITING_SEAT",
         Some("create-booking") => "AWAITING_BOOKING",
         Some("process-payment") => "AWAITING_PAYMENT",
+        Some("confirm") => "CONFIRMING_SEAT",
         Some("send-notification") => "AWAITING_NOTIFICATION",
         _ => "RUNNING",
+    }
+}
+
+/// What a saga that turned round is undoing.
+fn undone(status: &SagaStatus) -> &'static str {
+    let step = status.steps.iter().find(|step| step.phase == StepPhase::Undoing);
+    match step.map(|step| step.step.as_str()) {
+        Some("create-booking") => "CANCELLING_BOOKING",
+        Some("reserve") => "RELEASING_SEAT",
+        _ => "COMPENSATING",
     }
 }

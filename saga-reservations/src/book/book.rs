@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
 use saga_core::store::Timestamp;
@@ -16,8 +17,8 @@ use super::resource::{CAPACITY_MAX, Resource};
 /// The store in memory keeps one with everything. The stores in SQL load the rows that an operation is about under their
 /// locks, let the book decide, and write what changed. So the rules are the same everywhere, and stand here only.
 ///
-/// A refused operation changes nothing.
-#[derive(Debug, Default)]
+/// A refused operation changes nothing. Two books are equal if they have the same resources and reservations.
+#[derive(Debug, Clone, Default)]
 pub struct Book {
     resources: BTreeMap<ResourceName, Resource>,
     reservations: BTreeMap<ReservationKey, Reservation>,
@@ -27,7 +28,7 @@ pub struct Book {
 }
 
 /// What an operation changed.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Changes {
     pub(crate) resources: BTreeMap<ResourceName, Change>,
     pub(crate) reservations: BTreeMap<ReservationKey, Change>,
@@ -338,6 +339,21 @@ impl Book {
         self.changes.reservations.entry(key).or_insert(change);
         self.load_reservation(reservation.clone());
         reservation
+    }
+}
+
+/// What changed since the rows were written last does not count.
+impl PartialEq for Book {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.resources, &self.reservations) == (&other.resources, &other.reservations)
+    }
+}
+
+impl Eq for Book {}
+
+impl Hash for Book {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.resources, &self.reservations).hash(state);
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::name::{ReservationKey, ResourceName};
 
 /// A reservation as the store has it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Reservation {
     /// Its key.
@@ -65,7 +65,7 @@ impl Reservation {
 }
 
 /// A quantity of one resource.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Line {
     /// The resource.
     pub resource: ResourceName,

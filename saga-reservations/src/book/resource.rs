@@ -7,7 +7,7 @@ use super::reservation::FencingToken;
 pub const CAPACITY_MAX: u64 = 1 << 53;
 
 /// A resource as the store has it. `confirmed + held <= capacity` holds at any moment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Resource {
     /// Its name.

@@ -17,6 +17,16 @@ struct OverdueRow {
     lines: Json<Vec<Line>>,
 }
 
+/// What a transaction does about resources that another one has locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Locking {
+    /// It waits until they are free.
+    Wait,
+    /// It goes on without them.
+    #[cfg(feature = "postgres")]
+    Skip,
+}
+
 /// What a transaction loads.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
@@ -51,11 +61,16 @@ impl Scope {
         &self,
         conn: &mut C,
         clock_shift: i64,
+        locking: Locking,
     ) -> Result<(Book, Timestamp), WorkError> {
         let mut book = Book::default();
         if !self.resources.is_empty() {
-            let resources: Vec<ResourceRow> =
-                conn.query(statements::of::<C>().lock_resources, &[&Json(&self.resources)]).await?;
+            let lock = match locking {
+                Locking::Wait => statements::of::<C>().lock_resources,
+                #[cfg(feature = "postgres")]
+                Locking::Skip => statements::of::<C>().lock_free_resources,
+            };
+            let resources: Vec<ResourceRow> = conn.query(lock, &[&Json(&self.resources)]).await?;
             for row in resources {
                 book.load_resource(row.into());
             }

@@ -1,6 +1,6 @@
 use saga_sql::{Json, SqlConn};
 
-use super::overdue::Scope;
+use super::overdue::{Locking, Scope};
 use super::rows;
 use super::work::{Work, WorkError};
 use crate::ReservationsError;
@@ -112,7 +112,7 @@ pub(super) async fn decide<C: SqlConn, T: Send>(
     act: impl FnOnce(&mut Book, Timestamp) -> Result<T, WorkError> + Send,
 ) -> Result<(T, usize), WorkError> {
     let overdue = if sweep > 0 { scope.add_overdue(conn, clock_shift, sweep).await? } else { 0 };
-    let (mut book, now) = scope.load(conn, clock_shift).await?;
+    let (mut book, now) = scope.load(conn, clock_shift, Locking::Wait).await?;
     if sweep > 0 {
         book.expire_overdue(now, usize::MAX);
     }

@@ -1,21 +1,19 @@
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_sql::SqlConn;
 
 use super::database::Database;
+#[cfg(feature = "postgres")]
+use super::group::Group;
 use super::perform::{Perform, SWEEP, SetCapacity, Swept, is_for_lack_of_units};
 use super::schema::create_tables;
 use super::tidying::{Expire, Find, FindResource, Ping, Prune};
+use super::transactions::Transactions;
 use super::work::{Work, WorkError};
 use crate::ReservationsError;
 use crate::book::{Operation, Reservation, ReservationKey, Resource, ResourceName};
 use crate::contract::{Reservations, ReservationsStore};
-
-/// How often a transaction is run again after another one made the same row at the same time. The second time the row is there.
-const CONFLICTS_MAX: usize = 16;
 
 /// The connections of a pool on PostgreSQL.
 #[cfg(feature = "postgres")]
@@ -29,7 +27,8 @@ const LOCKED_MAX: [(&str, &str); 2] = [("lock_timeout", "5s"), ("idle_in_transac
 
 /// Reservations in SQLite or PostgreSQL, in the tables `reservations` and `reservation_resources`.
 ///
-/// One process works on a SQLite file; any number of them on a PostgreSQL database. The clock is the database's.
+/// One process works on a SQLite file; any number of them on a PostgreSQL database. The clock is the database's. Operations
+/// that are asked for at the same time share transactions.
 ///
 /// # Examples
 /// ```
@@ -48,9 +47,10 @@ const LOCKED_MAX: [(&str, &str); 2] = [("lock_timeout", "5s"), ("idle_in_transac
 /// ```
 #[derive(Debug, Clone)]
 pub struct SqlReservations {
-    database: Database,
-    /// How far a test moved the clock, in microseconds.
-    clock_shift: Arc<AtomicI64>,
+    transactions: Transactions,
+    /// A store on SQLite shares commits by itself.
+    #[cfg(feature = "postgres")]
+    group: Option<Group>,
 }
 
 impl SqlReservations {
@@ -108,32 +108,29 @@ impl SqlReservations {
     /// Dropped, the tables may have been created.
     #[cfg(feature = "postgres")]
     pub async fn on_postgres(pool: sqlx::PgPool) -> Result<Self, ReservationsError> {
-        Self::on(Database::Postgres(pool)).await
+        let mut reservations = Self::on(Database::Postgres(pool)).await?;
+        reservations.group = Some(Group::on(reservations.transactions.clone()));
+        Ok(reservations)
     }
 
     /// The clock of the database and this many microseconds are the time, from now on.
     #[cfg(feature = "test-clock")]
-    pub fn clock_shift(&self) -> Arc<AtomicI64> {
-        Arc::clone(&self.clock_shift)
+    pub fn clock_shift(&self) -> std::sync::Arc<std::sync::atomic::AtomicI64> {
+        std::sync::Arc::clone(self.transactions.clock_shift())
     }
 
     async fn on(database: Database) -> Result<Self, ReservationsError> {
-        let reservations = Self { database, clock_shift: Arc::default() };
+        let reservations = Self {
+            transactions: Transactions::on(database),
+            #[cfg(feature = "postgres")]
+            group: None,
+        };
         reservations.transact(|| CreateTables).await?;
         Ok(reservations)
     }
 
-    /// Runs the work in a transaction, and again after a conflict.
     async fn transact<W: Work>(&self, work: impl Fn() -> W + Send + Sync) -> Result<W::Answer, ReservationsError> {
-        let mut conflicts = 0;
-        loop {
-            let clock_shift = self.clock_shift.load(Ordering::Relaxed);
-            match self.database.transact(work(), clock_shift).await {
-                Ok(answer) => return Ok(answer),
-                Err(error) if error.is_conflict() && conflicts < CONFLICTS_MAX => conflicts += 1,
-                Err(error) => return Err(error.of(W::OPERATION)),
-            }
-        }
+        self.transactions.run(work).await.map_err(|error| error.of(W::OPERATION))
     }
 
     /// Runs the work, and again with the holds that are over ended if units are lacking. Mostly there are none, and looking
@@ -158,6 +155,10 @@ impl SqlReservations {
 #[async_trait]
 impl Reservations for SqlReservations {
     async fn perform(&self, operation: Operation) -> Result<Reservation, ReservationsError> {
+        #[cfg(feature = "postgres")]
+        if let Some(group) = &self.group {
+            return group.perform(operation).await;
+        }
         self.transact_fairly(|sweep| Perform { operation: operation.clone(), sweep }).await
     }
 

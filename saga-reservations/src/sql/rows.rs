@@ -1,11 +1,13 @@
 //! Rows are read into the book's values, and what changed in the book is written.
 
 use saga_core::store::Timestamp;
-use saga_sql::{Json, SqlConn};
-use serde::Deserialize;
+use saga_sql::{Dialect, Json, SqlConn};
+use serde::{Deserialize, Serialize};
 
 use super::work::WorkError;
-use crate::book::{Change, Changes, FencingToken, Line, Reservation, ReservationKey, Resource, ResourceName, State};
+use crate::book::{
+    Book, Change, Changes, FencingToken, Line, Reservation, ReservationKey, Resource, ResourceName, State,
+};
 
 /// A row of `reservations`, or only the time where there is none.
 #[derive(Debug, Deserialize)]
@@ -66,23 +68,68 @@ const INSERT_RESERVATION: &str = "INSERT INTO reservations
 const UPDATE_RESERVATION: &str = "UPDATE reservations SET state = $2, token = $3, expires_at = $4, changed_at = $5
     WHERE key = $1";
 
+/// The same for several rows: `$1` is a list of them.
+const INSERT_RESOURCES: &str =
+    "INSERT INTO reservation_resources (name, capacity, confirmed, held, last_token, is_unique)
+    SELECT * FROM jsonb_to_recordset($1) AS given (name TEXT COLLATE \"C\", capacity BIGINT, confirmed BIGINT,
+        held BIGINT, last_token BIGINT, is_unique BOOLEAN)
+    ORDER BY name ON CONFLICT (name) DO NOTHING";
+const UPDATE_RESOURCES: &str = "UPDATE reservation_resources AS known
+    SET capacity = given.capacity, confirmed = given.confirmed, held = given.held, last_token = given.last_token
+    FROM jsonb_to_recordset($1) AS given (name TEXT COLLATE \"C\", capacity BIGINT, confirmed BIGINT, held BIGINT,
+        last_token BIGINT)
+    WHERE known.name = given.name";
+const INSERT_RESERVATIONS: &str = "INSERT INTO reservations
+    (key, state, token, expires_at, changed_at, first_token, is_unique, lines)
+    SELECT * FROM jsonb_to_recordset($1) AS given (key TEXT COLLATE \"C\", state TEXT, token BIGINT, expires_at BIGINT,
+        changed_at BIGINT, first_token BIGINT, is_unique BOOLEAN, lines JSONB)
+    ORDER BY key ON CONFLICT (key) DO NOTHING";
+const UPDATE_RESERVATIONS: &str = "UPDATE reservations AS known
+    SET state = given.state, token = given.token, expires_at = given.expires_at, changed_at = given.changed_at
+    FROM jsonb_to_recordset($1) AS given (key TEXT COLLATE \"C\", state TEXT, token BIGINT, expires_at BIGINT,
+        changed_at BIGINT)
+    WHERE known.key = given.key";
+
 /// Writes what changed, resources first and in the order of their names.
-pub(super) async fn write<C: SqlConn>(
-    conn: &mut C,
-    changes: &Changes,
-    book: &crate::book::Book,
-) -> Result<(), WorkError> {
-    for (name, change) in &changes.resources {
-        if let Some(resource) = book.resource(name) {
-            write_resource(conn, resource, *change).await?;
+pub(super) async fn write<C: SqlConn>(conn: &mut C, changes: &Changes, book: &Book) -> Result<(), WorkError> {
+    for (change, sql) in [(Change::Inserted, INSERT_RESOURCES), (Change::Updated, UPDATE_RESOURCES)] {
+        let of_this_kind = changes.resources.iter().filter(|(_, found)| **found == change);
+        let rows: Vec<_> = of_this_kind.filter_map(|(name, _)| book.resource(name)).collect();
+        if is_written_at_once::<C, _>(&rows) {
+            write_at_once(conn, sql, &rows).await?;
+        } else {
+            for resource in rows {
+                write_resource(conn, resource, change).await?;
+            }
         }
     }
-    for (key, change) in &changes.reservations {
-        if let Some(reservation) = book.reservation(key) {
-            write_reservation(conn, reservation, *change).await?;
+    for (change, sql) in [(Change::Inserted, INSERT_RESERVATIONS), (Change::Updated, UPDATE_RESERVATIONS)] {
+        let of_this_kind = changes.reservations.iter().filter(|(_, found)| **found == change);
+        let rows: Vec<_> = of_this_kind.filter_map(|(key, _)| book.reservation(key)).collect();
+        if is_written_at_once::<C, _>(&rows) {
+            write_at_once(conn, sql, &rows).await?;
+        } else {
+            for reservation in rows {
+                write_reservation(conn, reservation, change).await?;
+            }
         }
     }
     Ok(())
+}
+
+/// A statement costs a way to PostgreSQL and back; SQLite is in this process.
+fn is_written_at_once<C: SqlConn, R>(rows: &[R]) -> bool {
+    C::DIALECT == Dialect::Postgres && rows.len() > 1
+}
+
+async fn write_at_once<C: SqlConn, R: Serialize + Sync>(
+    conn: &mut C,
+    sql: &'static str,
+    rows: &[R],
+) -> Result<(), WorkError> {
+    let written = conn.execute(sql, &[&Json(rows)]).await?;
+    // Another transaction inserted one of them at the same time.
+    if usize::try_from(written) == Ok(rows.len()) { Ok(()) } else { Err(WorkError::Race) }
 }
 
 async fn write_resource<C: SqlConn>(conn: &mut C, resource: &Resource, change: Change) -> Result<(), WorkError> {

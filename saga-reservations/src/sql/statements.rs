@@ -23,7 +23,7 @@ macro_rules! one_of {
 }
 
 macro_rules! statements {
-    ($database:ident, $for_update:literal) => {
+    ($database:ident, $for_update:literal, $skip:literal) => {
         Statements {
             lock_resources: concat!(
                 "SELECT name, capacity, confirmed, held, last_token, is_unique FROM reservation_resources WHERE name ",
@@ -31,6 +31,18 @@ macro_rules! statements {
                 " ORDER BY name",
                 $for_update
             ),
+            #[cfg(feature = "postgres")]
+            lock_free_resources: concat!(
+                "SELECT name, capacity, confirmed, held, last_token, is_unique FROM reservation_resources WHERE name ",
+                one_of!($database),
+                " ORDER BY name",
+                $for_update,
+                $skip
+            ),
+            #[cfg(feature = "postgres")]
+            find_resources: concat!("SELECT name FROM reservation_resources WHERE name ", one_of!($database)),
+            #[cfg(feature = "postgres")]
+            read_lines: concat!("SELECT key, lines FROM reservations WHERE key ", one_of!($database)),
             // One row at least, for the time.
             read_reservations: concat!(
                 "SELECT ",
@@ -60,6 +72,15 @@ macro_rules! statements {
 pub(super) struct Statements {
     /// `$1`: names. They are locked in their order.
     pub(super) lock_resources: &'static str,
+    /// `$1`: names. Those that another transaction has locked are left out.
+    #[cfg(feature = "postgres")]
+    pub(super) lock_free_resources: &'static str,
+    /// `$1`: names.
+    #[cfg(feature = "postgres")]
+    pub(super) find_resources: &'static str,
+    /// `$1`: keys.
+    #[cfg(feature = "postgres")]
+    pub(super) read_lines: &'static str,
     /// `$1`: keys, `$2`: how far the clock is moved.
     pub(super) read_reservations: &'static str,
     /// `$1`: how far the clock is moved, `$2`: how many.
@@ -68,8 +89,8 @@ pub(super) struct Statements {
     pub(super) prune: &'static str,
 }
 
-const SQLITE: Statements = statements!(sqlite, "");
-const POSTGRES: Statements = statements!(postgres, " FOR UPDATE");
+const SQLITE: Statements = statements!(sqlite, "", "");
+const POSTGRES: Statements = statements!(postgres, " FOR UPDATE", " SKIP LOCKED");
 
 /// The statements of a connection's database.
 pub(super) fn of<C: SqlConn>() -> &'static Statements {

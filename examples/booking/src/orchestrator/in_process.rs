@@ -5,6 +5,7 @@ use std::path::Path;
 use async_trait::async_trait;
 use saga_core::transport::Transport;
 use saga_core::{Runtime, Saga};
+use saga_reservations::ReservationsClient;
 use saga_sqlite::SqliteStore;
 
 use super::orchestrator::{Orchestrator, start_runtime};
@@ -25,12 +26,13 @@ impl InProcess {
         file: &Path,
         saga: &Saga<SqliteStore, BookingRequest>,
         transport: impl Transport,
+        seats: ReservationsClient,
     ) -> anyhow::Result<Self> {
         let threads = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let (file, definition) = (file.to_owned(), saga.clone());
         let starting = threads.spawn(async move {
             let store = SqliteStore::open(file).await?;
-            let runtime = start_runtime(store.clone(), &definition, transport).await?;
+            let runtime = start_runtime(store.clone(), &definition, transport, seats).await?;
             anyhow::Ok((store, runtime))
         });
         let threads = Threads(Some(threads));

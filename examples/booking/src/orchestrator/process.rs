@@ -1,6 +1,6 @@
 //! The orchestrator in a process of its own, as this process sees it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -26,15 +26,16 @@ pub struct Process {
 #[derive(Debug, Default)]
 struct Heard {
     is_started: bool,
+    booked: BTreeSet<String>,
     outcomes: BTreeMap<String, String>,
     closed: BTreeMap<String, String>,
 }
 
 impl Process {
     /// Starts `program` as the orchestrator on this file. It continues the sagas in it.
-    pub async fn start(program: &Path, file: &Path, broker: &str) -> anyhow::Result<Self> {
+    pub async fn start(program: &Path, file: &Path, broker: &str, seats: &str) -> anyhow::Result<Self> {
         let mut command = Command::new(program);
-        command.arg(PROGRAM).arg("--file").arg(file).args(["--broker", broker]);
+        command.arg(PROGRAM).arg("--file").arg(file).args(["--broker", broker, "--seats", seats]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
         let asks = child.stdin.take().context("the orchestrator has no input")?;
@@ -61,6 +62,7 @@ async fn hear(output: ChildStdout, says: watch::Sender<Heard>) -> anyhow::Result
         let said = serde_json::from_str(&line)?;
         says.send_modify(|heard| match said {
             Said::Started => heard.is_started = true,
+            Said::Booked { key } => drop(heard.booked.insert(key)),
             Said::Outcome { key, outcome } => drop(heard.outcomes.insert(key, outcome)),
             Said::Closed { key, outcome } => drop(heard.closed.insert(key, outcome)),
         });
@@ -73,7 +75,8 @@ impl Orchestrator for Process {
     async fn book(&self, key: &str, request: &BookingRequest) -> anyhow::Result<()> {
         let asked = Asked { key: key.to_owned(), request: request.clone() };
         let line = serde_json::to_string(&asked)? + "\n";
-        Ok(self.asks.lock().await.write_all(line.as_bytes()).await?)
+        self.asks.lock().await.write_all(line.as_bytes()).await?;
+        self.hears(|heard| heard.booked.get(key)).await.map(drop)
     }
 
     async fn outcome(&self, key: &str) -> anyhow::Result<String> {

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use saga_amqp::AmqpTransport;
 use saga_core::SagaHandle;
+use saga_reservations::ReservationsClient;
 use saga_sqlite::SqliteStore;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -28,6 +29,8 @@ pub(super) struct Asked {
 pub(super) enum Said {
     /// It receives what is sent to it.
     Started,
+    /// This saga is durable.
+    Booked { key: String },
     /// This saga has ended, or is stuck.
     Outcome { key: String, outcome: String },
     /// This saga has ended.
@@ -37,19 +40,21 @@ pub(super) enum Said {
 /// Runs until the standard input ends.
 ///
 /// # Errors
-/// The file or the broker cannot be opened, or a line is no request.
+/// The file, the broker or the seat map cannot be opened, or a line is no request.
 ///
 /// # Cancel safety
 /// If it is dropped, the next process continues.
-pub async fn run(file: &Path, broker: &str) -> anyhow::Result<()> {
+pub async fn run(file: &Path, broker: &str, seats: &str) -> anyhow::Result<()> {
     let saga = book_seat()?;
     let transport = AmqpTransport::connect(broker).await?;
-    let runtime = start_runtime(SqliteStore::open(file).await?, &saga, transport).await?;
+    let seats = ReservationsClient::connect(seats).await?;
+    let runtime = start_runtime(SqliteStore::open(file).await?, &saga, transport, seats).await?;
     say(&Said::Started)?;
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     while let Some(line) = lines.next_line().await? {
         let asked: Asked = serde_json::from_str(&line).with_context(|| format!("{line} is no request"))?;
         let running = runtime.start(&saga, asked.key, asked.request).await?;
+        say(&Said::Booked { key: running.key().to_string() })?;
         tokio::spawn(follow(running));
     }
     runtime.shutdown().await;

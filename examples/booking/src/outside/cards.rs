@@ -8,6 +8,8 @@ use crate::request::Charge;
 
 /// A card that is charged.
 pub const GOOD: &str = "4242 4242 4242 4242";
+/// Another one.
+pub const OTHER_GOOD: &str = "5555 5555 5555 4444";
 /// A card that is declined.
 pub const DECLINED: &str = "4000 0000 0000 0002";
 /// A card whose first charge is lost on the way to the processor.
@@ -25,6 +27,8 @@ struct Ledger {
     charges: BTreeMap<String, Charge>,
     /// How often each key was asked for.
     calls: BTreeMap<String, u32>,
+    /// The highest token of each card.
+    tokens: BTreeMap<String, u64>,
     /// How often the processor was asked what became of a charge.
     inquiries: u32,
 }
@@ -34,6 +38,8 @@ struct Ledger {
 pub enum ChargeError {
     /// The card was not charged, and will not be.
     Declined,
+    /// A booking that got the account later has charged the card: this one has lost it.
+    Overtaken,
     /// It is unknown whether it was charged.
     NoAnswer,
 }
@@ -45,6 +51,11 @@ impl CardProcessor {
         let calls = ledger.calls.entry(key.to_owned()).or_default();
         *calls += 1;
         let is_first = *calls == 1;
+        let token = ledger.tokens.entry(charge.card.clone()).or_default();
+        if charge.token < *token {
+            return Err(ChargeError::Overtaken);
+        }
+        *token = charge.token;
         match charge.card.as_str() {
             DECLINED => return Err(ChargeError::Declined),
             LOST_REQUEST if is_first => return Err(ChargeError::NoAnswer),
@@ -64,6 +75,11 @@ impl CardProcessor {
     /// How many charges were made.
     pub fn charges(&self) -> usize {
         self.ledger().charges.len()
+    }
+
+    /// How many charges of this card were made.
+    pub fn charges_of(&self, card: &str) -> usize {
+        self.ledger().charges.values().filter(|charge| charge.card == card).count()
     }
 
     /// How many cents were charged.
@@ -89,9 +105,25 @@ impl fmt::Display for ChargeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Declined => "the card is declined",
+            Self::Overtaken => "another booking has the account of the card by now",
             Self::NoAnswer => "the card processor does not answer",
         })
     }
 }
 
 impl std::error::Error for ChargeError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_booking_that_has_lost_the_account_charges_nothing() {
+        let cards = CardProcessor::default();
+        let charge = |token| Charge { card: GOOD.to_owned(), cents: 100, token };
+        assert!(cards.charge("one", &charge(7)).is_ok());
+        assert_eq!(cards.charge("late", &charge(6)), Err(ChargeError::Overtaken));
+        assert!(cards.charge("one", &charge(7)).is_ok(), "a repeated charge has the same token");
+        assert_eq!((cards.charges_of(GOOD), cards.charges_of(OTHER_GOOD)), (1, 0));
+    }
+}

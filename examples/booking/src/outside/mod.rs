@@ -4,6 +4,6 @@ mod cards;
 mod mail;
 mod outside;
 
-pub use self::cards::{CardProcessor, ChargeError, DECLINED, GOOD, LOST_ANSWER, LOST_REQUEST};
+pub use self::cards::{CardProcessor, ChargeError, DECLINED, GOOD, LOST_ANSWER, LOST_REQUEST, OTHER_GOOD};
 pub use self::mail::{MailError, MailServer};
 pub use self::outside::Outside;

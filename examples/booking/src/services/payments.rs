@@ -22,7 +22,7 @@ pub async fn process_payment(
     State(cards): State<CardProcessor>,
 ) -> Result<String, StepError> {
     cards.charge(ctx.key(), &charge).map_err(|error| match error {
-        ChargeError::Declined => StepError::reject(error.to_string()),
+        ChargeError::Declined | ChargeError::Overtaken => StepError::reject(error.to_string()),
         ChargeError::NoAnswer => StepError::retry(error),
     })
 }

@@ -9,6 +9,7 @@ use saga_core::{Runtime, Service};
 use saga_sql::SqlStore as _;
 use saga_sqlite::SqliteStore;
 
+use super::seats::SeatMap;
 use super::{bookings, notifications, payments};
 use crate::outside::Outside;
 
@@ -18,10 +19,11 @@ pub struct Services {
     pub bookings: Runtime<SqliteStore>,
     pub payments: Runtime<SqliteStore>,
     pub notifications: Runtime<SqliteStore>,
+    pub seats: SeatMap,
 }
 
 impl Services {
-    /// Starts all three on files in this folder.
+    /// Starts all of them on files in this folder.
     pub async fn start(folder: &Path, transport: &(impl Transport + Clone), outside: &Outside) -> anyhow::Result<Self> {
         let start = async |service: &Service<SqliteStore>| {
             let name = service.name();
@@ -31,15 +33,16 @@ impl Services {
             let builder = builder.state(outside.cards.clone()).state(outside.mail.clone());
             builder.start().await.with_context(|| format!("cannot start the service `{name}`"))
         };
-        let seats = start(&bookings::service()?).await?;
-        let set_up = seats.store().transaction(async |conn| anyhow::Ok(bookings::create_tables(conn).await?));
+        let seats = SeatMap::open(&folder.join("seats.db")).await?;
+        let bookings = start(&bookings::service()?).await?;
+        let set_up = bookings.store().transaction(async |conn| anyhow::Ok(bookings::create_tables(conn).await?));
         set_up.await.context("cannot set up the tables of the bookings")?;
-        let cards = start(&payments::service()?).await?;
-        let mails = start(&notifications::service()?).await?;
-        Ok(Self { bookings: seats, payments: cards, notifications: mails })
+        let payments = start(&payments::service()?).await?;
+        let notifications = start(&notifications::service()?).await?;
+        Ok(Self { bookings, payments, notifications, seats })
     }
 
-    /// Stops all three.
+    /// Stops the three services.
     pub async fn shutdown(&self) {
         for runtime in [&self.bookings, &self.payments, &self.notifications] {
             runtime.shutdown().await;

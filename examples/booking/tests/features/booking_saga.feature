@@ -4,6 +4,8 @@ Feature: A seat is booked, paid and confirmed as a whole, or not at all
 
   The booking service, the payment service and the notification service each have a database of their own.
   An orchestrator asks one after the other, and waits for the event with which each of them answers.
+  It keeps the seat in the seat map before it asks, and takes it for good behind the payment.
+  While it works on a booking, no other booking touches the account of the same card.
 
   Background:
     Given Ada wants seat "12A" and has a good card
@@ -37,10 +39,87 @@ Feature: A seat is booked, paid and confirmed as a whole, or not at all
   Scenario: The seat is taken, and nothing is paid
     Given seat "12A" is booked for Grace
     When Ada books the seat
-    And a "BookingFailed" event is received from the booking service
     Then the saga state should be "CANCELLED"
     And seat "12A" is booked for Grace
     And her card is charged 0 times
+
+  Scenario: Two want the same seat, and one of them gets it
+    Given Grace wants seat "12A" and has a good card of her own
+    When Ada books the seat
+    And a "BookingCreated" event is received from the booking service
+    And Grace books the seat
+    Then the saga state of Grace should be "CANCELLED"
+    And seat "12A" is booked for Ada
+    When every event is received as soon as it is sent
+    Then the saga state should be "COMPLETED"
+    And seat "12A" is booked for Ada
+    And her card is charged 1 time
+    And the card of Grace is charged 0 times
+    And Grace got 0 mails
+
+  Scenario: The seat of a booking that is cancelled can be booked by another
+    Given her card is declined
+    And Grace wants seat "12A" and has a good card of her own
+    When Ada books the seat
+    And every event is received as soon as it is sent
+    Then the saga state should be "CANCELLED"
+    When Grace books the seat
+    And every event for Grace is received as soon as it is sent
+    Then the saga state of Grace should be "COMPLETED"
+    And seat "12A" is booked for Grace
+    And the card of Grace is charged 1 time
+
+  Scenario: A request that reaches the booking service too late books nothing
+    Given the booking service knows a later reservation of seat "12A"
+    When Ada books the seat
+    And a "BookingFailed" event is received from the booking service
+    Then the saga state should be "CANCELLED"
+    And seat "12A" is free
+    And her card is charged 0 times
+
+  Scenario: Two bookings with one card come one after the other
+    Given Grace wants seat "12B" and has the same card
+    When Ada books the seat
+    And a "BookingCreated" event is received from the booking service
+    Then the saga state should be "AWAITING_PAYMENT"
+    When Grace books the seat
+    Then the saga state of Grace should be "AWAITING_CARD"
+    And seat "12B" is free
+    When every event is received as soon as it is sent
+    Then the saga state should be "COMPLETED"
+    When every event for Grace is received as soon as it is sent
+    Then the saga state of Grace should be "COMPLETED"
+    And seat "12B" is booked for Grace
+    And her card is charged 2 times
+    And the services had done everything for Ada before they began for Grace
+
+  Scenario: The next booking with a card goes on when the one before is cancelled
+    Given her card is declined
+    And Grace wants seat "12B" and has the same card
+    When Ada books the seat
+    And a "BookingCreated" event is received from the booking service
+    And Grace books the seat
+    And a "PaymentFailed" event is received from the payment service
+    Then the saga state should be "CANCELLING_BOOKING"
+    And the saga state of Grace should be "AWAITING_CARD"
+    When a "BookingCancelled" event is received from the booking service
+    Then the saga state should be "CANCELLED"
+    When a "BookingCreated" event for Grace is received from the booking service
+    Then the saga state of Grace should be "AWAITING_PAYMENT"
+    And the services had done everything for Ada before they began for Grace
+
+  Scenario: The orchestrator is killed while one booking waits for the card of another
+    Given Grace wants seat "12B" and has the same card
+    When Ada books the seat
+    And a "BookingCreated" event is received from the booking service
+    And Grace books the seat
+    And the orchestrator is killed
+    And the orchestrator is started again
+    Then the saga state of Grace should be "AWAITING_CARD"
+    When every event is received as soon as it is sent
+    And every event for Grace is received as soon as it is sent
+    Then the saga state of Grace should be "COMPLETED"
+    And the services had done everything for Ada before they began for Grace
 
   Scenario: No mail is sent about a booking that is not paid
     Given her card is declined
