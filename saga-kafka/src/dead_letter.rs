@@ -77,7 +77,10 @@ mod tests {
     fn a_dead_letter_is_read_as_it_was_sent() {
         let given_up = record(vec![("type".to_owned(), Some(b"OrderPlaced".to_vec())), ("x".to_owned(), None)]);
         let (read, info) = read(&kept(of(&given_up, "saga.a.dead-letters", 21)));
-        assert_eq!((read.topic, read.key, read.payload, read.headers), (given_up.topic, given_up.key, None, given_up.headers));
+        assert_eq!(
+            (read.topic, read.key, read.payload, read.headers),
+            (given_up.topic, given_up.key, None, given_up.headers)
+        );
         assert_eq!(info, DeadLetterInfo { queue: "saga.orders".into(), reason: "rejected".into(), deliveries: 21 });
     }
 

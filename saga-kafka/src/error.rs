@@ -10,7 +10,9 @@ pub(crate) fn describe(doing: &str, error: &KafkaError) -> String {
         return format!("cannot {doing}: librdkafka does not accept the property {name}, or its value");
     }
     if let KafkaError::ClientCreation(_) = error {
-        return format!("cannot {doing}: librdkafka does not accept the properties together; check those set by `.property(..)`");
+        return format!(
+            "cannot {doing}: librdkafka does not accept the properties together; check those set by `.property(..)`"
+        );
     }
     match error.rdkafka_error_code() {
         Some(code) => match remedy(code) {
@@ -40,9 +42,11 @@ pub(crate) fn too_late(operation: &'static str, doing: &str, limit: Duration) ->
 pub(crate) fn not_delivered(topic: &str, is_addressed: bool, code: RDKafkaErrorCode) -> TransportError {
     use RDKafkaErrorCode as Code;
     let kind = match code {
-        Code::MessageSizeTooLarge | Code::InvalidMessage | Code::InvalidMessageSize | Code::InvalidTimestamp | Code::InvalidRecord => {
-            TransportErrorKind::Refused
-        }
+        Code::MessageSizeTooLarge
+        | Code::InvalidMessage
+        | Code::InvalidMessageSize
+        | Code::InvalidTimestamp
+        | Code::InvalidRecord => TransportErrorKind::Refused,
         Code::UnknownTopic | Code::UnknownTopicOrPartition if is_addressed => TransportErrorKind::NoRoute,
         Code::UnknownTopic
         | Code::UnknownTopicOrPartition
@@ -87,9 +91,13 @@ fn said(code: RDKafkaErrorCode) -> String {
 fn remedy(code: RDKafkaErrorCode) -> Option<&'static str> {
     use RDKafkaErrorCode as Code;
     match code {
-        Code::TopicAuthorizationFailed => Some("allow the user to read, write, describe and, if it is to create it, create the topic"),
+        Code::TopicAuthorizationFailed => {
+            Some("allow the user to read, write, describe and, if it is to create it, create the topic")
+        }
         Code::GroupAuthorizationFailed => Some("allow the user to read the consumer groups of the prefix"),
-        Code::ClusterAuthorizationFailed => Some("allow the user to create topics, or create them yourself and use `Topics::Check`"),
+        Code::ClusterAuthorizationFailed => {
+            Some("allow the user to create topics, or create them yourself and use `Topics::Check`")
+        }
         Code::Authentication | Code::SaslAuthenticationFailed => Some("check the user and the password"),
         Code::MessageSizeTooLarge => {
             Some("raise `max.message.bytes` of the topic, or store the content elsewhere and send a reference")

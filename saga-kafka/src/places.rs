@@ -92,8 +92,7 @@ pub(crate) fn starts<C: ConsumerContext>(
         let (topic, partition) = place;
         let known = &topics[topic];
         let is_known = known.committed.get(partition).is_some_and(|committed| committed.mark.is_some());
-        let (low, high) =
-            if is_known { (0, 0) } else { consumer.fetch_watermarks(topic, *partition, timeout)? };
+        let (low, high) = if is_known { (0, 0) } else { consumer.fetch_watermarks(topic, *partition, timeout)? };
         let (start, is_new) = known.start(*partition, from(topic), low, high);
         starts.push((place.clone(), start));
         if is_new {

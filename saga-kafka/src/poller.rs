@@ -10,6 +10,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::KafkaError;
 use tokio::time::Instant;
 
+use crate::config;
 use crate::error::describe;
 use crate::group::{From, Group};
 use crate::log;
@@ -18,7 +19,6 @@ use crate::places;
 use crate::rebalance::Context;
 use crate::record::Record;
 use crate::watchdog::Watchdog;
-use crate::config;
 
 /// How long the thread waits for a record, before it looks at what else there is to do.
 const POLL: Duration = Duration::from_millis(20);
@@ -183,7 +183,11 @@ impl<'a> Reader<'a> {
         let is_full = if self.is_paused { waiting > room } else { waiting >= room.saturating_mul(2).max(1) };
         if is_full != self.is_paused || (is_new && is_full) {
             let list = places::list(places.into_iter().map(|place| (place, None)))?;
-            if is_full { self.consumer.pause(&list)? } else { self.consumer.resume(&list)? }
+            if is_full {
+                self.consumer.pause(&list)?
+            } else {
+                self.consumer.resume(&list)?
+            }
             self.is_paused = is_full;
         }
         Ok(())

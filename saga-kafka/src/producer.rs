@@ -55,7 +55,11 @@ impl ProducerContext for Context {
 }
 
 impl Producer {
-    pub(crate) fn create(options: &KafkaOptions, reach: Reach, doubts: SyncSender<()>) -> Result<Arc<Self>, TransportError> {
+    pub(crate) fn create(
+        options: &KafkaOptions,
+        reach: Reach,
+        doubts: SyncSender<()>,
+    ) -> Result<Arc<Self>, TransportError> {
         let created = config::producer(options).create_with_context(Context { reach, doubts });
         let client = created.map_err(|error| failed("connect", "connect to the cluster", &error))?;
         Ok(Arc::new(Self { client: Some(client) }))
@@ -67,7 +71,11 @@ impl Producer {
     }
 
     /// Hands a message to the library; the answer comes later.
-    pub(crate) fn send(&self, message: &Outgoing, partition: i32) -> Result<oneshot::Receiver<Answer>, RDKafkaErrorCode> {
+    pub(crate) fn send(
+        &self,
+        message: &Outgoing,
+        partition: i32,
+    ) -> Result<oneshot::Receiver<Answer>, RDKafkaErrorCode> {
         let Some(client) = self.client() else { return Err(RDKafkaErrorCode::DestroyBroker) };
         let (sender, answer) = oneshot::channel();
         let mut headers = OwnedHeaders::new_with_capacity(message.headers.len());

@@ -265,7 +265,8 @@ fn look_up(producer: &Producer, topic: &str, timeout: Duration) -> Result<Option
 async fn blocking<T: Send + 'static>(
     call: impl FnOnce() -> Result<T, TransportError> + Send + 'static,
 ) -> Result<T, TransportError> {
-    let ended = |_| Err(TransportError::new(TransportErrorKind::Unavailable, "connect", "the process is shutting down"));
+    let ended =
+        |_| Err(TransportError::new(TransportErrorKind::Unavailable, "connect", "the process is shutting down"));
     tokio::task::spawn_blocking(call).await.unwrap_or_else(ended)
 }
 

@@ -98,7 +98,8 @@ impl Incoming for Receiver {
             news.as_mut().enable();
             let taken = self.group.lock().records.take(self.id, limit.max(1));
             if !taken.is_empty() {
-                let delivery = |(tag, record, redelivered): (u64, Arc<Record>, bool)| self.delivery(tag, &record, redelivered);
+                let delivery =
+                    |(tag, record, redelivered): (u64, Arc<Record>, bool)| self.delivery(tag, &record, redelivered);
                 return Ok(taken.into_iter().map(delivery).collect());
             }
             if self.group.has_ended() {

@@ -18,9 +18,8 @@ pub(crate) struct Record {
 
 impl Record {
     pub(crate) fn read(message: &BorrowedMessage<'_>) -> Self {
-        let header = |header: rdkafka::message::Header<'_, &[u8]>| {
-            (header.key.to_owned(), header.value.map(<[u8]>::to_vec))
-        };
+        let header =
+            |header: rdkafka::message::Header<'_, &[u8]>| (header.key.to_owned(), header.value.map(<[u8]>::to_vec));
         Self {
             topic: message.topic().to_owned(),
             partition: message.partition(),
@@ -40,7 +39,8 @@ impl Record {
 
     /// The key and the headers, as far as they are text.
     pub(crate) fn shown(&self) -> Vec<(String, String)> {
-        let text = |name: &str, value: Option<&[u8]>| Some((name.to_owned(), std::str::from_utf8(value?).ok()?.to_owned()));
+        let text =
+            |name: &str, value: Option<&[u8]>| Some((name.to_owned(), std::str::from_utf8(value?).ok()?.to_owned()));
         let headers = self.headers.iter().filter_map(|(name, value)| text(name, value.as_deref()));
         text("key", self.key.as_deref()).into_iter().chain(headers).collect()
     }

@@ -38,10 +38,7 @@ fn state() -> State {
 
 fn take(state: &mut State, receiver: u64, limit: usize) -> Vec<(u64, i32, i64, bool)> {
     let taken = state.take(receiver, limit);
-    taken
-        .into_iter()
-        .map(|(tag, record, redelivered)| (tag, record.partition, record.offset, redelivered))
-        .collect()
+    taken.into_iter().map(|(tag, record, redelivered)| (tag, record.partition, record.offset, redelivered)).collect()
 }
 
 #[test]

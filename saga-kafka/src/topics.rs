@@ -16,7 +16,11 @@ use crate::options::{KafkaOptions, Topics};
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// How many partitions a topic has; nothing where there is no such topic.
-pub(crate) fn partitions<C: ClientContext>(client: &Client<C>, topic: &str, timeout: Duration) -> KafkaResult<Option<i32>> {
+pub(crate) fn partitions<C: ClientContext>(
+    client: &Client<C>,
+    topic: &str,
+    timeout: Duration,
+) -> KafkaResult<Option<i32>> {
     let metadata = client.fetch_metadata(Some(topic), timeout)?;
     let Some(found) = metadata.topics().iter().find(|found| found.name() == topic) else { return Ok(None) };
     if let Some(error) = found.error() {
@@ -43,7 +47,9 @@ pub(crate) async fn create(options: &KafkaOptions, topic: &str, partitions: i32)
     }
     let (options, topic) = (options.clone(), topic.to_owned());
     let waiting = tokio::task::spawn_blocking(move || wait_for(&options, &topic));
-    waiting.await.unwrap_or_else(|_| Err(TransportError::new(TransportErrorKind::Unavailable, "connect", "shutting down")))
+    waiting
+        .await
+        .unwrap_or_else(|_| Err(TransportError::new(TransportErrorKind::Unavailable, "connect", "shutting down")))
 }
 
 /// A topic that has to be there, and is not.

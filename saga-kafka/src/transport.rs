@@ -77,7 +77,10 @@ impl KafkaTransport {
     pub async fn health(&self) -> KafkaHealth {
         let groups = self.0.groups.lock().await;
         let active = groups.values().filter(|group| !group.has_ended());
-        KafkaHealth { publisher: self.0.publisher.health(), subscriptions: active.map(|group| group.health()).collect() }
+        KafkaHealth {
+            publisher: self.0.publisher.health(),
+            subscriptions: active.map(|group| group.health()).collect(),
+        }
     }
 
     /// Sends to a topic again after its number of partitions was changed. Until then its messages are answered as `Nacked`, since
@@ -112,7 +115,8 @@ impl KafkaTransport {
     async fn receive(&self, plan: Plan, prefetch: usize) -> Result<Box<dyn Incoming>, TransportError> {
         let Inner { options, names, publisher, groups } = &*self.0;
         let mut groups = groups.lock().await;
-        let joined = groups.get(&plan.group).and_then(|group| Some((Arc::clone(group), group.join(&plan.topics, prefetch)?)));
+        let joined =
+            groups.get(&plan.group).and_then(|group| Some((Arc::clone(group), group.join(&plan.topics, prefetch)?)));
         let (group, id) = if let Some(joined) = joined {
             joined
         } else {

@@ -151,7 +151,9 @@ pub(crate) fn topic(record: &Record, names: &Names, kind: MessageKind) -> Result
 /// When the record was made: for senders that do not say when it was committed.
 pub(crate) fn recorded_at(record: &Record) -> Result<Timestamp, String> {
     let micros = record.timestamp.and_then(|millis| millis.checked_mul(MICROS_PER_MILLI));
-    micros.map(Timestamp).ok_or_else(|| format!("the header {COMMITTED_AT} is missing, and so is the record's timestamp"))
+    micros
+        .map(Timestamp)
+        .ok_or_else(|| format!("the header {COMMITTED_AT} is missing, and so is the record's timestamp"))
 }
 
 pub(crate) fn parse_id(name: &str, id: &str) -> Result<MessageId, String> {

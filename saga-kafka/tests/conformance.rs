@@ -9,8 +9,8 @@ use std::time::Duration;
 use saga_kafka::KafkaTransport;
 use saga_testkit::{TransportHarness, transport_main};
 
-use self::support::messages::receive;
 use self::support::Cluster;
+use self::support::messages::receive;
 
 /// How often a rejected message comes again: so few that the suite need not reject 20 times.
 const REJECTIONS_MAX: u32 = 3;
