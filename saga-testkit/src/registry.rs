@@ -412,6 +412,8 @@ pub fn transport_checks<H: TransportHarness>() -> Vec<Check<transport::Bench<H>>
         ["T-SUB-5"] => content::large_and_empty_payloads_arrive::<H>,
         ["T-SUB-5"] => content::tenants_are_kept_apart::<H>,
         ["T-SUB-6"] => content::a_user_is_what_the_transport_checked::<H>,
+        ["T-SUB-7"] => acknowledge::a_void_tag_is_settled_without_effect::<H>,
+        ["T-SUB-8", "T-SUB-2"] => acknowledge::what_another_process_had_is_marked::<H>,
         ["T-DEAD-1"] => dead_letters::what_was_given_up_is_received::<H>,
         ["T-DEAD-1"] => dead_letters::a_dead_letter_that_is_not_accepted_comes_again::<H>,
         ["T-DEAD-1"] => dead_letters::nothing_else_is_a_dead_letter::<H>,

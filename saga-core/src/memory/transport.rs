@@ -226,19 +226,19 @@ impl Incoming for Receiver {
 
     async fn settle(&mut self, settled: &[(u64, Settlement)]) -> Result<(), TransportError> {
         let rejections_max = self.transport.rejections_max;
-        let mut outcome = Ok(());
         for (tag, settlement) in settled {
-            let answer = self.with_queue(|queue| match settlement {
-                Settlement::Accept => queue.accept(self.id, *tag).map(|()| None),
+            let given_up = self.with_queue(|queue| match settlement {
+                Settlement::Accept => {
+                    queue.accept(self.id, *tag);
+                    None
+                }
                 Settlement::Reject => queue.reject(self.id, *tag, rejections_max),
             });
-            match answer {
-                Ok(None) => {}
-                Ok(Some(item)) => self.transport.lock().dead_letter(&self.name, *tag, item),
-                Err(error) => outcome = Err(error),
+            if let Some(item) = given_up {
+                self.transport.lock().dead_letter(&self.name, *tag, item);
             }
         }
-        outcome
+        Ok(())
     }
 }
 

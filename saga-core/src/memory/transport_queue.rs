@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::transport::{DeadLetterInfo, Delivery, Message, TransportError, TransportErrorKind};
+use crate::transport::{DeadLetterInfo, Delivery, Message};
 
 /// One call of `publish`, which waits until every subscription has settled every message.
 #[derive(Debug)]
@@ -97,27 +97,22 @@ impl Queue {
         deliveries
     }
 
-    pub(super) fn accept(&mut self, receiver: u64, tag: u64) -> Result<(), TransportError> {
-        let item = self.held(receiver, tag)?;
-        item.call.settle(item.index, true);
-        Ok(())
+    pub(super) fn accept(&mut self, receiver: u64, tag: u64) {
+        if let Some(item) = self.held(receiver, tag) {
+            item.call.settle(item.index, true);
+        }
     }
 
     /// Puts the message back in its place. After `rejections_max` rejections the message is returned to the caller
     /// instead. A dead letter is always delivered again.
-    pub(super) fn reject(
-        &mut self,
-        receiver: u64,
-        tag: u64,
-        rejections_max: u32,
-    ) -> Result<Option<Item>, TransportError> {
+    pub(super) fn reject(&mut self, receiver: u64, tag: u64, rejections_max: u32) -> Option<Item> {
         let mut item = self.held(receiver, tag)?;
         item.rejections += 1;
         if item.rejections > rejections_max && item.dead_letter.is_none() {
-            return Ok(Some(item));
+            return Some(item);
         }
         self.put_back(tag, item);
-        Ok(None)
+        None
     }
 
     /// A receiver is gone: its unsettled messages are delivered again.
@@ -140,16 +135,9 @@ impl Queue {
         self.arrived.notify_waiters();
     }
 
-    fn held(&mut self, receiver: u64, tag: u64) -> Result<Item, TransportError> {
-        match self.unsettled.remove(&tag) {
-            Some((holder, item)) if holder == receiver => Ok(item),
-            other => {
-                if let Some(other) = other {
-                    self.unsettled.insert(tag, other);
-                }
-                let detail = format!("tag {tag} was not delivered to this receiver, or is settled");
-                Err(TransportError::new(TransportErrorKind::Refused, "settle", detail))
-            }
-        }
+    /// Takes an unsettled message from its receiver; nothing where the tag is not that receiver's, or no longer.
+    fn held(&mut self, receiver: u64, tag: u64) -> Option<Item> {
+        self.unsettled.get(&tag).filter(|(holder, _)| *holder == receiver)?;
+        self.unsettled.remove(&tag).map(|(_, item)| item)
     }
 }

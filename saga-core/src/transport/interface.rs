@@ -17,10 +17,12 @@ use super::{Message, Unreadable};
 /// - `T-PUB-7` [`reachable`](Transport::reachable) answers at once, without sending a message, and fails only while no message would be accepted.
 /// - `T-SUB-1` Every subscription name gets every message of its topics; of several subscribers with one name, each message goes to one.
 /// - `T-SUB-2` A message that was delivered and neither accepted nor rejected when its receiver is dropped is delivered again.
-/// - `T-SUB-3` A rejected message is delivered again, at most as often as the transport's limit. Then it is dead-lettered, and the transport logs it.
+/// - `T-SUB-3` A rejected message is delivered again, at most as often as the transport's limit. Then it is dead-lettered, and the transport logs it. Where the receiver counts the rejections, the count may begin again with another receiver.
 /// - `T-SUB-4` At most `prefetch` messages of a subscription are delivered and unsettled at a time.
 /// - `T-SUB-5` The id, the kind, a tenant, a key, a topic, an event type, a payload, the time of the commit and every header arrive as they were sent, byte for byte. A malformed message from another sender is delivered as [`Unreadable`](super::Unreadable), which says what is wrong with it.
 /// - `T-SUB-6` A delivery names a [`user`](Delivery::user) only where the transport itself has checked that the sender is that user; a claim of the sender is not enough.
+/// - `T-SUB-7` A tag that is not its receiver's, or no longer, is settled without an effect and without an error; so is one that is settled already. A message whose tag was lost is delivered again.
+/// - `T-SUB-8` [`redelivered`](Delivery::redelivered) is true of each message that may have been delivered before, also to a receiver that is gone and in another process. It may be true without a cause.
 /// - `T-DEAD-1` [`dead_letters`](Transport::dead_letters) delivers the dead letters of that subscription's name, and nothing else: as they were sent, with their [`DeadLetterInfo`]. A letter that is not accepted there, or is rejected, is delivered again.
 #[async_trait]
 pub trait Transport: Send + Sync + 'static {
@@ -33,6 +35,12 @@ pub trait Transport: Send + Sync + 'static {
     /// The longest time after which a message that was sent may be delivered, or delivered again; `None` if there is no end.
     /// A runtime whose message ids are forgotten earlier does not start.
     fn redelivers_within(&self) -> Option<Duration> {
+        None
+    }
+
+    /// The longest payload that a message may have, in bytes; `None` if there is no limit. A runtime whose undos may be
+    /// longer does not start.
+    fn payload_bytes_max(&self) -> Option<usize> {
         None
     }
 
@@ -73,7 +81,7 @@ pub trait Incoming: Send {
     /// The next messages: at least one, at most `limit`. The call waits until there is one.
     async fn receive(&mut self, limit: usize) -> Result<Vec<Delivery>, TransportError>;
 
-    /// Settles messages by their tags.
+    /// Settles messages by their tags. Tags that are not this receiver's, or no longer, are ignored.
     async fn settle(&mut self, settled: &[(u64, Settlement)]) -> Result<(), TransportError>;
 }
 
@@ -82,7 +90,7 @@ pub trait Incoming: Send {
 pub struct Delivery {
     /// The tag to settle it by; it is valid for its receiver only.
     pub tag: u64,
-    /// Whether it may have been delivered before.
+    /// Whether it may have been delivered before. It may be true without a cause.
     pub redelivered: bool,
     /// The message; or the malformed content, which is settled in the same way.
     pub message: Result<Message, Unreadable>,

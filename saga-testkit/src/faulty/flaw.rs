@@ -356,6 +356,10 @@ flaws! {
         FoldsTenants breaks "T-SUB-5",
         /// The user of a message is the one that the message names.
         BelievesSenders breaks "T-SUB-6",
+        /// A tag that was settled already is an error.
+        RefusesVoidTags breaks "T-SUB-7",
+        /// A redelivery is not marked as one.
+        ForgetsDeliveries breaks "T-SUB-8",
         /// Dead letters are never delivered.
         HidesDeadLetters breaks "T-DEAD-1",
         /// A rejected dead letter counts as accepted.

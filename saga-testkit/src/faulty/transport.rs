@@ -108,7 +108,7 @@ impl Transport for FaultyTransport {
             _ => {}
         }
         let incoming = self.inner.subscribe(subscription).await?;
-        Ok(Box::new(FaultyIncoming { incoming, flaw: self.flaw }))
+        Ok(Box::new(FaultyIncoming { incoming, flaw: self.flaw, open: BTreeSet::new() }))
     }
 
     async fn dead_letters(
@@ -124,19 +124,26 @@ impl Transport for FaultyTransport {
         };
         let incoming = self.inner.dead_letters(&name, prefetch).await?;
         let flaw = self.has(TransportFlaw::DropsDeadLetters).then_some(TransportFlaw::AcceptsRejected);
-        Ok(incoming.map(|incoming| Box::new(FaultyIncoming { incoming, flaw }) as Box<dyn Incoming>))
+        let faulty = |incoming| Box::new(FaultyIncoming { incoming, flaw, open: BTreeSet::new() }) as Box<dyn Incoming>;
+        Ok(incoming.map(faulty))
     }
 }
 
 struct FaultyIncoming {
     incoming: Box<dyn Incoming>,
     flaw: Option<TransportFlaw>,
+    /// The tags that are not settled yet.
+    open: BTreeSet<u64>,
 }
 
 #[async_trait]
 impl Incoming for FaultyIncoming {
     async fn receive(&mut self, limit: usize) -> Result<Vec<Delivery>, TransportError> {
         let mut deliveries = self.incoming.receive(limit).await?;
+        self.open.extend(deliveries.iter().map(|delivery| delivery.tag));
+        if self.flaw == Some(TransportFlaw::ForgetsDeliveries) {
+            deliveries.iter_mut().for_each(|delivery| delivery.redelivered = false);
+        }
         if self.flaw == Some(TransportFlaw::BelievesSenders) {
             for delivery in &mut deliveries {
                 delivery.user = delivery.message.as_ref().ok().and_then(|message| message.headers.reply_to.clone());
@@ -150,7 +157,11 @@ impl Incoming for FaultyIncoming {
     }
 
     async fn settle(&mut self, settled: &[(u64, Settlement)]) -> Result<(), TransportError> {
+        let void = settled.iter().filter(|(tag, _)| !self.open.remove(tag)).count();
         match self.flaw {
+            Some(TransportFlaw::RefusesVoidTags) if void > 0 => {
+                Err(TransportError::new(TransportErrorKind::Refused, "settle", format!("{void} tags are void")))
+            }
             Some(TransportFlaw::AcceptsUnsettled) => Ok(()),
             Some(TransportFlaw::AcceptsRejected) => {
                 let accepted: Vec<_> = settled.iter().map(|(tag, _)| (*tag, Settlement::Accept)).collect();

@@ -2,7 +2,7 @@
 
 use saga_core::transport::Settlement;
 
-use super::bench::{Bench, message, numbers, tally};
+use super::bench::{Bench, TOPIC, message, numbers, tally};
 use crate::check::{Outcome, ensure, ensure_eq};
 use crate::harness::TransportHarness;
 
@@ -42,6 +42,41 @@ pub(crate) async fn settling_takes_the_messages_named<H: TransportHarness>(bench
     let again = tally(numbers(&second.accept(2).await?));
     let expected = tally(numbers(&[came[0].clone(), came[2].clone()]));
     ensure_eq!(again, expected, "what was not settled");
+    publishing.confirmed().await
+}
+
+pub(crate) async fn a_void_tag_is_settled_without_effect<H: TransportHarness>(bench: Bench<H>) -> Outcome {
+    let mut holder = bench.subscribe("a").await?;
+    let publishing = bench.publish(vec![message("k", 1), message("k", 2)]);
+    let came = holder.gather(2).await?;
+    // A receiver that has no message knows no tag; a tag that is settled is known no longer.
+    let mut other = bench.subscribe("a").await?;
+    other.settle(&came, Settlement::Accept).await?;
+    other.settle(&came, Settlement::Reject).await?;
+    holder.settle(&came[..1], Settlement::Accept).await?;
+    holder.settle(&came[..1], Settlement::Reject).await?;
+    drop(holder);
+    let again = other.accept(1).await?;
+    ensure_eq!(numbers(&again), numbers(&came[1..]), "what its own receiver had not settled");
+    publishing.confirmed().await?;
+    other.expect_nothing().await
+}
+
+pub(crate) async fn what_another_process_had_is_marked<H: TransportHarness>(bench: Bench<H>) -> Outcome {
+    let beside = bench.harness.beside(&bench.transport).await;
+    let mut first = bench.subscribe_on(&beside, "a", &[TOPIC], 10).await?;
+    let publishing = bench.publish((1..=4).map(|number| message(&format!("k-{number}"), number)).collect());
+    let came = first.gather(4).await?;
+    first.settle(&came[1..2], Settlement::Accept).await?;
+    // The process ends without a word about the rest.
+    drop(first);
+    drop(beside);
+    let mut second = bench.subscribe("a").await?;
+    let again = second.accept(3).await?;
+    let kept = [came[0].clone(), came[2].clone(), came[3].clone()];
+    ensure_eq!(tally(numbers(&again)), tally(numbers(&kept)), "what the other process had not settled");
+    let unmarked: Vec<u32> = numbers(&again.into_iter().filter(|again| !again.redelivered).collect::<Vec<_>>());
+    ensure!(unmarked.is_empty(), "redeliveries of another process are not marked: {unmarked:?}");
     publishing.confirmed().await
 }
 

@@ -4,6 +4,7 @@ mod authorizer;
 mod context;
 mod error;
 mod horizons;
+mod payload_limits;
 mod registered;
 mod settings;
 mod step_guard;

@@ -9,9 +9,6 @@ use crate::engine::store_calls::StoreCalls;
 use crate::key::{Key, check_step_name};
 use crate::store::{DeadLetterReason, Message, MessageKind, Store};
 
-/// By how much the content of an undo, which brings input and output, may be longer than both.
-const UNDO_FRAME_BYTES: usize = 64;
-
 /// Validates messages that arrive.
 pub(crate) struct Validator<S: Store> {
     pub(super) ctx: Arc<EngineContext<S>>,
@@ -75,8 +72,8 @@ impl<S: Store> Validator<S> {
 
     /// How long the content of a message may be.
     pub(crate) fn bytes_max(&self, kind: MessageKind) -> usize {
-        let max = self.ctx.settings.payload_bytes_max;
-        if kind == MessageKind::Undo { 2 * max + UNDO_FRAME_BYTES } else { max }
+        let settings = &self.ctx.settings;
+        if kind == MessageKind::Undo { settings.undo_bytes_max() } else { settings.payload_bytes_max }
     }
 }
 

@@ -199,6 +199,8 @@ impl<S: Store> RuntimeBuilder<S> {
         if let Some(transport) = &self.transport {
             let within = transport.redelivers_within();
             self.problems.extend(self.settings.horizon_problems(within, transport.name()));
+            let bytes_max = transport.payload_bytes_max();
+            self.problems.extend(bytes_max.and_then(|max| self.settings.undo_problem(max, transport.name())));
         } else {
             self.problems.extend(self.settings.horizon_problems(None, "memory"));
         }

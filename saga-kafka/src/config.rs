@@ -1,0 +1,95 @@
+//! The properties of librdkafka.
+
+use std::time::Duration;
+
+use rdkafka::ClientConfig;
+
+use crate::options::KafkaOptions;
+use crate::wire::HEAD_BYTES_MAX;
+
+/// The properties that the guarantees rest on. They are set by the transport, and by nobody else.
+const FIXED: [&str; 18] = [
+    "acks",
+    "allow.auto.create.topics",
+    "auto.offset.reset",
+    "bootstrap.servers",
+    "delivery.timeout.ms",
+    "enable.auto.commit",
+    "enable.auto.offset.store",
+    "enable.idempotence",
+    "enable.partition.eof",
+    "group.id",
+    "group.protocol",
+    "isolation.level",
+    "message.max.bytes",
+    "message.timeout.ms",
+    "partition.assignment.strategy",
+    "request.required.acks",
+    "session.timeout.ms",
+    "transactional.id",
+];
+
+/// Whether the property is the transport's own.
+pub(crate) fn is_fixed(name: &str) -> bool {
+    FIXED.contains(&name)
+}
+
+fn base(options: &KafkaOptions) -> ClientConfig {
+    let mut config = ClientConfig::new();
+    config
+        .set("client.id", "saga")
+        .set("bootstrap.servers", &options.brokers)
+        // A cluster that comes back is found at once.
+        .set("reconnect.backoff.max.ms", "1000")
+        .set("topic.metadata.refresh.interval.ms", "30000")
+        .set("socket.timeout.ms", millis(options.connect_timeout))
+        .set("allow.auto.create.topics", "false");
+    for (name, value) in &options.properties {
+        config.set(name, value);
+    }
+    config
+}
+
+/// Sends each message once and in order to each partition, and knows whether all replicas in sync have it.
+pub(crate) fn producer(options: &KafkaOptions) -> ClientConfig {
+    let mut config = base(options);
+    config
+        .set("enable.idempotence", "true")
+        .set("acks", "all")
+        .set("message.timeout.ms", millis(options.publish_timeout))
+        .set("message.max.bytes", (options.payload_bytes_max + HEAD_BYTES_MAX).to_string())
+        // The relay sends many messages in a call, and waits for their confirmations: the shortest pause that still collects them.
+        .set("linger.ms", "1");
+    config
+}
+
+/// Creates topics by asking for them, where the broker is set so.
+pub(crate) fn maker(options: &KafkaOptions) -> ClientConfig {
+    let mut config = base(options);
+    config.set("allow.auto.create.topics", "true");
+    config
+}
+
+/// Creates topics, and asks for them.
+pub(crate) fn admin(options: &KafkaOptions) -> ClientConfig {
+    base(options)
+}
+
+/// Reads from where the group is, and commits only what it is told to.
+pub(crate) fn consumer(options: &KafkaOptions, group: &str) -> ClientConfig {
+    let mut config = base(options);
+    let heartbeat = (options.session_timeout / 5).clamp(Duration::from_millis(200), Duration::from_secs(3));
+    config
+        .set("group.id", group)
+        .set("enable.auto.commit", "false")
+        .set("enable.auto.offset.store", "false")
+        .set("auto.offset.reset", "earliest")
+        .set("partition.assignment.strategy", "cooperative-sticky")
+        .set("session.timeout.ms", millis(options.session_timeout))
+        .set("heartbeat.interval.ms", millis(heartbeat));
+    config
+}
+
+fn millis(duration: Duration) -> String {
+    duration.as_millis().max(1).to_string()
+}

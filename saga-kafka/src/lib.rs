@@ -1,0 +1,35 @@
+#![doc = include_str!("../README.md")]
+
+mod config;
+mod dead_letter;
+mod debezium;
+mod error;
+mod group;
+mod health;
+mod library_log;
+mod log;
+mod mark;
+mod names;
+mod options;
+mod partition;
+mod partitioner;
+mod places;
+mod poller;
+mod producer;
+mod publisher;
+mod rebalance;
+mod receiver;
+mod record;
+mod state;
+mod topics;
+mod transport;
+mod watchdog;
+mod wire;
+
+pub use self::health::{KafkaHealth, PublisherHealth, SubscriptionHealth};
+pub use self::options::{KafkaOptions, Topics};
+pub use self::transport::KafkaTransport;
+
+/// The page about topics, keys and headers, exact enough to write a client in another language from it.
+#[doc = include_str!("../docs/wire.md")]
+pub const WIRE: &str = include_str!("../docs/wire.md");

@@ -1,0 +1,107 @@
+//! What a consumer does when partitions come and go.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rdkafka::TopicPartitionList;
+use rdkafka::client::ClientContext;
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
+use rdkafka::error::{KafkaError, KafkaResult};
+use rdkafka::types::RDKafkaRespErr;
+
+use crate::error::describe;
+use crate::group::Group;
+use crate::poller::from;
+use crate::{library_log, log, places};
+
+/// What librdkafka calls while the consumer is polled.
+pub(crate) struct Context {
+    group: Arc<Group>,
+    timeout: Duration,
+    was_assigned: AtomicBool,
+    failure: Mutex<Option<String>>,
+}
+
+impl Context {
+    pub(crate) fn new(group: Arc<Group>, timeout: Duration) -> Self {
+        Self { group, timeout, was_assigned: AtomicBool::new(false), failure: Mutex::default() }
+    }
+
+    /// Whether partitions were assigned since the last question.
+    pub(crate) fn take_assigned(&self) -> bool {
+        self.was_assigned.swap(false, Ordering::AcqRel)
+    }
+
+    /// Why the consumer cannot go on, if it cannot.
+    pub(crate) fn take_failure(&self) -> Option<String> {
+        self.failure().take()
+    }
+
+    fn failure(&self) -> MutexGuard<'_, Option<String>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins where the group was. New places are committed first, so that nothing that is sent from now on is missed.
+    fn assign(&self, consumer: &BaseConsumer<Self>, list: &TopicPartitionList) -> KafkaResult<()> {
+        let places = places::of(list);
+        let starts = places::starts(consumer, &places, |topic| from(&self.group, topic), self.timeout)?;
+        let offsets = starts.iter().map(|(place, start)| (place.clone(), Some(start.offset)));
+        consumer.incremental_assign(&places::list(offsets)?)?;
+        log::debug!(group = self.group.id, partitions = ?places, "partitions assigned");
+        let mut members = self.group.lock();
+        members.is_joined = true;
+        for (place, start) in starts {
+            members.records.assign(place, start);
+        }
+        drop(members);
+        self.was_assigned.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Commits what was settled, and waits for nothing else: what receivers still have comes again at the next owner.
+    fn revoke(&self, consumer: &BaseConsumer<Self>, list: &TopicPartitionList) -> KafkaResult<()> {
+        let places: BTreeSet<_> = places::of(list).into_iter().collect();
+        if consumer.assignment_lost() {
+            log::warn!(group = self.group.id, partitions = ?places, "partitions lost");
+        } else {
+            let commits = self.group.lock().records.to_give_away(&places);
+            if let Err(error) = places::commit(consumer, &commits) {
+                let reason = describe("commit", &error);
+                log::debug!(group = self.group.id, reason, "last commit failed");
+            }
+            log::debug!(group = self.group.id, partitions = ?places, "partitions given away");
+        }
+        let mut members = self.group.lock();
+        for place in &places {
+            members.records.revoke(place);
+        }
+        drop(members);
+        consumer.incremental_unassign(list)
+    }
+}
+
+impl ClientContext for Context {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        library_log::tell(level, facility, message);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        self.group.lock().last_error = Some(format!("{}: {reason}", describe("receive", &error)));
+    }
+}
+
+impl ConsumerContext for Context {
+    fn rebalance(&self, consumer: &BaseConsumer<Self>, event: RDKafkaRespErr, list: &mut TopicPartitionList) {
+        let outcome = if event == RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS {
+            self.assign(consumer, list)
+        } else {
+            self.revoke(consumer, list)
+        };
+        if let Err(error) = outcome {
+            *self.failure() = Some(describe("take over partitions", &error));
+        }
+    }
+}
