@@ -1,7 +1,8 @@
 use std::fmt;
 
 use saga_core::engine::{
-    ChildStatus, HistoryEvent, ItemCounts, LockStatus, SagaStatus, SagaSummary, StepProgress, StepStatus, WaitKind,
+    ChildStatus, HistoryEvent, ItemCounts, LockScope, LockStatus, SagaStatus, SagaSummary, StepProgress, StepStatus,
+    WaitKind,
 };
 use saga_core::{Outcome, StepPhase};
 

@@ -82,15 +82,21 @@ fn called(book: &Book<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// Where it is known what became of a call: when it has an answer, or when the last call of the step begins that follows it.
+/// Where it is known what became of a call: when it, or a later one of the step, has an answer. Without one it is the beginning
+/// of the last call of the step.
 fn end_of(call: &Call<'_>, later: &[&Call<'_>]) -> usize {
-    let is_known = matches!(call.left, Some((_, Left::Done | Left::Rejected | Left::NotSent)));
-    let left = call.left.map(|(at, _)| at);
-    let again = later.iter().filter(|other| (other.saga, other.step, other.op) == (call.saga, call.step, call.op));
-    match (left, is_known) {
-        (Some(left), true) => left,
-        (left, _) => again.map(|other| other.entered).max().or(left).unwrap_or(call.entered),
-    }
+    let again = || later.iter().filter(|other| (other.saga, other.step, other.op) == (call.saga, call.step, call.op));
+    let answered = again().filter_map(|other| answer_of(other, false));
+    let known = answer_of(call, true).into_iter().chain(answered).min();
+    let last = || again().map(|other| other.entered).max().or(call.left.map(|(at, _)| at));
+    known.or_else(last).unwrap_or(call.entered)
+}
+
+/// Where the call had a definite answer. That it was not sent says nothing of the calls before it.
+fn answer_of(call: &Call<'_>, or_was_not_sent: bool) -> Option<usize> {
+    let (at, how) = call.left?;
+    let is_definite = matches!(how, Left::Done | Left::Rejected) || (or_was_not_sent && how == Left::NotSent);
+    is_definite.then_some(at)
 }
 
 /// Whether no operator has a hand in the saga, who may end it or let it wait.

@@ -75,7 +75,9 @@ fn ended(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
         }
     }
     let is_called_off = of.plan.is_taken_back || !of.cancels.is_empty() || of.end.overdue_at.is_some();
-    let has_failed = is_called_off || calls().any(|call| !matches!(call.left, Some((_, Left::Done))));
+    // A saga may wait for a semantic lock in vain.
+    let takes_locks = of.steps().any(|(_, plan)| !plan.held.is_empty());
+    let has_failed = is_called_off || takes_locks || calls().any(|call| !matches!(call.left, Some((_, Left::Done))));
     if of.end.standing == Standing::Compensated && !has_failed && !book.is_disturbed_before(book.ledger.entries.len()) {
         note("the saga is compensated, and no step of it failed".to_owned());
     }

@@ -1,4 +1,5 @@
-//! What the tasks need beyond cargo: a C compiler for the bundled SQLite, rustfmt and clippy.
+//! What the tasks need beyond cargo: a C compiler for the bundled SQLite and, with make and a C++ compiler, for librdkafka; rustfmt
+//! and clippy.
 
 use std::process::{Command, Stdio};
 
@@ -7,26 +8,40 @@ use anyhow::{Result, bail};
 use crate::phases::run;
 use crate::workspace::program;
 
-/// Makes sure that there is a C compiler, and returns a note that says which.
+/// Makes sure that there are compilers for C and C++ and make, and returns a note that says which.
 pub(crate) fn c_compiler() -> Result<String> {
-    let name = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    if answers(&name, &["--version"]) {
-        println!("C compiler: {name}");
-        return Ok(format!("C compiler: {name}"));
+    let name = |variable: &str, default: &str| std::env::var(variable).unwrap_or_else(|_| default.to_owned());
+    let programs = [
+        (name("CC", "cc"), &["gcc", "libc6-dev"][..]),
+        (name("CXX", "c++"), &["g++"][..]),
+        ("make".to_owned(), &["make"][..]),
+    ];
+    let is_missing = |(name, _): &&(String, &[&str])| !answers(name, &["--version"]);
+    let missing: Vec<_> = programs.iter().filter(is_missing).collect();
+    let names = |of: &[&(String, &[&str])]| of.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+    if missing.is_empty() {
+        println!("C compiler: {}", programs[0].0);
+        return Ok(format!("C compiler: {}", programs[0].0));
     }
-    println!("no C compiler: `{name} --version` does not run, and the bundled SQLite is built with one");
+    let packages: Vec<&str> = missing.iter().flat_map(|(_, packages)| packages.iter().copied()).collect();
+    println!("missing: {}; the bundled SQLite and librdkafka are built with them", names(&missing));
     if !answers("apt-get", &["--version"]) || !is_root() {
         bail!(
-            "install a C compiler and run this again, on Debian or Ubuntu with: sudo apt-get install -y gcc libc6-dev"
+            "install them and run this again, on Debian or Ubuntu with: sudo apt-get install -y {}",
+            packages.join(" ")
         );
     }
-    println!("installing gcc with apt-get");
+    println!("installing {} with apt-get", packages.join(" "));
     run(apt_get().arg("update"))?;
-    run(apt_get().args(["install", "-y", "--no-install-recommends", "gcc", "libc6-dev"]))?;
-    if !answers(&name, &["--version"]) {
-        bail!("gcc was installed, and still `{name} --version` does not run; is the variable CC set to another name?");
+    run(apt_get().args(["install", "-y", "--no-install-recommends"]).args(&packages))?;
+    let still: Vec<_> = missing.into_iter().filter(is_missing).collect();
+    if !still.is_empty() {
+        bail!(
+            "the packages were installed, and still these do not run: {}; are CC and CXX set to other names?",
+            names(&still)
+        );
     }
-    Ok("C compiler: gcc, installed".to_owned())
+    Ok(format!("C compiler: {} installed", packages.join(" ")))
 }
 
 /// Makes sure that `cargo fmt` and `cargo clippy` are there.
