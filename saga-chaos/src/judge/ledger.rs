@@ -298,6 +298,8 @@ fn variant() -> Variant {
         let undo = (!is_pivot).then_some(undo);
         StepPlan {
             is_exclusive: false,
+            locks: None,
+            held: Vec::new(),
             name: name.to_owned(),
             kind,
             host: None,
