@@ -142,7 +142,9 @@ impl Incoming for FaultyIncoming {
         let mut deliveries = self.incoming.receive(limit).await?;
         self.open.extend(deliveries.iter().map(|delivery| delivery.tag));
         if self.flaw == Some(TransportFlaw::ForgetsDeliveries) {
-            deliveries.iter_mut().for_each(|delivery| delivery.redelivered = false);
+            for delivery in &mut deliveries {
+                delivery.redelivered = false;
+            }
         }
         if self.flaw == Some(TransportFlaw::BelievesSenders) {
             for delivery in &mut deliveries {

@@ -9,13 +9,14 @@ use crate::api::{Documented, count_outside, difference, document, listing};
 use crate::workspace::root;
 
 /// The library crates, in the order of their layers.
-const CRATES: [&str; 10] = [
+const CRATES: [&str; 11] = [
     "saga-core",
     "saga-macros",
     "saga-sqlite",
     "saga-postgres",
     "saga-sql",
     "saga-amqp",
+    "saga-kafka",
     "saga-http",
     "saga-reservations",
     "saga-testkit",

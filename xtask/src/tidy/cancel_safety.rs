@@ -7,10 +7,11 @@ use super::source::Source;
 use super::tokens::{Token, closing, opening, starts_with};
 use super::tree::Tree;
 
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
     "saga-amqp/src/",
     "saga-core/src/",
     "saga-http/src/",
+    "saga-kafka/src/",
     "saga-postgres/src/",
     "saga-reservations/src/",
     "saga-sql/src/",

@@ -10,7 +10,7 @@ const SUMMARY: &str = "docs/guide/src/SUMMARY.md";
 const DOCTESTS: &str = "tests/src/guide.rs";
 
 /// Pages whose Rust code readers copy.
-const TESTED: [&str; 14] = [
+const TESTED: [&str; 15] = [
     "README.md",
     "docs/cdc.md",
     "docs/security.md",
@@ -20,6 +20,7 @@ const TESTED: [&str; 14] = [
     "saga-sql/README.md",
     "saga-postgres/README.md",
     "saga-amqp/README.md",
+    "saga-kafka/README.md",
     "saga-http/README.md",
     "saga-reservations/README.md",
     "saga-macros/README.md",
