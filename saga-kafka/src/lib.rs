@@ -9,6 +9,7 @@ mod health;
 mod library_log;
 mod log;
 mod mark;
+mod mock;
 mod names;
 mod options;
 mod partition;
@@ -20,6 +21,7 @@ mod publisher;
 mod rebalance;
 mod receiver;
 mod record;
+mod spread;
 mod state;
 mod topics;
 mod transport;
@@ -27,6 +29,7 @@ mod watchdog;
 mod wire;
 
 pub use self::health::{KafkaHealth, PublisherHealth, SubscriptionHealth};
+pub use self::mock::MockCluster;
 pub use self::options::{KafkaOptions, Topics};
 pub use self::transport::KafkaTransport;
 

@@ -13,6 +13,8 @@ const SERVICE: &str = "service:";
 /// The prefix of the topics that Debezium's event router writes to.
 const DEBEZIUM_PREFIX: &str = "outbox.event.";
 
+const HEX: [u8; 16] = *b"0123456789ABCDEF";
+
 /// The names of topics and groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Names {
@@ -101,7 +103,12 @@ fn is_plain(byte: u8) -> bool {
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {
-        if is_plain(byte) { escaped.push(byte.into()) } else { escaped.push_str(&format!("_{byte:02X}")) }
+        if is_plain(byte) {
+            escaped.push(byte.into());
+        } else {
+            escaped.push('_');
+            escaped.extend([byte >> 4, byte & 0xf].map(|digit| char::from(HEX[usize::from(digit)])));
+        }
     }
     escaped
 }

@@ -32,14 +32,11 @@ impl Partition {
         Self { assignment, redelivered_below, committed: start, end, open: BTreeSet::new() }
     }
 
-    /// A record was read. Answers whether it is new in this assignment, and not one that was read before a pause.
-    pub(crate) fn read(&mut self, offset: i64) -> bool {
-        let is_new = offset >= self.end;
-        if is_new {
-            self.end = offset + 1;
-            self.open.insert(offset);
-        }
-        is_new
+    /// A record was read, which is behind all that were read in this assignment.
+    pub(crate) fn read(&mut self, offset: i64) {
+        debug_assert!(offset >= self.end, "{offset} is before {}", self.end);
+        self.end = offset + 1;
+        self.open.insert(offset);
     }
 
     /// Whether a record may have been handed out before this assignment.
@@ -87,6 +84,12 @@ impl Partition {
         self.committed = start;
     }
 
+    /// Where the partition begins when it was made anew, or lost its end: its records may all have been handed out, as far as is known.
+    pub(crate) fn made_anew(&self, offset: i64) -> Start {
+        let handed_out = self.end.max(self.redelivered_below);
+        Start { offset, mark: Mark { handed_out, ..self.committed.mark } }
+    }
+
     fn changed(&self, handed_out: i64) -> Option<Start> {
         let mark = Mark { handed_out, ..self.committed.mark };
         let start = Start { offset: self.watermark(), mark };
@@ -107,7 +110,7 @@ mod tests {
     fn reading(from: Start, offsets: std::ops::Range<i64>) -> Partition {
         let mut partition = Partition::new(1, from);
         for offset in offsets {
-            assert!(partition.read(offset), "{offset}");
+            partition.read(offset);
         }
         partition
     }
@@ -156,15 +159,13 @@ mod tests {
         assert_eq!(unread.to_give_away(), None, "what was handed out before stays so");
     }
 
+    /// Records of transactions that were aborted, or that were compacted away, leave gaps.
     #[test]
-    fn what_is_read_again_after_a_pause_is_known() {
+    fn offsets_may_leave_gaps() {
         let mut partition = reading(start(0, 9), 0..3);
-        assert!(!partition.read(1));
+        partition.read(7);
         partition.settle(1);
-        assert!(!partition.read(1));
         assert_eq!(partition.watermark(), 0);
-        // Records of transactions that were aborted, or that were compacted away, leave gaps.
-        assert!(partition.read(7));
         (0..8).for_each(|offset| partition.settle(offset));
         assert_eq!((partition.watermark(), partition.end()), (8, 8));
     }

@@ -138,8 +138,11 @@ pub(crate) fn list(places: impl IntoIterator<Item = (Place, Option<i64>)>) -> Ka
 mod tests {
     use super::*;
 
-    fn topic(partitions: i32, committed: &[(i32, i64, Option<(i64, i32)>)]) -> Topic {
-        let one = |(partition, offset, mark): &(i32, i64, Option<(i64, i32)>)| {
+    /// A partition, the offset that is committed, and what its mark says.
+    type Known = (i32, i64, Option<(i64, i32)>);
+
+    fn topic(partitions: i32, committed: &[Known]) -> Topic {
+        let one = |(partition, offset, mark): &Known| {
             let mark = mark.map(|(handed_out, partitions)| Mark { handed_out, partitions });
             (*partition, Committed { offset: *offset, mark })
         };

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rdkafka::Message as _;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::KafkaError;
 use tokio::time::Instant;
@@ -128,7 +129,11 @@ impl<'a> Reader<'a> {
         for _ in 0..BATCH {
             match self.consumer.poll(wait) {
                 Some(Ok(message)) => {
-                    self.group.lock().records.read(Record::read(&message));
+                    let record = Record::read(&message);
+                    if !self.group.lock().records.read(record) {
+                        let (topic, partition, offset) = (message.topic(), message.partition(), message.offset());
+                        log::warn!(group = self.group.id, topic, partition, offset, "topic made anew or cut");
+                    }
                     is_news = true;
                 }
                 Some(Err(error @ KafkaError::MessageConsumptionFatal(_))) => return Err(describe("receive", &error)),
@@ -184,9 +189,9 @@ impl<'a> Reader<'a> {
         if is_full != self.is_paused || (is_new && is_full) {
             let list = places::list(places.into_iter().map(|place| (place, None)))?;
             if is_full {
-                self.consumer.pause(&list)?
+                self.consumer.pause(&list)?;
             } else {
-                self.consumer.resume(&list)?
+                self.consumer.resume(&list)?;
             }
             self.is_paused = is_full;
         }

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::producer::Producer as _;
 use saga_core::transport::{TransportError, TransportErrorKind};
 
@@ -17,6 +18,7 @@ use crate::log;
 use crate::options::KafkaOptions;
 use crate::partitioner::partition;
 use crate::producer::{Producer, lost};
+use crate::spread::{Look, Spread};
 use crate::topics;
 use crate::wire::Outgoing;
 
@@ -38,17 +40,8 @@ pub(crate) struct Publisher {
 struct Inner {
     options: KafkaOptions,
     producer: Mutex<Arc<Producer>>,
-    topics: Mutex<BTreeMap<String, Known>>,
+    spread: Mutex<Spread>,
     reach: Reach,
-}
-
-/// A topic that is sent to.
-#[derive(Debug, Clone, Copy)]
-struct Known {
-    /// By how many partitions keys are spread.
-    partitions: i32,
-    /// How many there are.
-    found: i32,
 }
 
 impl Publisher {
@@ -65,7 +58,7 @@ impl Publisher {
                 None => too_late("connect", "connect to the cluster", timeout),
             });
         }
-        let inner = Arc::new(Inner { options, producer: Mutex::new(producer), topics: Mutex::default(), reach });
+        let inner = Arc::new(Inner { options, producer: Mutex::new(producer), spread: Mutex::default(), reach });
         let looking = Arc::clone(&inner);
         let thread = std::thread::Builder::new().name("saga-kafka topics".to_owned());
         let spawned = thread.spawn(move || looking.look_until_the_end(&looks));
@@ -78,18 +71,13 @@ impl Publisher {
     }
 
     pub(crate) fn health(&self) -> PublisherHealth {
-        let topics = lock(&self.inner.topics);
-        let changed = topics.iter().filter(|(_, known)| known.found != known.partitions);
-        let changed = changed.map(|(topic, _)| topic.clone()).collect();
-        drop(topics);
+        let changed = lock(&self.inner.spread).changed();
         self.inner.reach.read(changed)
     }
 
     /// Spreads keys over as many partitions as there are.
     pub(crate) fn confirm_partitions(&self, topic: &str) {
-        if let Some(known) = lock(&self.inner.topics).get_mut(topic) {
-            known.partitions = known.found;
-        }
+        lock(&self.inner.spread).confirm(topic);
     }
 
     /// Makes sure that a topic is there that is received from.
@@ -124,7 +112,7 @@ impl Publisher {
         let mut outcomes = Vec::with_capacity(messages.len());
         for (message, answer) in messages.iter().zip(answers) {
             outcomes.push(match answer {
-                Ok(answer) => self.outcome(&producer, message, answer.await),
+                Ok(answer) => self.outcome(&producer, message, answer.await.ok()),
                 Err(error) => Err(error),
             });
         }
@@ -135,15 +123,15 @@ impl Publisher {
         &self,
         producer: &Arc<Producer>,
         message: &Outgoing,
-        answer: Result<Result<(), rdkafka::error::RDKafkaErrorCode>, tokio::sync::oneshot::error::RecvError>,
+        answer: Option<Result<(), RDKafkaErrorCode>>,
     ) -> Result<(), TransportError> {
         let code = match answer {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(code)) => code,
-            Err(_) => return Err(lost()),
+            Some(Ok(())) => return Ok(()),
+            Some(Err(code)) => code,
+            None => return Err(lost()),
         };
         if is_unknown_topic(code) {
-            lock(&self.inner.topics).remove(&message.topic);
+            lock(&self.inner.spread).remove(&message.topic);
         }
         if producer.is_broken() {
             self.replace(producer);
@@ -175,17 +163,16 @@ impl Publisher {
     /// By how many partitions the keys of a topic are spread. The topic of an event is created, since it may have no receivers.
     async fn partitions_of(&self, topic: &str, is_addressed: bool) -> Result<i32, TransportError> {
         self.reachable()?;
-        let known = lock(&self.inner.topics).get(topic).copied();
-        if let Some(known) = known {
-            return if known.partitions == known.found { Ok(known.partitions) } else { Err(changed(topic, known)) };
+        let known = lock(&self.inner.spread).of(topic)?;
+        if let Some(count) = known {
+            return Ok(count);
         }
         let count = match self.find(topic).await? {
             Some(count) => count,
             None if is_addressed => return Err(topics::missing(topic)),
             None => topics::create(&self.inner.options, topic, self.inner.options.partitions).await?,
         };
-        let known = Known { partitions: count, found: count };
-        Ok(lock(&self.inner.topics).entry(topic.to_owned()).or_insert(known).partitions)
+        Ok(lock(&self.inner.spread).add(topic, count))
     }
 
     async fn find(&self, topic: &str) -> Result<Option<i32>, TransportError> {
@@ -208,7 +195,7 @@ impl Inner {
     /// Asks the cluster for the topics that are sent to.
     fn look(&self) {
         let producer = Arc::clone(&lock(&self.producer));
-        let mut names: Vec<String> = lock(&self.topics).keys().cloned().collect();
+        let mut names = lock(&self.spread).topics();
         if names.is_empty() {
             names.push(ANY_TOPIC.to_owned());
         }
@@ -233,27 +220,10 @@ impl Inner {
     }
 
     fn note(&self, topic: &str, found: Option<i32>) {
-        let mut topics = lock(&self.topics);
-        let Some(known) = topics.get_mut(topic) else { return };
-        let Some(found) = found else {
-            topics.remove(topic);
-            return;
-        };
-        if found != known.found && found != known.partitions {
-            let (partitions, topic) = (known.partitions, topic);
-            log::warn!(topic, partitions, found, "partitions changed, sending stopped until they are confirmed");
+        if let Look::Changed(partitions) = lock(&self.spread).look(topic, found) {
+            log::warn!(topic, partitions, ?found, "partitions changed, sending stopped until they are confirmed");
         }
-        known.found = found;
     }
-}
-
-fn changed(topic: &str, known: Known) -> TransportError {
-    let Known { partitions, found } = known;
-    let detail = format!(
-        "the topic {topic:?} has {found} partitions now and had {partitions}, so keys would move and overtake themselves; when all \
-         that was sent is handled, call `confirm_partitions` in each process, or restart it"
-    );
-    TransportError::new(TransportErrorKind::Nacked, "publish", detail)
 }
 
 fn look_up(producer: &Producer, topic: &str, timeout: Duration) -> Result<Option<i32>, TransportError> {

@@ -119,7 +119,9 @@ impl Incoming for Receiver {
         let given_up: Vec<Item> = settled.iter().filter_map(settle).collect();
         drop(members);
         if let Rejected::GivenUp { to, .. } = &self.rejected {
-            given_up.into_iter().for_each(|item| self.give_up(item, to));
+            for item in given_up {
+                self.give_up(item, to);
+            }
         }
         // What was rejected waits again, also for other receivers.
         self.group.news.notify_waiters();

@@ -17,6 +17,7 @@ pub(crate) struct Item {
     pub(crate) record: Arc<Record>,
     pub(crate) redelivered: bool,
     pub(crate) rejections: u32,
+    place: Arc<Place>,
     /// The assignment under which it was read.
     assignment: u64,
     /// Its place among those that wait.
@@ -26,7 +27,7 @@ pub(crate) struct Item {
 /// The records of a subscription in this process, and who has them.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    partitions: BTreeMap<Place, Partition>,
+    partitions: BTreeMap<Arc<Place>, Partition>,
     assignments: u64,
     waiting: BTreeMap<u64, Item>,
     read: u64,
@@ -70,24 +71,23 @@ impl State {
 
     pub(crate) fn assign(&mut self, place: Place, start: Start) {
         self.assignments += 1;
-        self.partitions.insert(place, Partition::new(self.assignments, start));
+        self.partitions.insert(Arc::new(place), Partition::new(self.assignments, start));
     }
 
     /// Forgets a partition. The tags of its records are void from now on.
     pub(crate) fn revoke(&mut self, place: &Place) {
         self.partitions.remove(place);
-        let of_place = |item: &Item| item.record.topic == place.0 && item.record.partition == place.1;
-        self.waiting.retain(|_, item| !of_place(item));
-        self.unsettled.retain(|_, (_, item)| !of_place(item));
+        self.waiting.retain(|_, item| *item.place != *place);
+        self.unsettled.retain(|_, (_, item)| *item.place != *place);
     }
 
     pub(crate) fn places(&self) -> Vec<Place> {
-        self.partitions.keys().cloned().collect()
+        self.partitions.keys().map(|place| Place::clone(place)).collect()
     }
 
     /// Where reading goes on, in each partition.
     pub(crate) fn ends(&self) -> Vec<(Place, i64)> {
-        self.partitions.iter().map(|(place, partition)| (place.clone(), partition.end())).collect()
+        self.partitions.iter().map(|(place, partition)| (Place::clone(place), partition.end())).collect()
     }
 
     /// Where another process would go on, in each partition, in the order of [`ends`](Self::ends).
@@ -95,22 +95,32 @@ impl State {
         self.partitions.values().map(Partition::watermark).collect()
     }
 
-    /// A record was read.
-    pub(crate) fn read(&mut self, record: Record) {
-        let place = (record.topic.clone(), record.partition);
-        let Some(partition) = self.partitions.get_mut(&place) else { return };
-        if !partition.read(record.offset) {
-            return;
+    /// A record was read. Answers whether it is behind those that were read before.
+    ///
+    /// If it is not, its topic was made anew, or lost its end with a broker. What was read before is then no longer there: its tags are
+    /// void, and reading begins with this record.
+    pub(crate) fn read(&mut self, record: Record) -> bool {
+        let named = (record.topic.clone(), record.partition);
+        let Some((place, partition)) = self.partitions.get_key_value(&named) else { return true };
+        let (place, start) = (Arc::clone(place), partition.made_anew(record.offset));
+        let is_behind = partition.end() <= record.offset;
+        if !is_behind {
+            self.revoke(&named);
+            self.assign(named, start);
         }
+        let Some(partition) = self.partitions.get_mut(&place) else { return true };
+        partition.read(record.offset);
         self.read += 1;
         let item = Item {
             redelivered: partition.is_redelivered(record.offset),
             rejections: 0,
+            place,
             assignment: partition.assignment,
             order: self.read,
             record: Arc::new(record),
         };
         self.waiting.insert(item.order, item);
+        is_behind
     }
 
     /// Hands records to a receiver, the oldest first, as far as its prefetch allows: their tags, and what they are.
@@ -119,8 +129,7 @@ impl State {
         let held = self.unsettled.values().filter(|(holder, _)| *holder == receiver).count();
         let count = limit.min(prefetch.saturating_sub(held));
         let is_marked = |item: &Item| {
-            let partition = self.partitions.get(&(item.record.topic.clone(), item.record.partition));
-            partition.is_some_and(|partition| partition.is_marked(item.record.offset))
+            self.partitions.get(&item.place).is_some_and(|partition| partition.is_marked(item.record.offset))
         };
         let ready = self.waiting.iter().filter(|(_, item)| is_marked(item)).map(|(order, _)| *order).take(count);
         let mut taken = Vec::new();
@@ -180,14 +189,15 @@ impl State {
     }
 
     pub(crate) fn to_commit(&self) -> Vec<(Place, Start)> {
-        let changed = |(place, partition): (&Place, &Partition)| Some((place.clone(), partition.to_commit()?));
+        let changed =
+            |(place, partition): (&Arc<Place>, &Partition)| Some((Place::clone(place), partition.to_commit()?));
         self.partitions.iter().filter_map(changed).collect()
     }
 
     /// What is to be committed at last of the partitions that are given away.
     pub(crate) fn to_give_away(&self, places: &BTreeSet<Place>) -> Vec<(Place, Start)> {
         let given = self.partitions.iter().filter(|(place, _)| places.contains(*place));
-        given.filter_map(|(place, partition)| Some((place.clone(), partition.to_give_away()?))).collect()
+        given.filter_map(|(place, partition)| Some((Place::clone(place), partition.to_give_away()?))).collect()
     }
 
     pub(crate) fn committed(&mut self, commits: &[(Place, Start)]) {
@@ -199,8 +209,7 @@ impl State {
     }
 
     fn partition_of(&mut self, item: &Item) -> Option<&mut Partition> {
-        let place = (item.record.topic.clone(), item.record.partition);
-        self.partitions.get_mut(&place).filter(|partition| partition.assignment == item.assignment)
+        self.partitions.get_mut(&item.place).filter(|partition| partition.assignment == item.assignment)
     }
 }
 

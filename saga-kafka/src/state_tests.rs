@@ -29,7 +29,7 @@ fn state() -> State {
     let mut state = State::default();
     for partition in 0..2 {
         state.assign(place(partition), start(0, 0));
-        (0..3).for_each(|offset| state.read(record(partition, offset)));
+        (0..3).for_each(|offset| assert!(state.read(record(partition, offset))));
     }
     let commits = state.to_commit();
     state.committed(&commits);
@@ -58,7 +58,7 @@ fn a_record_waits_until_its_mark_is_committed() {
     let mut state = State::default();
     let receiver = state.add_receiver(10);
     state.assign(place(0), start(5, 5));
-    state.read(record(0, 5));
+    assert!(state.read(record(0, 5)));
     assert!(state.needs_marks());
     assert_eq!(take(&mut state, receiver, 9), []);
     let commits = state.to_commit();
@@ -110,12 +110,27 @@ fn tags_of_a_partition_that_was_given_away_are_void() {
     state.revoke(&place(0));
     // The same partition comes back, with the same offsets.
     state.assign(place(0), start(0, 3));
-    state.read(record(0, 0));
+    assert!(state.read(record(0, 0)));
     state.settle(receiver, 1, Settlement::Accept, MAX);
     state.done(&given);
     state.put_back(given);
     assert_eq!(take(&mut state, receiver, 9), [(7, 0, 0, true)], "the new one, which may have been handed out");
     assert!(state.to_commit().is_empty());
+}
+
+#[test]
+fn a_partition_that_was_made_anew_is_read_from_its_beginning() {
+    let mut state = state();
+    let receiver = state.add_receiver(10);
+    take(&mut state, receiver, 2);
+    assert!(!state.read(record(0, 0)), "it is read a second time");
+    assert!(state.read(record(0, 1)));
+    state.settle(receiver, 1, Settlement::Accept, MAX);
+    let came = take(&mut state, receiver, 9);
+    let of_first: Vec<_> = came.iter().filter(|(_, partition, ..)| *partition == 0).collect();
+    assert_eq!(of_first, [&(6, 0, 0, true), &(7, 0, 1, true)]);
+    state.settle(receiver, 6, Settlement::Accept, MAX);
+    assert_eq!(state.to_commit()[0].1.offset, 1);
 }
 
 #[test]

@@ -5,12 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::transport::{Incoming, Message, Subscription, Transport, TransportError, TransportErrorKind};
-use tokio::sync::Mutex;
 
 use crate::group::{From, Group};
 use crate::health::KafkaHealth;
@@ -71,11 +70,8 @@ impl KafkaTransport {
     }
 
     /// The current state.
-    ///
-    /// # Cancel safety
-    /// It changes nothing.
-    pub async fn health(&self) -> KafkaHealth {
-        let groups = self.0.groups.lock().await;
+    pub fn health(&self) -> KafkaHealth {
+        let groups = self.groups();
         let active = groups.values().filter(|group| !group.has_ended());
         KafkaHealth {
             publisher: self.0.publisher.health(),
@@ -104,8 +100,10 @@ impl KafkaTransport {
     /// # Cancel safety
     /// The groups are left in any case.
     pub async fn close(&self) {
-        let groups: Vec<Arc<Group>> = self.0.groups.lock().await.values().cloned().collect();
-        groups.iter().for_each(|group| group.close());
+        let groups: Vec<Arc<Group>> = self.groups().values().cloned().collect();
+        for group in &groups {
+            group.close();
+        }
         for group in groups {
             group.ended().await;
         }
@@ -113,22 +111,13 @@ impl KafkaTransport {
 
     /// Receives from topics as a member of a group, which is made or joined.
     async fn receive(&self, plan: Plan, prefetch: usize) -> Result<Box<dyn Incoming>, TransportError> {
-        let Inner { options, names, publisher, groups } = &*self.0;
-        let mut groups = groups.lock().await;
-        let joined =
-            groups.get(&plan.group).and_then(|group| Some((Arc::clone(group), group.join(&plan.topics, prefetch)?)));
-        let (group, id) = if let Some(joined) = joined {
-            joined
-        } else {
-            if let Some(closing) = groups.remove(&plan.group) {
-                closing.ended().await;
+        let (group, id) = loop {
+            match self.join_or_start(&plan, prefetch)? {
+                Ok(joined) => break joined,
+                Err(closing) => closing.ended().await,
             }
-            let topics = plan.topics.clone();
-            let started = Group::start(plan.name, plan.group.clone(), topics, prefetch, options.clone())?;
-            groups.insert(plan.group, Arc::clone(&started.0));
-            started
         };
-        drop(groups);
+        let Inner { options, names, publisher, .. } = &*self.0;
         let receiver = Receiver {
             group: Arc::clone(&group),
             id,
@@ -139,6 +128,31 @@ impl KafkaTransport {
         };
         group.ready(&plan.topics, options.join_timeout).await?;
         Ok(Box::new(receiver))
+    }
+
+    /// The group with a receiver more; or one that has to end first.
+    fn join_or_start(
+        &self,
+        plan: &Plan,
+        prefetch: usize,
+    ) -> Result<Result<(Arc<Group>, u64), Arc<Group>>, TransportError> {
+        let mut groups = self.groups();
+        if let Some(group) = groups.get(&plan.group) {
+            if let Some(id) = group.join(&plan.topics, prefetch) {
+                return Ok(Ok((Arc::clone(group), id)));
+            }
+            if !group.has_ended() {
+                return Ok(Err(Arc::clone(group)));
+            }
+        }
+        let (name, topics, options) = (plan.name.clone(), plan.topics.clone(), self.0.options.clone());
+        let (group, id) = Group::start(name, plan.group.clone(), topics, prefetch, options)?;
+        groups.insert(plan.group.clone(), Arc::clone(&group));
+        Ok(Ok((group, id)))
+    }
+
+    fn groups(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Group>>> {
+        self.0.groups.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -218,7 +232,7 @@ impl Transport for KafkaTransport {
 impl Drop for Inner {
     fn drop(&mut self) {
         // The threads leave the groups in their own time. Receivers go on.
-        for group in self.groups.get_mut().values() {
+        for group in self.groups.get_mut().unwrap_or_else(PoisonError::into_inner).values() {
             if !group.lock().records.has_receivers() {
                 group.close();
             }

@@ -86,6 +86,10 @@ impl Books for SqliteStore {
     }
 
     async fn carrier() -> (Arc<dyn Transport>, Kept) {
+        #[cfg(feature = "kafka")]
+        if crate::kafka::is_on() {
+            return crate::kafka::carrier().await;
+        }
         broker().await
     }
 

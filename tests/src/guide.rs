@@ -18,6 +18,7 @@ chapters! {
     Versions = "../../docs/guide/src/versions.md",
     Services = "../../docs/guide/src/services.md",
     Choreography = "../../docs/guide/src/choreography.md",
+    ChoosingATransport = "../../docs/guide/src/choosing-a-transport.md",
     Http = "../../docs/guide/src/http.md",
     Reservations = "../../docs/guide/src/reservations.md",
     Operating = "../../docs/guide/src/operating.md",

@@ -10,6 +10,8 @@ mod faults;
 mod fixture;
 #[cfg(doctest)]
 mod guide;
+#[cfg(feature = "kafka")]
+pub mod kafka;
 mod mail;
 mod sagas;
 mod shop;
@@ -109,6 +111,16 @@ macro_rules! on_every_pair {
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $scenario() {
                     $crate::within(super::$scenario::<saga_sqlite::SqliteStore>()).await;
+                }
+            )*
+        }
+
+        #[cfg(feature = "kafka")]
+        mod sqlite_and_kafka {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $scenario() {
+                    $crate::within($crate::kafka::on(super::$scenario::<saga_sqlite::SqliteStore>())).await;
                 }
             )*
         }

@@ -95,7 +95,7 @@ async fn a_cluster_that_is_away_takes_nothing_and_is_found_again() {
     tokio::time::timeout(PATIENCE, away).await.expect("it is noticed");
     let answers = transport.publish(vec![message(3)]).await;
     assert_eq!(answers[0].as_ref().unwrap_err().kind(), TransportErrorKind::Unavailable, "{answers:?}");
-    assert!(!transport.health().await.is_healthy());
+    assert!(!transport.health().is_healthy());
     cluster.order(|cluster| (1..=3).for_each(|broker| cluster.broker_up(broker).unwrap())).await;
     let back = async {
         while transport.reachable().await.is_err() {
@@ -104,7 +104,7 @@ async fn a_cluster_that_is_away_takes_nothing_and_is_found_again() {
     };
     tokio::time::timeout(PATIENCE, back).await.expect("it is found again");
     publish(&transport, vec![message(4)]).await;
-    assert!(transport.health().await.is_healthy());
+    assert!(transport.health().is_healthy());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -21,7 +21,7 @@ async fn cluster() -> Cluster {
 async fn has_partitions(transport: &KafkaTransport, count: usize) {
     let has = async {
         loop {
-            let health = transport.health().await;
+            let health = transport.health();
             if health.subscriptions.iter().any(|subscription| subscription.partitions == count) {
                 return;
             }
@@ -40,7 +40,7 @@ async fn two_processes_share_the_partitions() {
     let mut second = subscribe(&two, "a", 100).await;
     has_partitions(&two, 2).await;
     has_partitions(&one, 2).await;
-    assert!(one.health().await.is_healthy(), "{:?}", one.health().await);
+    assert!(one.health().is_healthy(), "{:?}", one.health());
     publish(&one, (0..COUNT).map(message).collect()).await;
     let (mut came, mut share) = (Vec::new(), [0, 0]);
     while came.len() < COUNT as usize {
@@ -171,7 +171,7 @@ async fn a_closed_transport_receives_nothing_more() {
     transport.close().await;
     let error = incoming.receive(1).await.expect_err("it is closed");
     assert_eq!(error.kind(), saga_core::transport::TransportErrorKind::Closed);
-    assert!(transport.health().await.subscriptions.is_empty());
+    assert!(transport.health().subscriptions.is_empty());
     // A runtime that subscribes again gets a member of its own.
     let mut again = subscribe(&transport, "a", 2).await;
     publish(&transport, vec![message(1)]).await;

@@ -153,7 +153,7 @@ async fn g8_what_cannot_be_understood_is_a_dead_letter_with_its_reason<S: Books>
         (with(3, |message| message.headers.step = Some("launder".into())), DeadLetterReason::UnknownStep),
         (with(4, |message| message.headers.reply_to = None), DeadLetterReason::Unreadable),
         (with(5, |message| message.payload = b"[]".to_vec()), DeadLetterReason::Undecodable),
-        (with(6, |message| message.payload = vec![b' '; 1 << 20]), DeadLetterReason::TooLarge),
+        (with(6, |message| message.payload = vec![b' '; 1 << 19]), DeadLetterReason::TooLarge),
         (with(7, |message| message.tenant = Tenant::new("other").unwrap()), DeadLetterReason::OtherTenant),
         (with(8, |message| message.committed_at = Timestamp(0)), DeadLetterReason::TooOld),
         (with(9, |message| message.kind = MessageKind::Event), DeadLetterReason::NoSubscriber),

@@ -156,7 +156,7 @@ async fn g8_what_cannot_be_understood_is_a_dead_letter_with_its_reason<S: Books>
         (raw(4, "o-4", "order-placed", "no JSON"), DeadLetterReason::Undecodable),
         (raw(5, "o-5", "order-placed", r#"{"cents":0,"quantity":1}"#), DeadLetterReason::Undecodable),
         (mine(6, |message| message.committed_at = saga_core::store::Timestamp(0)), DeadLetterReason::TooOld),
-        (mine(7, |message| message.payload = vec![b' '; 1 << 20]), DeadLetterReason::TooLarge),
+        (mine(7, |message| message.payload = vec![b' '; 1 << 19]), DeadLetterReason::TooLarge),
     ];
     for (message, reason) in bad {
         shop.publish(message.clone()).await;

@@ -16,6 +16,7 @@ const CRATES: [&str; 11] = [
     "saga-postgres",
     "saga-sql",
     "saga-amqp",
+    "saga-kafka",
     "saga-http",
     "saga-reservations",
     "saga-redis",

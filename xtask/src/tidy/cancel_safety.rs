@@ -11,6 +11,7 @@ const CRATES: [&str; 9] = [
     "saga-amqp/src/",
     "saga-core/src/",
     "saga-http/src/",
+    "saga-kafka/src/",
     "saga-postgres/src/",
     "saga-redis/src/",
     "saga-reservations/src/",

@@ -20,6 +20,7 @@ const TESTED: [&str; 15] = [
     "saga-sql/README.md",
     "saga-postgres/README.md",
     "saga-amqp/README.md",
+    "saga-kafka/README.md",
     "saga-http/README.md",
     "saga-reservations/README.md",
     "saga-redis/README.md",

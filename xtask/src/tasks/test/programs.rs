@@ -10,8 +10,19 @@ use crate::workspace::root;
 
 /// What takes longest, so that it begins first and the end does not wait for one program alone. Most of their time they
 /// wait for servers that they kill, and two of them compile. A name that is missing here costs time and nothing else.
-const LONG: [&str; 9] =
-    ["chaos", "order_rig", "brokers", "own_servers", "rabbitmq", "choreography", "across_services", "ui", "readme"];
+const LONG: [&str; 11] = [
+    "chaos",
+    "order_rig",
+    "brokers",
+    "own_servers",
+    "rabbitmq",
+    "choreography",
+    "across_services",
+    "cluster",
+    "conformance",
+    "ui",
+    "readme",
+];
 
 /// A program with tests in it.
 #[derive(Debug, PartialEq, Eq)]
