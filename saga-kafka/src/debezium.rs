@@ -3,8 +3,8 @@
 use saga_core::transport::{Headers, Message};
 
 use crate::names::Names;
+use crate::parts::{MESSAGE_ID, TYPE, parse_id, parse_kind, parse_tenant, parse_type, recorded_at, topic};
 use crate::record::Record;
-use crate::wire::{MESSAGE_ID, TYPE, parse_id, parse_kind, parse_tenant, parse_type, recorded_at, topic};
 
 /// The header with the message id.
 pub(crate) const ID: &str = "id";

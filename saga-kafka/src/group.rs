@@ -10,8 +10,6 @@ use tokio::time::Instant;
 
 use crate::error::too_late;
 use crate::health::SubscriptionHealth;
-use crate::options::KafkaOptions;
-use crate::poller;
 use crate::state::State;
 
 /// How long a member stays in its group without a receiver: for a runtime that subscribes again.
@@ -55,13 +53,13 @@ pub(crate) struct Members {
 }
 
 impl Group {
-    /// A group with a first receiver, and its thread.
+    /// A group with a first receiver, and the thread on which `read` reads for it.
     pub(crate) fn start(
         name: String,
         id: String,
         topics: BTreeMap<String, From>,
         prefetch: usize,
-        options: KafkaOptions,
+        read: impl FnOnce(&Arc<Self>) + Send + 'static,
     ) -> Result<(Arc<Self>, u64), TransportError> {
         let mut members = Members::default();
         let receiver = members.records.add_receiver(prefetch);
@@ -73,7 +71,7 @@ impl Group {
         thread
             .spawn(move || {
                 let _ended = Ended(&reading);
-                poller::run(&reading, &options);
+                read(&reading);
             })
             .map_err(|error| TransportError::new(TransportErrorKind::Unavailable, "subscribe", error.to_string()))?;
         Ok((group, receiver))
@@ -121,6 +119,11 @@ impl Group {
             Some(reason) => Err(TransportError::new(TransportErrorKind::Unavailable, "subscribe", reason)),
             None => Err(too_late("subscribe", &doing, limit)),
         }
+    }
+
+    /// Where the group begins in a topic, if it is new to it.
+    pub(crate) fn begins(&self, topic: &str) -> From {
+        self.lock().topics.get(topic).copied().unwrap_or(From::Beginning)
     }
 
     /// Leaves the group soon.

@@ -15,7 +15,7 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// Reads metadata. Nothing where it is empty or of somebody else, such as a tool that moved the offsets.
+    /// Reads metadata. Nothing where it is empty, or not of this transport but of a tool that moved the offsets.
     pub(crate) fn parse(metadata: &str) -> Option<Self> {
         let mut parts = metadata.split(' ');
         let (version, handed_out, partitions) = (parts.next()?, parts.next()?, parts.next()?);

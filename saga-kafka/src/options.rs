@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use saga_core::transport::{TransportError, TransportErrorKind};
 
-use crate::config;
+use crate::fixed_properties::is_fixed;
 use crate::names::Names;
 
 /// How the transport treats topics that do not exist.
@@ -176,7 +176,7 @@ impl KafkaOptions {
     /// The names that follow from the prefix, if the options are valid.
     pub(crate) fn names(&self) -> Result<Names, TransportError> {
         let refused = |problem| TransportError::new(TransportErrorKind::Refused, "connect", problem);
-        if let Some(name) = self.properties.keys().find(|name| config::is_fixed(name)) {
+        if let Some(name) = self.properties.keys().find(|name| is_fixed(name)) {
             let problem = format!("the property {name} cannot be set: the transport's guarantees rest on its value");
             return Err(refused(problem));
         }

@@ -45,7 +45,7 @@ impl Topic {
         let at = |offset, handed_out| Start { offset, mark: Mark { handed_out, partitions } };
         match self.committed.get(&partition) {
             Some(Committed { offset, mark: Some(mark) }) => (Start { offset: *offset, mark: *mark }, false),
-            // Somebody moved the offset, so all that is there may have been handed out.
+            // A tool moved the offset, so all that is there may have been handed out.
             Some(Committed { offset, mark: None }) => (at(*offset, high.max(*offset)), true),
             None => {
                 let is_new = known.map_or(self.committed.is_empty(), |known| partition < known);

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::config;
 use crate::error::describe;
-use crate::group::{From, Group};
+use crate::group::Group;
 use crate::log;
 use crate::options::KafkaOptions;
 use crate::places;
@@ -240,9 +240,4 @@ impl<'a> Reader<'a> {
         self.group.lock().lag = Some(lag);
         watchdog.is_stuck(ends, is_behind && !self.is_paused)
     }
-}
-
-/// Where a new group begins in a topic that it is subscribed to.
-pub(crate) fn from(group: &Group, topic: &str) -> From {
-    group.lock().topics.get(topic).copied().unwrap_or(From::Beginning)
 }

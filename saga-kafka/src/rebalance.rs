@@ -14,7 +14,6 @@ use rdkafka::types::RDKafkaRespErr;
 
 use crate::error::describe;
 use crate::group::Group;
-use crate::poller::from;
 use crate::{library_log, log, places};
 
 /// What librdkafka calls while the consumer is polled.
@@ -47,7 +46,7 @@ impl Context {
     /// Begins where the group was. New places are committed first, so that nothing that is sent from now on is missed.
     fn assign(&self, consumer: &BaseConsumer<Self>, list: &TopicPartitionList) -> KafkaResult<()> {
         let places = places::of(list);
-        let starts = places::starts(consumer, &places, |topic| from(&self.group, topic), self.timeout)?;
+        let starts = places::starts(consumer, &places, |topic| self.group.begins(topic), self.timeout)?;
         let offsets = starts.iter().map(|(place, start)| (place.clone(), Some(start.offset)));
         consumer.incremental_assign(&places::list(offsets)?)?;
         log::debug!(group = self.group.id, partitions = ?places, "partitions assigned");

@@ -1,7 +1,7 @@
 use rdkafka::Message as _;
 use rdkafka::message::{BorrowedMessage, Headers as _};
 
-use crate::wire::short;
+use crate::text::short;
 
 /// A record of a topic, as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,6 +15,7 @@ use crate::group::{From, Group};
 use crate::health::KafkaHealth;
 use crate::names::{Names, is_service};
 use crate::options::KafkaOptions;
+use crate::poller;
 use crate::publisher::Publisher;
 use crate::receiver::{Receiver, Rejected};
 use crate::wire::{Outgoing, encode};
@@ -113,8 +114,8 @@ impl KafkaTransport {
     async fn receive(&self, plan: Plan, prefetch: usize) -> Result<Box<dyn Incoming>, TransportError> {
         let (group, id) = loop {
             match self.join_or_start(&plan, prefetch)? {
-                Ok(joined) => break joined,
-                Err(closing) => closing.ended().await,
+                Membership::Joined(group, receiver) => break (group, receiver),
+                Membership::Ending(group) => group.ended().await,
             }
         };
         let Inner { options, names, publisher, .. } = &*self.0;
@@ -131,29 +132,34 @@ impl KafkaTransport {
     }
 
     /// The group with a receiver more; or one that has to end first.
-    fn join_or_start(
-        &self,
-        plan: &Plan,
-        prefetch: usize,
-    ) -> Result<Result<(Arc<Group>, u64), Arc<Group>>, TransportError> {
+    fn join_or_start(&self, plan: &Plan, prefetch: usize) -> Result<Membership, TransportError> {
         let mut groups = self.groups();
         if let Some(group) = groups.get(&plan.group) {
             if let Some(id) = group.join(&plan.topics, prefetch) {
-                return Ok(Ok((Arc::clone(group), id)));
+                return Ok(Membership::Joined(Arc::clone(group), id));
             }
             if !group.has_ended() {
-                return Ok(Err(Arc::clone(group)));
+                return Ok(Membership::Ending(Arc::clone(group)));
             }
         }
         let (name, topics, options) = (plan.name.clone(), plan.topics.clone(), self.0.options.clone());
-        let (group, id) = Group::start(name, plan.group.clone(), topics, prefetch, options)?;
+        let (group, id) =
+            Group::start(name, plan.group.clone(), topics, prefetch, move |group| poller::run(group, &options))?;
         groups.insert(plan.group.clone(), Arc::clone(&group));
-        Ok(Ok((group, id)))
+        Ok(Membership::Joined(group, id))
     }
 
     fn groups(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Group>>> {
         self.0.groups.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a group has a receiver more.
+enum Membership {
+    /// It has: the receiver's number.
+    Joined(Arc<Group>, u64),
+    /// It has to end first.
+    Ending(Arc<Group>),
 }
 
 /// A group, and what it receives.

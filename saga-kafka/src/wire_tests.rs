@@ -1,3 +1,4 @@
+use saga_core::key::Tenant;
 use saga_core::transport::Answer;
 
 use super::*;

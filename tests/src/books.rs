@@ -88,7 +88,8 @@ impl Books for SqliteStore {
     async fn carrier() -> (Arc<dyn Transport>, Kept) {
         #[cfg(feature = "kafka")]
         if crate::kafka::is_on() {
-            return crate::kafka::carrier().await;
+            let (carrier, cluster) = crate::kafka::carrier().await;
+            return (carrier, cluster);
         }
         broker().await
     }

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use saga_core::transport::Transport;
 use saga_kafka::{KafkaTransport, MockCluster};
 
-use crate::books::Kept;
-
 tokio::task_local! {
     static ON: ();
 }
@@ -25,7 +23,7 @@ pub(crate) fn is_on() -> bool {
 }
 
 /// A transport on a cluster of its own.
-pub(crate) async fn carrier() -> (Arc<dyn Transport>, Kept) {
+pub(crate) async fn carrier() -> (Arc<dyn Transport>, Box<MockCluster>) {
     let cluster = MockCluster::start().unwrap();
     let transport = KafkaTransport::connect_with(cluster.options()).await.unwrap();
     (Arc::new(transport), Box::new(cluster))

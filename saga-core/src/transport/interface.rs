@@ -16,7 +16,7 @@ use super::{Message, Unreadable};
 /// - `T-PUB-6` Where a queue is full, each message for it is answered as [`Nacked`](TransportErrorKind::Nacked). Messages for other queues are still accepted, and later ones for the full queue too once there is room. [`Unavailable`](TransportErrorKind::Unavailable) and [`Closed`](TransportErrorKind::Closed) are about the transport: they are never the answer to one message while another would be accepted.
 /// - `T-PUB-7` [`reachable`](Transport::reachable) answers at once, without sending a message, and fails only while no message would be accepted.
 /// - `T-SUB-1` Every subscription name gets every message of its topics; of several subscribers with one name, each message goes to one.
-/// - `T-SUB-2` A message that was delivered and neither accepted nor rejected when its receiver is dropped is delivered again.
+/// - `T-SUB-2` A message that was delivered and neither accepted nor rejected when its receiver is dropped is delivered again. Where the transport remembers a place in a log, what was accepted last, or behind such a message, may be delivered again too, to another process.
 /// - `T-SUB-3` A rejected message is delivered again, at most as often as the transport's limit. Then it is dead-lettered, and the transport logs it. Where the receiver counts the rejections, the count may begin again with another receiver.
 /// - `T-SUB-4` At most `prefetch` messages of a subscription are delivered and unsettled at a time.
 /// - `T-SUB-5` The id, the kind, a tenant, a key, a topic, an event type, a payload, the time of the commit and every header arrive as they were sent, byte for byte. A malformed message from another sender is delivered as [`Unreadable`](super::Unreadable), which says what is wrong with it.
@@ -114,7 +114,7 @@ pub struct DeadLetterInfo {
 /// How a delivered message is settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settlement {
-    /// It was stored or handled, and is not delivered again.
+    /// It was stored or handled, and is not delivered again, but for what `T-SUB-2` says of a log.
     Accept,
     /// It could not be handled, and may be delivered again, to any receiver.
     Reject,

@@ -45,7 +45,6 @@ async fn has_passed(cluster: &Cluster, group: &'static str, topic: &'static str,
             if offsets.filter(|offset| *offset > 0).sum::<i64>() >= count {
                 return;
             }
-            std::thread::sleep(Duration::from_millis(20));
         }
     });
     tokio::time::timeout(PATIENCE, asking).await.expect("it is committed in time").unwrap();

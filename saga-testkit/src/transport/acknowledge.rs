@@ -72,11 +72,15 @@ pub(crate) async fn what_another_process_had_is_marked<H: TransportHarness>(benc
     drop(first);
     drop(beside);
     let mut second = bench.subscribe("a").await?;
-    let again = second.accept(3).await?;
-    let kept = [came[0].clone(), came[2].clone(), came[3].clone()];
-    ensure_eq!(tally(numbers(&again)), tally(numbers(&kept)), "what the other process had not settled");
-    let unmarked: Vec<u32> = numbers(&again.into_iter().filter(|again| !again.redelivered).collect::<Vec<_>>());
-    ensure!(unmarked.is_empty(), "redeliveries of another process are not marked: {unmarked:?}");
+    let mut open = tally(numbers(&[came[0].clone(), came[2].clone(), came[3].clone()]));
+    while !open.is_empty() {
+        // What was accepted may come again where the transport remembers a place in a log.
+        let again = second.accept(1).await?;
+        ensure!(again[0].redelivered, "a redelivery of another process is not marked: {again:?}");
+        for number in numbers(&again) {
+            open.remove(&number);
+        }
+    }
     publishing.confirmed().await
 }
 
