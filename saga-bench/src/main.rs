@@ -14,6 +14,7 @@ mod memory;
 mod peers;
 mod postgres;
 mod remote;
+mod reservations;
 mod sqlite;
 
 use std::process::ExitCode;
@@ -61,6 +62,8 @@ enum Benchmark {
     Memory(memory::Options),
     /// Requests with an `Idempotency-Key` on PostgreSQL, beside the same handler without one.
     Http(http::Options),
+    /// Reservations on PostgreSQL, beside one transaction for each operation and beside pgbench.
+    Reservations(reservations::Options),
     /// Sagas over two services and RabbitMQ, beside the same sagas in one service.
     Remote(remote::Options),
     /// The other service of `remote`, which starts it by itself.
@@ -96,6 +99,7 @@ fn run(benchmark: Benchmark) -> Result<bool> {
         Benchmark::Amqp(options) => amqp::run(&options),
         Benchmark::Memory(options) => memory::run(&options),
         Benchmark::Http(options) => http::run(&options),
+        Benchmark::Reservations(options) => reservations::run(&options),
         Benchmark::Remote(options) => remote::run(&options),
         Benchmark::RemoteHost(options) => remote::host(&options).map(|()| true),
         Benchmark::WaitingChild(child) => postgres::run_child(&child),
@@ -105,7 +109,7 @@ fn run(benchmark: Benchmark) -> Result<bool> {
 /// Runs the benchmarks one after the other, each as if it were named alone. One that fails is told, and the others go on.
 fn run_all(all: &All) -> Result<bool> {
     let (mut failed, mut is_reached) = (Vec::new(), true);
-    for name in ["postgres", "retention", "remote", "amqp", "http", "sqlite", "memory"] {
+    for name in ["postgres", "retention", "remote", "amqp", "http", "reservations", "sqlite", "memory"] {
         if !all.json {
             println!("\n== {name}\n");
         }
