@@ -52,9 +52,8 @@ pub(super) async fn violated(pool: &PgPool, calls: u32, in_flight: u32) -> Resul
         async move {
             let insert = sqlx::query("INSERT INTO sign_ups VALUES ($1)").bind((number % INTENTS).to_string());
             let inserted = insert.execute(&pool).await;
-            let is_duplicate = inserted
-                .as_ref()
-                .is_err_and(|error| error.as_database_error().is_some_and(|error| error.is_unique_violation()));
+            let database = inserted.as_ref().err().and_then(sqlx::Error::as_database_error);
+            let is_duplicate = database.is_some_and(sqlx::error::DatabaseError::is_unique_violation);
             ensure!(is_duplicate, "a duplicate was answered with {inserted:?}");
             Ok(())
         }

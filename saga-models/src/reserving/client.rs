@@ -1,7 +1,9 @@
-use saga_reservations::{Action, FencingToken, Late, Reserve};
 use std::time::Duration;
 
-use super::world::TTL;
+use saga_reservations::{Action, FencingToken, Late, Reserve};
+
+/// How long a hold lasts, in ticks.
+const TTL: Duration = Duration::from_secs(2);
 
 /// What a client asks for. It asks for each once, and the message may come again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -88,13 +90,12 @@ impl Client {
 impl Ask {
     /// The operation of the book.
     pub(super) fn action(self, client: usize) -> Action {
-        let ttl = Duration::from_secs(TTL.unsigned_abs());
         let token = FencingToken;
         match self {
-            Self::Reserve => Action::Reserve(request_of(client).ttl(ttl)),
+            Self::Reserve => Action::Reserve(request_of(client).ttl(TTL)),
             Self::Confirm(known) => Action::Confirm { token: token(known), late: Late::Refuse },
             Self::ConfirmIfFree(known) => Action::Confirm { token: token(known), late: Late::IfFree },
-            Self::Extend(known) => Action::Extend { token: token(known), ttl },
+            Self::Extend(known) => Action::Extend { token: token(known), ttl: TTL },
             Self::Release(known) => Action::Release { token: known.map(token) },
             Self::GiveBack(known) => Action::GiveBack { token: token(known) },
         }

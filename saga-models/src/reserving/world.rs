@@ -5,8 +5,6 @@ use saga_reservations::{Book, ReservationKey, ResourceName};
 
 use super::client::{Client, Message};
 
-/// How long a hold lasts, in ticks.
-pub(super) const TTL: i64 = 2;
 /// How old a message may be when it comes.
 pub(super) const AGE_MAX: i64 = 1;
 
