@@ -6,6 +6,7 @@ use crate::line::Line;
 const STEPS: &str = "steps/s";
 const REQUESTS: &str = "requests/s";
 const MESSAGES: &str = "messages/s";
+const OPERATIONS: &str = "operations/s";
 const SAGAS: &str = "sagas/s";
 const PAIRS: &str = "pairs/s";
 const MILLISECONDS: &str = "ms";
@@ -28,6 +29,10 @@ impl Figures {
 
     pub(crate) fn of_requests(name: impl Into<String>) -> Self {
         Self::of(name, REQUESTS)
+    }
+
+    pub(crate) fn of_operations(name: impl Into<String>) -> Self {
+        Self::of(name, OPERATIONS)
     }
 
     pub(crate) fn of_messages(name: impl Into<String>) -> Self {

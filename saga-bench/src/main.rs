@@ -15,6 +15,7 @@ mod memory;
 mod peers;
 mod postgres;
 mod remote;
+mod reservations;
 mod sqlite;
 
 use std::process::ExitCode;
@@ -64,6 +65,8 @@ enum Benchmark {
     Http(http::Options),
     /// Redis in front of the database for requests with a key and for received messages, and locks in Redis.
     Dedupe(dedupe::Options),
+    /// Reservations on PostgreSQL, beside one transaction for each operation and beside pgbench.
+    Reservations(reservations::Options),
     /// Sagas over two services and RabbitMQ, beside the same sagas in one service.
     Remote(remote::Options),
     /// The other service of `remote`, which starts it by itself.
@@ -100,6 +103,7 @@ fn run(benchmark: Benchmark) -> Result<bool> {
         Benchmark::Memory(options) => memory::run(&options),
         Benchmark::Http(options) => http::run(&options),
         Benchmark::Dedupe(options) => dedupe::run(&options),
+        Benchmark::Reservations(options) => reservations::run(&options),
         Benchmark::Remote(options) => remote::run(&options),
         Benchmark::RemoteHost(options) => remote::host(&options).map(|()| true),
         Benchmark::WaitingChild(child) => postgres::run_child(&child),
@@ -109,7 +113,7 @@ fn run(benchmark: Benchmark) -> Result<bool> {
 /// Runs the benchmarks one after the other, each as if it were named alone. One that fails is told, and the others go on.
 fn run_all(all: &All) -> Result<bool> {
     let (mut failed, mut is_reached) = (Vec::new(), true);
-    for name in ["postgres", "retention", "remote", "amqp", "http", "dedupe", "sqlite", "memory"] {
+    for name in ["postgres", "retention", "remote", "amqp", "http", "dedupe", "reservations", "sqlite", "memory"] {
         if !all.json {
             println!("\n== {name}\n");
         }

@@ -11,7 +11,7 @@
 //! within a budget of faults. These models find states in which nothing moves any more. A [`Mutant`] is a planted
 //! mistake; the tests show that the checker finds each of them.
 //!
-//! [`purging`] has a model of its own, with time.
+//! [`purging`] has a model of its own, with time, and so has [`reserving`], which is about the reservations of another crate.
 //!
 //! A budget bounds each model, so the checker can visit all its states.
 
@@ -25,6 +25,7 @@ mod mutant;
 mod properties;
 mod protocol;
 pub mod purging;
+pub mod reserving;
 mod task;
 mod turn;
 mod world;

@@ -1,6 +1,8 @@
 //! The ready-made steps in a saga on SQLite in virtual time, over reservations that lose answers.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod interposed;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,11 +10,13 @@ use async_trait::async_trait;
 use saga_core::{Outcome, Output, Runtime, Saga, StepError, saga_step};
 use saga_reservations::{
     Action, Late, Operation, Reason, Reservation, ReservationKey, Reservations, ReservationsClient, ReservationsError,
-    Reserve, Resource, ResourceName, SqlReservations, State, steps as reservations,
+    Reserve, ResourceName, SqlReservations, State, steps as reservations,
 };
 use saga_sqlite::{SqliteOptions, SqliteStore};
 use saga_testkit::VirtualTime;
 use serde::{Deserialize, Serialize};
+
+use crate::interposed::{Between, Interposed};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Trip {
@@ -56,7 +60,11 @@ struct Lossy {
 struct Broke;
 
 #[async_trait]
-impl Reservations for Lossy {
+impl Between for Lossy {
+    fn inner(&self) -> &dyn Reservations {
+        &self.inner
+    }
+
     async fn perform(&self, operation: Operation) -> Result<Reservation, ReservationsError> {
         let lost = || Err(ReservationsError::Unavailable { operation: "reserve", source: Box::new(Broke) });
         match self.calls.fetch_add(1, Ordering::SeqCst) % 3 {
@@ -68,18 +76,6 @@ impl Reservations for Lossy {
             }
             _ => self.inner.perform(operation).await,
         }
-    }
-
-    async fn find(&self, key: &ReservationKey) -> Result<Option<Reservation>, ReservationsError> {
-        self.inner.find(key).await
-    }
-
-    async fn set_capacity(&self, resource: &ResourceName, capacity: u64) -> Result<Resource, ReservationsError> {
-        self.inner.set_capacity(resource, capacity).await
-    }
-
-    async fn resource(&self, name: &ResourceName) -> Result<Option<Resource>, ReservationsError> {
-        self.inner.resource(name).await
     }
 }
 
@@ -95,7 +91,7 @@ impl Agency {
     async fn open() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = SqlReservations::open_sqlite(folder.path().join("reservations.db")).await.unwrap();
-        let client = ReservationsClient::new(Lossy { inner: store.clone(), calls: Arc::default() });
+        let client = ReservationsClient::new(Interposed(Lossy { inner: store.clone(), calls: Arc::default() }));
         client.set_capacity("seat", 4).await.unwrap();
         client.set_capacity("bag", 100).await.unwrap();
         let sagas = [book_trip(true), book_trip(false)];

@@ -17,6 +17,7 @@ mod wire;
 mod work;
 mod workload;
 
+pub(crate) use floor::pgbench_rate;
 pub(crate) use options::Options;
 pub(crate) use run::run;
 pub(crate) use waiting::{Child, run_child};

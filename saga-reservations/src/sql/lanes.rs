@@ -1,6 +1,6 @@
 //! Operations that wait for the transaction in front of them, and then share the next one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
@@ -71,7 +71,9 @@ impl Running {
             self.is_done = true;
             return Vec::new();
         }
-        waiting.drain(..waiting.len().min(SHARED_MAX)).collect()
+        // One operation of a key: then each state of a reservation is written, also for the triggers of an application.
+        let mut keys = BTreeSet::new();
+        waiting.extract_if(.., |waiter| keys.len() < SHARED_MAX && keys.insert(waiter.operation.key.clone())).collect()
     }
 }
 
@@ -104,7 +106,10 @@ mod tests {
         let ((one, _one), (two, _two), (three, _three)) = (waiter("one"), waiter("two"), waiter("three"));
         let mut running = lanes.enter(Vec::new(), one).unwrap();
         assert!(lanes.enter(Vec::new(), two).is_none(), "a task works in the lane");
+        let (again, _again) = waiter("one");
+        assert!(lanes.enter(Vec::new(), again).is_none());
         assert_eq!(keys(&running.next()), ["one", "two"]);
+        assert_eq!(keys(&running.next()), ["one"], "a key has one operation in a transaction");
         assert!(lanes.enter(Vec::new(), three).is_none());
         assert_eq!(keys(&running.next()), ["three"]);
         assert!(running.next().is_empty());

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use saga_reservations::{
-    Action, Late, Operation, Reason, Reservation, ReservationKey, Reservations, ReservationsError, Reserve, Resource,
-    ResourceName, State,
+    Action, Late, Operation, Reason, Reservation, ReservationKey, Reservations, ReservationsError, Reserve, State,
 };
 use serde_json::json;
 
 use crate::checks;
+use crate::interposed::{Between, Interposed};
 use crate::place::Place;
 
 /// A planted mistake.
@@ -97,7 +97,11 @@ impl Flawed {
 }
 
 #[async_trait]
-impl Reservations for Flawed {
+impl Between for Flawed {
+    fn inner(&self) -> &dyn Reservations {
+        &*self.inner
+    }
+
     async fn perform(&self, mut operation: Operation) -> Result<Reservation, ReservationsError> {
         let key = operation.key.clone();
         match (self.flaw, &mut operation.action) {
@@ -139,23 +143,11 @@ impl Reservations for Flawed {
             _ => self.inner.perform(operation).await,
         }
     }
-
-    async fn find(&self, key: &ReservationKey) -> Result<Option<Reservation>, ReservationsError> {
-        self.inner.find(key).await
-    }
-
-    async fn set_capacity(&self, resource: &ResourceName, capacity: u64) -> Result<Resource, ReservationsError> {
-        self.inner.set_capacity(resource, capacity).await
-    }
-
-    async fn resource(&self, name: &ResourceName) -> Result<Option<Resource>, ReservationsError> {
-        self.inner.resource(name).await
-    }
 }
 
 async fn flawed(flaw: Flaw) -> Place {
     let (revived, held) = Default::default();
-    Place::memory().await.with(|inner| Arc::new(Flawed { inner, flaw, revived, held }))
+    Place::memory().await.with(|inner| Arc::new(Interposed(Flawed { inner, flaw, revived, held })))
 }
 
 /// Each check must fail on its flaw.

@@ -5,6 +5,8 @@
 mod checks;
 mod clock;
 mod flaws;
+#[path = "../interposed/mod.rs"]
+mod interposed;
 mod place;
 
 /// Runs each check on each place.

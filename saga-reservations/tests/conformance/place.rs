@@ -7,13 +7,14 @@ use std::time::Duration;
 use saga_reservations::grpc::ReservationsService;
 use saga_reservations::{
     Action, MemoryReservations, Operation, Reason, Reservation, ReservationKey, Reservations, ReservationsClient,
-    ReservationsStore, Reserve, ResourceName, SqlReservations,
+    ReservationsError, ReservationsStore, Reserve, ResourceName, SqlReservations,
 };
 use tokio::net::TcpListener;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 
 use crate::clock::Clock;
+use crate::interposed::{Between, Interposed};
 
 /// Reservations of one check alone.
 pub(crate) struct Place {
@@ -67,7 +68,7 @@ impl Place {
     }
 
     pub(crate) fn client(&self) -> ReservationsClient {
-        ReservationsClient::new(Shared(self.reservations.clone()))
+        ReservationsClient::new(Interposed(Shared(self.reservations.clone())))
     }
 
     pub(crate) async fn capacity(&self, name: &str, capacity: u64) {
@@ -107,27 +108,12 @@ impl Place {
 struct Shared(Arc<dyn Reservations>);
 
 #[async_trait::async_trait]
-impl Reservations for Shared {
-    async fn perform(&self, operation: Operation) -> Result<Reservation, saga_reservations::ReservationsError> {
+impl Between for Shared {
+    fn inner(&self) -> &dyn Reservations {
+        &*self.0
+    }
+
+    async fn perform(&self, operation: Operation) -> Result<Reservation, ReservationsError> {
         self.0.perform(operation).await
-    }
-
-    async fn find(&self, key: &ReservationKey) -> Result<Option<Reservation>, saga_reservations::ReservationsError> {
-        self.0.find(key).await
-    }
-
-    async fn set_capacity(
-        &self,
-        resource: &ResourceName,
-        capacity: u64,
-    ) -> Result<saga_reservations::Resource, saga_reservations::ReservationsError> {
-        self.0.set_capacity(resource, capacity).await
-    }
-
-    async fn resource(
-        &self,
-        name: &ResourceName,
-    ) -> Result<Option<saga_reservations::Resource>, saga_reservations::ReservationsError> {
-        self.0.resource(name).await
     }
 }

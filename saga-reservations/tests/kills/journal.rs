@@ -32,6 +32,11 @@ const INSTALL: &str = "
     CREATE TRIGGER refuse BEFORE DELETE ON reservations FOR EACH ROW EXECUTE FUNCTION refuse();
 ";
 
+const READ: &str = "
+    SELECT row_to_json(grouped) FROM (SELECT *, min(entry) OVER (PARTITION BY tx) AS first_of_tx FROM journal) AS grouped
+    ORDER BY first_of_tx, token, entry
+";
+
 /// One change of a reservation.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Entry {
@@ -58,9 +63,9 @@ pub(crate) async fn install(url: &str) {
     saga_servers::psql(url, INSTALL).await.unwrap();
 }
 
-/// The entries in the order in which they were appended: for each resource that is the order of the commits, since its row was
-/// locked.
+/// The entries in the order in which their transactions began to append: for each resource that is the order of the commits,
+/// since its row was locked. Several reservations of one transaction were written by their keys, and made by their tokens.
 pub(crate) async fn read(url: &str) -> Vec<Entry> {
-    let text = saga_servers::psql(url, "SELECT row_to_json(journal) FROM journal ORDER BY entry").await.unwrap();
+    let text = saga_servers::psql(url, READ).await.unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
 }

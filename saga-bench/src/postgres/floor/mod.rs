@@ -7,6 +7,7 @@ mod tables;
 mod unnest;
 
 pub(super) use one_statement::run as run_one_statement;
+pub(crate) use pgbench::rate as pgbench_rate;
 pub(super) use pgbench::{run as run_pgbench, run_alone as run_pgbench_alone};
 pub(super) use tables::{create, verify};
 pub(super) use unnest::run as run_unnest;

@@ -60,6 +60,11 @@ pub(crate) async fn run_alone(url: &str, folder: &Path, sagas: u32) -> Result<Do
     Ok(Done { p50_ms: Some(percentile(&latencies, 0.5)), p99_ms: Some(percentile(&latencies, 0.99)), ..done })
 }
 
+/// How many transactions with this script so many clients run a second.
+pub(crate) fn rate(url: &str, folder: &Path, script: &str, clients: u32, each: u32) -> Result<f64> {
+    value(&pgbench(url, folder, script, clients, each, None)?, "tps = ")
+}
+
 fn pgbench(url: &str, folder: &Path, script: &str, clients: u32, each: u32, log: Option<&Path>) -> Result<String> {
     let file = folder.join("step.sql");
     fs::write(&file, script)?;
