@@ -8,7 +8,7 @@ use saga_redis::{MemoryEpochs, RedisLocks, RedisOptions};
 use saga_servers::RedisServer;
 
 use super::batch::Batches;
-use super::hybrid::Route;
+use super::hybrid::{AGE, Route};
 use super::lookups::Lookups;
 use super::pairs::Pairs;
 use crate::figures::{Figures, Target, print_table};
@@ -88,9 +88,9 @@ async fn keys(options: &Options) -> Result<Vec<Target>> {
     for _ in 0..rounds {
         for (share, figures) in SHARES.into_iter().zip(&mut throughput) {
             for (figures, (_, route)) in figures.iter_mut().zip(&routes) {
-                let took = route.drive(next..next + requests, share, in_flight).await?;
+                let took = route.drive(next, requests, share, in_flight).await?;
                 figures.values.push(f64::from(requests) / took.as_secs_f64());
-                next += requests;
+                next += AGE + requests;
             }
         }
         lookups.measure(&mut redis, processes.clone(), next..next + LOOKUPS).await?;
