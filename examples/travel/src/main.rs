@@ -23,8 +23,7 @@ struct Cli {
     /// Where the trips are: a folder, or the postgres:// URL of a database if the program has the feature `postgres`
     #[arg(long, default_value = "travel-data")]
     store: String,
-    /// The broker between the services: amqp://user:password@host/vhost or kafka://host:port,host:port, if the program has the feature
-    /// `rabbitmq` or `kafka`
+    /// The amqp:// URL of a RabbitMQ broker between the services, if the program has the feature `rabbitmq`
     #[arg(long)]
     broker: Option<String>,
     /// The address of the HTTP server
@@ -64,16 +63,9 @@ async fn with_broker<S: SqlStore + IdempotencyKeys>(
 ) -> anyhow::Result<()> {
     match &cli.broker {
         #[cfg(feature = "rabbitmq")]
-        Some(url) if url.starts_with("amqp") => serve(cli, open, saga_amqp::AmqpTransport::connect(url).await?).await,
-        #[cfg(feature = "kafka")]
-        Some(url) if url.starts_with("kafka://") => {
-            let transport = saga_kafka::KafkaTransport::connect(url.trim_start_matches("kafka://")).await?;
-            let served = serve(cli, open, transport.clone()).await;
-            // Other processes get its partitions at once.
-            transport.close().await;
-            served
-        }
-        Some(_) => bail!("--broker: this program was built without the feature `rabbitmq` or `kafka`"),
+        Some(url) => serve(cli, open, saga_amqp::AmqpTransport::connect(url).await?).await,
+        #[cfg(not(feature = "rabbitmq"))]
+        Some(_) => bail!("--broker: this program was built without the feature `rabbitmq`"),
         None if cli.serve != "all" => bail!("services in several processes need a --broker between them"),
         None => serve(cli, open, MemoryTransport::new()).await,
     }

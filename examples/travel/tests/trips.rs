@@ -1,4 +1,4 @@
-//! Trips over HTTP, on SQLite, PostgreSQL, RabbitMQ and Kafka: booked as a whole, or not at all.
+//! Trips over HTTP, on SQLite, PostgreSQL and RabbitMQ: booked as a whole, or not at all.
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 use std::sync::Arc;
@@ -172,16 +172,5 @@ async fn on_postgres_and_rabbitmq() {
     let connect = async |url: &str| PostgresStore::connect(url).await.unwrap();
     let transport = saga_amqp::AmqpTransport::connect(vhost.url()).await.unwrap();
     let agency = Agency::open(connect(trips.url()).await, connect(hotels.url()).await, transport).await;
-    trips_are_booked_as_a_whole_or_not_at_all(agency).await;
-}
-
-#[cfg(feature = "kafka")]
-#[tokio::test(flavor = "multi_thread")]
-async fn on_sqlite_and_kafka() {
-    let folder = tempfile::tempdir().unwrap();
-    let open = async |name: &str| SqliteStore::open(folder.path().join(name)).await.unwrap();
-    let cluster = saga_kafka::MockCluster::start().unwrap();
-    let transport = saga_kafka::KafkaTransport::connect_with(cluster.options()).await.unwrap();
-    let agency = Agency::open(open("trips.db").await, open("hotels.db").await, transport).await;
     trips_are_booked_as_a_whole_or_not_at_all(agency).await;
 }
