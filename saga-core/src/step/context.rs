@@ -5,8 +5,9 @@ use std::{
 };
 
 use super::call_keys::{CallKeys, ExternalKey};
+use super::locked_entity::LockedEntity;
 use super::reports::{Reporting, Reports};
-use super::{CancelSignal, Emitted, Event, LockedEntity, OptionalOutputs, StepError};
+use super::{CancelSignal, Emitted, Event, OptionalOutputs, StepError};
 use crate::env::Environment;
 use crate::key::Tenant;
 

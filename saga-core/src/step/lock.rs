@@ -1,14 +1,8 @@
 //! The lock of a step, for the time of its calls.
 
-use std::marker::PhantomData;
-
 use super::params::sealed::Sealed;
-use super::{Args, FromStep, Locked, LockedEntity, Needs, Step, StepContext, StepError};
+use super::{Args, FromStep, Locked, LockedEntity, Needs, StepContext, StepError};
 use crate::store::Entity;
-
-/// The entities that a step locks, of its input. `#[saga_step(lock = ..)]` makes one of a closure.
-#[doc(hidden)]
-pub type EntitiesOf<T> = fn(&<T as Step>::Input) -> Vec<Entity>;
 
 /// What the closure of `lock = ..` returns: an [`Entity`], an array or a `Vec` of them.
 #[diagnostic::on_unimplemented(
@@ -44,10 +38,6 @@ impl<const N: usize> IntoEntities for [Entity; N] {
 pub fn entities_of<I, E: IntoEntities>(input: &I, entities: impl FnOnce(&I) -> E) -> Vec<Entity> {
     entities(input).into_entities()
 }
-
-/// The lock of the step itself, in [`Locked`]: that of `#[saga_step(lock = ..)]`.
-#[derive(Debug)]
-pub struct OfStep(PhantomData<()>);
 
 impl Locked {
     /// A fencing token for all entities of the lock: the highest of their tokens. Each grant of one of the entities before

@@ -30,6 +30,7 @@ mod failure;
 mod handler;
 mod list;
 mod lock;
+mod locked_entity;
 mod optional_output;
 mod options;
 mod output;
@@ -63,13 +64,14 @@ pub use self::{
     event::Event,
     failure::IntoStepError,
     handler::Handler,
-    lock::{IntoEntities, OfStep},
+    lock::IntoEntities,
+    locked_entity::{LockedEntity, OfStep},
     output::{FromOutputs, Output, Outputs},
     params::FromStep,
     rejection::Rejection,
     resolution::{Resolution, Resolved},
     retry::{OnExhausted, RetryPolicy},
-    semantic_lock::{Locked, LockedEntity, SemanticLock},
+    semantic_lock::{Locked, SemanticLock},
     signal::{Signal, Signaled},
     state::State,
     step::{InputOf, Step},
@@ -90,14 +92,14 @@ pub use self::{
     event::Emitted,
     failure::{StepReturn, finish, finish_alias},
     handler::{BatchFn, ExternalFn, Run, TransactionFn, Undo, UndoExternalFn, UndoTransactionFn, undo},
-    lock::{EntitiesOf, entities_of},
+    lock::entities_of,
     options::StepOptions,
     output::OutputError,
     params::{NeededOutput, NeededState, Needs},
     resolution::{ResolveFn, ResolvedValue},
     resolve::{ResolveInput, ResolveOutput, resolved_by},
     runs_on::{ConnectionIs, RunsCompensation},
-    step::{ResolveOf, UndoOf},
+    step::{EntitiesOf, ResolveOf, UndoOf},
     step_outputs::StepOutputs,
     undo::{Given, Ignored, UndoInput, UndoOutput, UndoValue, undone_by},
     unnamed::Unnamed,

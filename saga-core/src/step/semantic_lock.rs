@@ -1,9 +1,8 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::{Deserialize, Serialize};
-
-use super::{Codec, OfStep, Step, StepOptions, codec};
+use super::locked_entity::{LockedEntity, OfStep};
+use super::{Codec, Step, StepOptions, codec};
 use crate::store::Entity;
 
 /// A semantic lock that a saga takes: see
@@ -26,20 +25,6 @@ use crate::store::Entity;
 pub trait SemanticLock: Send + Sync + 'static {
     /// The name of the step that takes it: `[a-z0-9-]`, up to 40 bytes.
     const NAME: &'static str;
-}
-
-/// An entity that a saga or a step has locked, and the fencing token that it got.
-///
-/// Each grant of an entity has a higher token than all grants of the entity before. A system outside that keeps the
-/// highest token that it saw of an entity can refuse calls with a lower one: they come from a saga that has lost the
-/// entity.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LockedEntity {
-    /// The entity.
-    #[serde(flatten)]
-    pub entity: Entity,
-    /// Its fencing token.
-    pub token: u64,
 }
 
 /// The entities of a lock with their fencing tokens, as a parameter of a step.
@@ -115,13 +100,5 @@ mod tests {
         assert_eq!(locked.token_of(&Entity::new("order", 7)), Some(42));
         assert_eq!(locked.token_of(&Entity::new("order", 8)), None);
         assert_eq!(locked.entities().len(), 2);
-    }
-
-    #[test]
-    fn a_locked_entity_is_stored_as_one_object() {
-        let locked = LockedEntity { entity: Entity::new("account", 7), token: u64::MAX };
-        let stored = serde_json::to_string(&locked).unwrap();
-        assert_eq!(stored, r#"{"kind":"account","id":"7","token":18446744073709551615}"#);
-        assert_eq!(serde_json::from_str::<LockedEntity>(&stored).unwrap(), locked);
     }
 }

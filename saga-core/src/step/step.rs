@@ -2,8 +2,9 @@ use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 
-use super::{Args, Codec, Compensation, EntitiesOf, Needs, Resolved, StepError, StepOptions};
+use super::{Args, Codec, Compensation, Needs, Resolved, StepError, StepOptions};
 use crate::env::BoxFuture;
+use crate::store::Entity;
 
 /// A step of a saga, implemented by `#[saga_step]` for a type that has the function's name.
 ///
@@ -41,6 +42,10 @@ pub trait Step: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     const RESOLVE: Option<ResolveOf<Self>> = None;
 }
+
+/// The entities that a step locks, of its input. `#[saga_step(lock = ..)]` makes one of a closure.
+#[doc(hidden)]
+pub type EntitiesOf<T> = fn(&<T as Step>::Input) -> Vec<Entity>;
 
 /// The input of a step that takes the saga's input, which is `I`.
 #[diagnostic::on_unimplemented(

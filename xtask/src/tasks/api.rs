@@ -9,7 +9,7 @@ use crate::api::{Documented, count_outside, difference, document, listing};
 use crate::workspace::root;
 
 /// The library crates, in the order of their layers.
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 12] = [
     "saga-core",
     "saga-macros",
     "saga-sqlite",

@@ -7,7 +7,7 @@ use super::source::Source;
 use super::tokens::{Token, closing, opening, starts_with};
 use super::tree::Tree;
 
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 10] = [
     "saga-amqp/src/",
     "saga-core/src/",
     "saga-http/src/",

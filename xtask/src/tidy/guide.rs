@@ -10,7 +10,7 @@ const SUMMARY: &str = "docs/guide/src/SUMMARY.md";
 const DOCTESTS: &str = "tests/src/guide.rs";
 
 /// Pages whose Rust code readers copy.
-const TESTED: [&str; 15] = [
+const TESTED: [&str; 16] = [
     "README.md",
     "docs/cdc.md",
     "docs/security.md",

@@ -84,16 +84,36 @@ impl KeptStep {
     }
 }
 
+impl OutlinedStep {
+    /// The step with this index of a definition that is registered.
+    fn of(shape: &Shape, index: usize) -> Self {
+        let step = &shape.steps[index];
+        Self {
+            name: step.name.to_owned(),
+            after: shape.predecessors(index).collect(),
+            arms: step.arms.iter().map(|arm| (*arm).to_owned()).collect(),
+            is_child: shape.is_child(index),
+            wait: wait_of(shape, index),
+            locks_calls: step.locks_calls,
+        }
+    }
+
+    /// The step with this index as the store keeps it.
+    fn of_kept(step: KeptStep, index: usize) -> Self {
+        Self {
+            wait: step.wait(),
+            name: step.name,
+            after: step.after.unwrap_or_else(|| index.checked_sub(1).into_iter().collect()),
+            arms: step.arms,
+            is_child: step.child.is_some(),
+            locks_calls: false,
+        }
+    }
+}
+
 impl Outline {
     pub(crate) fn of<S: Store>(definition: &Definition<S>) -> Self {
-        let steps = definition.steps.iter().enumerate().map(|(index, step)| OutlinedStep {
-            name: step.name.to_owned(),
-            after: definition.shape.predecessors(index).collect(),
-            arms: definition.shape.steps[index].arms.iter().map(|arm| (*arm).to_owned()).collect(),
-            is_child: definition.shape.is_child(index),
-            wait: wait_of(&definition.shape, index),
-            locks_calls: definition.shape.steps[index].locks_calls,
-        });
+        let steps = (0..definition.shape.steps.len()).map(|index| OutlinedStep::of(&definition.shape, index));
         Self { steps: steps.collect(), is_registered: true }
     }
 
@@ -106,14 +126,7 @@ impl Outline {
     /// Of a definition as the store keeps it; `None` if that cannot be read.
     pub(crate) fn of_kept(kept: &StoredDefinition) -> Option<Self> {
         let shape: KeptShape = serde_json::from_str(kept.shape.as_deref()?).ok()?;
-        let steps = shape.steps.into_iter().enumerate().map(|(index, step)| OutlinedStep {
-            wait: step.wait(),
-            name: step.name,
-            after: step.after.unwrap_or_else(|| index.checked_sub(1).into_iter().collect()),
-            arms: step.arms,
-            is_child: step.child.is_some(),
-            locks_calls: false,
-        });
+        let steps = shape.steps.into_iter().enumerate().map(|(index, step)| OutlinedStep::of_kept(step, index));
         Some(Self { steps: steps.collect(), is_registered: false })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::decider::Decider;
 use super::wait::blocked;
-use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
+use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem, lock_of};
 use crate::machine::{Ending, Event, Failure, FailureKind, Next};
 use crate::saga::{LONGEST, LockWait};
 use crate::step::{LockedEntity, Rejection};
@@ -28,7 +28,7 @@ pub(crate) fn lock_request<S: Store>(command: &WorkItem<S>, wait: LockWait) -> R
 /// The closure of the step cannot name what it locks.
 pub(crate) fn step_lock_request<S: Store>(command: &WorkItem<S>) -> Result<LockRequest, String> {
     let (saga, step) = (&command.saga, command.step_index());
-    let name_entities = command.lock().ok_or("it has no lock")?;
+    let name_entities = lock_of(command).ok_or("it has no lock")?;
     let entities = caught(|| name_entities(saga.input_of(step)))
         .unwrap_or_else(|panic| Err(format!("its closure panicked: {panic}")))
         .and_then(Entity::checked)

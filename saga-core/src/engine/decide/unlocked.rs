@@ -1,6 +1,6 @@
 //! The locks that end with a decision.
 
-use crate::engine::instance::{SagaInstance, WorkItem};
+use crate::engine::instance::{SagaInstance, WorkItem, lock_of};
 use crate::machine::Decision;
 use crate::store::{Status, Store, Unlock};
 
@@ -21,7 +21,7 @@ pub(crate) fn unlock_between_attempts<S: Store>(
     attempts: u32,
 ) -> Option<Unlock> {
     let was_undone = command.is_undo() && command.effect().is_outside() && attempts > 0;
-    let lets_go = command.lock().is_some() && !in_doubt && !was_undone;
+    let lets_go = lock_of(command).is_some() && !in_doubt && !was_undone;
     lets_go.then(|| unlock(&command.saga, command.step_index()))
 }
 

@@ -30,4 +30,4 @@ pub(crate) use self::send_via::SendVia;
 pub(crate) use self::taken_work::TakenWork;
 pub(crate) use self::timer::idle_for;
 pub(crate) use self::waiting_cache::WaitingCache;
-pub(crate) use self::work_item::{WorkItem, refs};
+pub(crate) use self::work_item::{WorkItem, lock_of, refs};

@@ -175,11 +175,6 @@ impl<S: Store> WorkItem<S> {
         self.saga.definition.effect_of(&self.saga.state, self.command)
     }
 
-    /// What its step locks, if it is called under a lock. A step that runs for each item of a list is not; its items are.
-    pub(crate) fn lock(&self) -> Option<LockedOf> {
-        self.step().lock.filter(|_| self.effect() != Effect::Own)
-    }
-
     /// A number that grows with every owner of this step, also from one command of it to the next.
     pub(crate) fn fence(&self) -> u64 {
         self.saga.state.steps[self.step_index()].fence + self.work.epoch
@@ -209,6 +204,12 @@ impl<S: Store> WorkItem<S> {
         }
         once.saturating_add(self.step().settle_time()).saturating_add(resolve.options.timeout)
     }
+}
+
+/// What the step of the command locks, if that is called under a lock. A step that runs for each item of a list is not; its items
+/// are.
+pub(crate) fn lock_of<S: Store>(command: &WorkItem<S>) -> Option<LockedOf> {
+    command.step().lock.filter(|_| command.effect() != Effect::Own)
 }
 
 pub(crate) fn refs<S: Store>(commands: &[WorkItem<S>]) -> Vec<WorkRef> {

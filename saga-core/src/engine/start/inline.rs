@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::starter::Starter;
-use crate::engine::instance::{InlineStart, NotInlined, WorkItem};
+use crate::engine::instance::{InlineStart, NotInlined, WorkItem, lock_of};
 use crate::engine::lifecycle::TaskGuard;
 use crate::engine::store_calls::RecordError;
 use crate::machine::Effect;
@@ -25,7 +25,7 @@ impl<S: Store> Starter<S> {
                 .is_some_and(|slot| !self.scheduler.bulkheads.limits.is_limited(slot.concurrency_key()))
             && first.effect() == Effect::Transactional
             && first.options().grouped
-            && first.lock().is_none()
+            && lock_of(first).is_none()
             && self.limits.is_proven(first.step().name)
     }
 

@@ -5,6 +5,7 @@ mod calls;
 mod definition;
 mod definitions;
 mod lock_sagas;
+mod locks;
 mod mutants;
 mod naming;
 mod payload;
@@ -17,7 +18,8 @@ mod timer_sagas;
 
 pub(crate) use self::definition::SimDefinition;
 pub(crate) use self::definitions::{BATCH_DEFINITIONS, definitions};
-pub(crate) use self::lock_sagas::{LOCKS, lock_definitions};
+pub(crate) use self::lock_sagas::lock_definitions;
+pub(crate) use self::locks::LOCKS;
 pub(crate) use self::mutants::mutated;
 pub(crate) use self::naming::{CHOICES, HOME, SERVICES, SUB, hosted_key, outermost, place_of, tenant_of};
 pub(crate) use self::payload::{SimEvent, SimInput, SimOutput, SimSignal};

@@ -9,7 +9,7 @@ use saga_core::step::Step;
 use saga_core::{Output, Outputs, Saga, SubSaga, Wait};
 
 use super::definition::SimDefinition;
-use super::lock_sagas::{ENTITIES, Hold, HoldAll, entity};
+use super::locks::{ENTITIES, Hold, HoldAll, entity};
 use super::naming::{CHOICES, SUB};
 use super::payload::{SimInput, SimOutput, SimSignal};
 use super::steps::Planned;

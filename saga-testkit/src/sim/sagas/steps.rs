@@ -13,7 +13,7 @@ use saga_core::step::{
 
 use super::batch_steps::run_batch;
 use super::calls::{Call, TIME_LIMIT, external, external_in_time, haul, transactional};
-use super::lock_sagas::{entity, entity_of_step};
+use super::locks::{entity, entity_of_step};
 use super::payload::{SimInput, SimOutput};
 use super::reconcile::reconcile;
 use crate::checker::{Kind, Nap, Op, StepPlan, UndoPlan};

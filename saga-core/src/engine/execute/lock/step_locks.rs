@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::lock_requests::LockRequests;
 use crate::engine::decide::step_lock_request;
 use crate::engine::execute::record::AttemptRecorder;
-use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
+use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem, lock_of};
 use crate::machine::Ending;
 use crate::step::LockedEntity;
 use crate::store::{LockAnswer, LockRequest, Store};
@@ -77,5 +77,5 @@ impl<S: Store> StepLocks<S> {
 
 /// Whether the command has to get a lock before its function is called. What took effect already is only recorded.
 fn needs_lock<S: Store>(command: &WorkItem<S>) -> bool {
-    command.lock().is_some() && command.locked.is_empty() && command.late_success.is_none()
+    lock_of(command).is_some() && command.locked.is_empty() && command.late_success.is_none()
 }

@@ -10,7 +10,7 @@ use super::chained_steps::{ChainedStep, ChainedSteps};
 use super::entry::BatchEntry;
 use crate::engine::decide::finished_by;
 use crate::engine::execute::attempt::Attempts;
-use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, PendingCommit, SendVia, WorkItem};
+use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, PendingCommit, SendVia, WorkItem, lock_of};
 use crate::engine::queue::SLOW;
 use crate::machine::{Effect, Ending, Next};
 use crate::store::{Advance, Changes, HandlerVerdict, HistoryEntry, HistoryKind, NewWork, Store, Tried, WorkRef};
@@ -123,7 +123,7 @@ impl<S: Store> BatchEntry<S> {
         // A command with its own slot counts against another limit, and waits for a worker.
         let fits = |next: &WorkItem<S>| {
             next.effect() == Effect::Transactional
-                && next.lock().is_none()
+                && lock_of(next).is_none()
                 && next.slot.is_none()
                 && attempts.joins_others(next)
                 && has_room(next)
