@@ -68,9 +68,9 @@ mod tests {
     #[test]
     fn an_entity_stays_in_its_slot() {
         let account = place("", "account", "7");
-        assert_eq!(account.slot, 45);
-        assert_eq!(account.lock(), "{saga:45}:lock:\u{1f}account\u{1f}7");
-        assert_eq!(account.counter(), "{saga:45}:counter");
+        assert_eq!(account.slot, 7);
+        assert_eq!(account.lock(), "{saga:7}:lock:\u{1f}account\u{1f}7");
+        assert_eq!(account.counter(), "{saga:7}:counter");
     }
 
     #[test]

@@ -77,9 +77,9 @@ impl Connection {
 
     /// Calls a script. A failed call may have taken effect.
     pub(crate) async fn call(&self, call: &Call) -> Result<Answer, LockError> {
-        match self.send(call, call.by_hash()).await {
+        match self.send(call, Call::by_hash).await {
             Err(Unsent::Error(error)) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                self.send(call, call.with_text()).await
+                self.send(call, Call::with_text).await
             }
             answer => answer,
         }
@@ -101,19 +101,23 @@ impl Connection {
         Ok(answer)
     }
 
-    async fn send(&self, call: &Call, script: Cmd) -> Result<Answer, Unsent> {
-        let mut pipeline = Pipeline::new();
-        pipeline.add_command(script);
-        if self.options.replicas > 0 {
-            // On the same connection: on another one Redis would not know what is to be confirmed.
-            let timeout = self.options.confirm_timeout.as_millis().max(1) as u64;
-            pipeline.add_command(cmd("WAIT").arg(self.options.replicas).arg(timeout).take());
-        }
-        let count = pipeline.len();
+    async fn send(&self, call: &Call, script: fn(&Call, &str) -> Cmd) -> Result<Answer, Unsent> {
+        let pipeline = |run_id: &str| {
+            let mut pipeline = Pipeline::new();
+            pipeline.add_command(script(call, run_id));
+            if self.options.replicas > 0 {
+                // On the same connection: on another one Redis would not know what is to be confirmed.
+                let timeout = self.options.confirm_timeout.as_millis().max(1) as u64;
+                pipeline.add_command(cmd("WAIT").arg(self.options.replicas).arg(timeout).take());
+            }
+            pipeline
+        };
         let values = match &self.servers {
-            Servers::One(single) => single.send(&pipeline).await?,
+            Servers::One(single) => single.send(pipeline).await?,
             Servers::Cluster(cluster) => {
                 let route = SingleNodeRoutingInfo::SpecificNode(Route::with_key(call.key(), SlotAddr::Master));
+                let pipeline = pipeline("");
+                let count = pipeline.len();
                 cluster.clone().route_pipeline(pipeline, 0, count, route).await.map_err(Unsent::Error)?
             }
         };

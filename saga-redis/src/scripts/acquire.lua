@@ -1,7 +1,11 @@
 -- Grants an entity to a holder, or puts the holder into the queue.
 -- KEYS: incarnation, counter, lock, queue, waits.
--- ARGV: the epoch that the client has checked, holder, lease in ms, wait in ms, highest counter.
-local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+-- ARGV: the epoch that the client has checked, holder, lease in ms, wait in ms, highest counter, run_id of this server if the
+-- client knows it.
+local run = ARGV[6]
+if run == '' then
+  run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
+end
 local incarnation = redis.call('GET', KEYS[1])
 local epoch, begun_on = string.match(incarnation or '', '^(%d+):(%x+)$')
 -- Another server may lack counters that were given out, and a missing incarnation means that all was lost.
@@ -20,8 +24,10 @@ if lock then
     return { 'granted', of_epoch, counter }
   end
 end
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local function now()
+  local time = redis.call('TIME')
+  return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+end
 local first
 while true do
   first = redis.call('ZRANGE', KEYS[4], 0, 0)[1]
@@ -29,7 +35,7 @@ while true do
     break
   end
   local asks_until = redis.call('HGET', KEYS[5], first)
-  if asks_until and tonumber(asks_until) >= now then
+  if asks_until and tonumber(asks_until) >= now() then
     break
   end
   redis.call('ZREM', KEYS[4], first)
@@ -52,7 +58,7 @@ if not redis.call('ZSCORE', KEYS[4], holder) then
   local last = redis.call('ZRANGE', KEYS[4], -1, -1, 'WITHSCORES')[2]
   redis.call('ZADD', KEYS[4], tonumber(last or '0') + 1, holder)
 end
-redis.call('HSET', KEYS[5], holder, string.format('%.0f', now + wait))
+redis.call('HSET', KEYS[5], holder, string.format('%.0f', now() + wait))
 for _, key in ipairs({ KEYS[4], KEYS[5] }) do
   if redis.call('PTTL', key) < wait then
     redis.call('PEXPIRE', key, wait)
