@@ -23,7 +23,7 @@ impl Signal for Go {
     const NAME: &'static str = "go";
 }
 
-fn account(order: &u32) -> Entity {
+fn account(order: u32) -> Entity {
     Entity::new("account", order % ACCOUNTS)
 }
 
@@ -64,7 +64,7 @@ impl Bank {
     }
 }
 
-#[saga_step(compensate = refund, lock = account)]
+#[saga_step(compensate = refund, lock = |order| account(*order))]
 async fn charge(order: u32, locked: Locked, State(bank): State<Bank>) -> Result<u64, StepError> {
     bank.add(order, locked.token(), 1).await;
     Ok(locked.token())
