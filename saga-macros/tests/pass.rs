@@ -34,6 +34,7 @@ cases! {
     #[path = "ui/generics/pass/store_trait.rs"] mod generics_store_trait;
     #[path = "ui/generics/pass/type_parameters.rs"] mod generics_type_parameters;
     #[path = "ui/options/pass/all.rs"] mod options_all;
+    #[path = "ui/options/pass/lock.rs"] mod options_lock;
     #[path = "ui/resolution/pass/visibility.rs"] mod resolution_visibility;
     #[path = "ui/sample/pass/order.rs"] mod sample_order;
     #[path = "ui/step/pass/conditions.rs"] mod step_conditions;

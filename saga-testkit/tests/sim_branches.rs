@@ -1,7 +1,7 @@
 //! Branches of groups in the simulation: that they meet, and that the checker knows what comes after what.
 
 use saga_testkit::checker::{Guarantee, Ledger, check};
-use saga_testkit::sim::{Fault, Hits, has_services, run};
+use saga_testkit::sim::{Fault, Hits, has_locks, has_services, run};
 
 /// How many schedules are looked through. They are the same in every run.
 const SCHEDULES: u64 = 400;
@@ -32,7 +32,7 @@ fn branches_run_fail_and_are_undone_beside_each_other() {
 /// An engine that does not know of an edge of a definition is as one that breaks it: the checker is told of an edge that
 /// the engine did not have, and finds that out as G5.
 fn is_found(change: impl Fn(&mut Ledger) -> bool, says: &str) {
-    for seed in 0..SCHEDULES {
+    for seed in (0..SCHEDULES_MAX).filter(|seed| !has_locks(*seed)) {
         let mut ledger = run(seed).ledger;
         if !change(&mut ledger) {
             continue;
@@ -42,7 +42,7 @@ fn is_found(change: impl Fn(&mut Ledger) -> bool, says: &str) {
             return;
         }
     }
-    panic!("nothing was found in {SCHEDULES} schedules");
+    panic!("nothing was found in {SCHEDULES_MAX} schedules");
 }
 
 /// Changes what the checker knows of one definition.

@@ -1,10 +1,10 @@
-//! A step and its compensation take the lock of the step, of one entity, of an array or of a list.
+// pass: a step and its compensation take the lock of the step, of one entity, of an array or of a list
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::{Batch, BatchResults, Entity, Locked, Saga, StepError, saga_compensation, saga_step};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
-pub struct Charge {
+struct Charge {
     account: String,
     order: u32,
 }
@@ -34,7 +34,8 @@ async fn note(_tx: &mut MemoryConn, charges: Batch<Charge>) -> Result<BatchResul
     Ok(charges.map_each_with(|ctx, _charge| Ok::<u64, StepError>(ctx.locked()[0].token)))
 }
 
-fn main() {
+#[test]
+fn the_saga_is_built() {
     let saga: Result<Saga<MemoryStore, Charge>, _> =
         Saga::named("charges").input::<Charge>().step::<charge>().step::<book>().step::<note>().build();
     assert!(saga.is_ok());
