@@ -83,13 +83,16 @@ fn called(book: &Book<'_>, found: &mut Vec<Violation>) {
 }
 
 /// Where it is known what became of a call: when it, or a later one of the step, has an answer. Without one it is the beginning
-/// of the last call of the step.
+/// of the last call of the step. A saga that compensates before that has decided without an answer.
 fn end_of(call: &Call<'_>, later: &[&Call<'_>]) -> usize {
     let again = || later.iter().filter(|other| (other.saga, other.step, other.op) == (call.saga, call.step, call.op));
     let answered = again().filter_map(|other| answer_of(other, false));
     let known = answer_of(call, true).into_iter().chain(answered).min();
     let last = || again().map(|other| other.entered).max().or(call.left.map(|(at, _)| at));
-    known.or_else(last).unwrap_or(call.entered)
+    let end = known.or_else(last).unwrap_or(call.entered);
+    let mut undone = later.iter().filter(|other| other.saga == call.saga && other.op == Op::Undo);
+    let is_decided_without = call.op == Op::Do && undone.any(|undo| undo.entered < end);
+    if is_decided_without { call.entered } else { end }
 }
 
 /// Where the call had a definite answer. That it was not sent says nothing of the calls before it.
