@@ -16,10 +16,12 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
 /// Entities of a tenant, by their numbers.
 type Entity<'a> = (&'a str, u8);
 
-/// From the first step behind its semantic lock to its last undo a saga is alone with the entity.
+/// From the first step behind its semantic lock to its last undo a saga is alone with the entity. A success that is reported
+/// when the saga has ended is undone without its lock.
 fn held(book: &Book<'_>, found: &mut Vec<Violation>) {
     let mut spans: BTreeMap<Entity<'_>, Vec<(usize, usize, usize)>> = BTreeMap::new();
-    for (saga, of) in book.sagas.iter().enumerate().filter(|(_, of)| is_left_alone(of)) {
+    let has_late = |of: &SagaBook<'_>| of.end.records.iter().any(|record| record.is_late);
+    for (saga, of) in book.sagas.iter().enumerate().filter(|(_, of)| is_left_alone(of) && !has_late(of)) {
         for (entity, first, last) in spans_of(book, saga) {
             spans.entry((&of.plan.tenant, entity)).or_default().push((first, last, saga));
         }
