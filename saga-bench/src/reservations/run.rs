@@ -28,7 +28,7 @@ const DUPLICATES_RATIO: f64 = 2.0;
 /// How the benchmark is run.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Requests a round, each of which is held and confirmed.
+    /// How many requests a round has. The client holds and confirms each.
     #[arg(long, default_value_t = 4_000)]
     requests: u32,
     /// Requests in flight at a time.

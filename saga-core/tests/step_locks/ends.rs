@@ -20,7 +20,7 @@ async fn a_call_that_was_not_sent_does_not_keep_its_lock() {
     world.ends_without_locks().await;
 }
 
-/// A call that may have had an effect keeps its lock: nobody sees the account before it is known what became of it.
+/// A call that may have had an effect keeps its lock: no other saga calls for the account before the answer is known.
 #[tokio::test(start_paused = true)]
 async fn a_call_without_an_answer_keeps_its_lock() {
     let saga = charges();
@@ -46,7 +46,7 @@ async fn a_rejected_call_ends_its_lock() {
     world.ends_without_locks().await;
 }
 
-/// A person decides about a step that is stuck, which may take days: it keeps nobody away, and asks again when it is retried.
+/// An operator may take days to decide about a stuck step. Meanwhile other sagas get the account; a retry asks for the lock again.
 #[tokio::test(start_paused = true)]
 async fn a_step_that_is_stuck_has_no_lock() {
     let saga = charges();
@@ -90,7 +90,7 @@ async fn a_saga_that_waits_can_be_cancelled() {
     world.ends_without_locks().await;
 }
 
-/// A paused saga keeps nobody away: when its turn comes, it is the next one's.
+/// When it is the turn of a paused saga, the next saga gets the account.
 #[tokio::test(start_paused = true)]
 async fn a_paused_saga_passes_its_turn_on() {
     let saga = charges();

@@ -1,4 +1,4 @@
-//! The seat map: a seat is a resource of which there is one, and `saga-reservations` keeps it for one booking at a time.
+//! The seat map. Each seat is a resource with one unit, and `saga-reservations` gives it to one booking at a time.
 
 use std::path::Path;
 use std::time::Duration;
