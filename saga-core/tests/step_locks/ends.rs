@@ -70,16 +70,7 @@ async fn a_step_that_is_stuck_has_no_lock() {
 async fn a_saga_that_waits_can_be_cancelled() {
     let saga = charges();
     let world = world(&saga).await;
-    let mut running = Vec::new();
-    for id in 1..=3 {
-        let key = format!("o-{id}");
-        running.push(world.runtime.start(&saga, &key, Charge::new(id, "ada", &[Act::Hold])).await.unwrap());
-        if id == 1 {
-            world.until_called(1).await;
-        } else {
-            world.until_it_waits(&key).await;
-        }
-    }
+    let running = world.hold_for_three(&saga).await;
     world.runtime.admin().actor("ann").control("o-2").cancel("it is not wanted").await.unwrap();
     assert!(matches!(running[1].outcome().await.unwrap(), Outcome::Compensated { .. }));
     for saga in [&running[0], &running[2]] {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use saga_core::engine::{SagaStatus, SemanticLocksFilter, StepStatus};
 use saga_core::env::TokioEnvironment;
 use saga_core::memory::MemoryStore;
-use saga_core::{Entity, Locked, Runtime, Saga, State, StepError, StepPhase, saga_compensation, saga_step};
+use saga_core::{Entity, Locked, Runtime, Saga, SagaHandle, State, StepError, StepPhase, saga_compensation, saga_step};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
@@ -167,6 +167,21 @@ impl World {
 
     pub(crate) async fn until_it_waits(&self, key: &str) -> StepStatus {
         self.until(key, |step| step.lock.as_ref().is_some_and(|lock| !lock.granted)).await
+    }
+
+    /// Starts three charges of one account, one after the other. The first is called and held, the others wait.
+    pub(crate) async fn hold_for_three(&self, saga: &Saga<MemoryStore, Charge>) -> Vec<SagaHandle<MemoryStore>> {
+        let mut running = Vec::new();
+        for id in 1..=3 {
+            let key = format!("o-{id}");
+            running.push(self.runtime.start(saga, &key, Charge::new(id, "ada", &[Act::Hold])).await.unwrap());
+            if id == 1 {
+                self.until_called(1).await;
+            } else {
+                self.until_it_waits(&key).await;
+            }
+        }
+        running
     }
 
     /// Waits until the bank was called so often.

@@ -11,16 +11,7 @@ use crate::support::{Act, Charge, POLL, charge, charges, ship, world};
 async fn g5_calls_for_one_entity_follow_each_other() {
     let saga = charges();
     let world = world(&saga).await;
-    let mut running = Vec::new();
-    for id in 1..=3 {
-        let key = format!("o-{id}");
-        running.push(world.runtime.start(&saga, &key, Charge::new(id, "ada", &[Act::Hold])).await.unwrap());
-        if id == 1 {
-            world.until_called(1).await;
-        } else {
-            world.until_it_waits(&key).await;
-        }
-    }
+    let running = world.hold_for_three(&saga).await;
     let bob = world.runtime.start(&saga, "o-4", Charge::new(4, "bob", &[Act::Succeed])).await.unwrap();
     assert!(matches!(bob.outcome().await.unwrap(), Outcome::Completed { .. }));
 
