@@ -127,7 +127,9 @@ impl Model {
         };
         let standing = self.standing.iter().copied().enumerate();
         let turns = standing.filter(|(place, step)| needs_undo(step) && has_turn(*place, *step));
-        let turns: Vec<usize> = turns.map(|(_, step)| step).collect();
+        let mut turns: Vec<usize> = turns.map(|(_, step)| step).collect();
+        // Of those that begin together, a person is asked about the first of the definition first.
+        turns.sort_unstable();
         let undo = |step: usize| {
             let known = &mut self.steps[step];
             known.rounds += 1;
