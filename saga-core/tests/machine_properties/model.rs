@@ -132,11 +132,7 @@ impl Model {
             Event::Cancelled { step } => self.cancelled(step),
             // While the saga goes back, it only matters whether the step took effect.
             Event::Blocked { step, in_doubt: maybe, .. } if self.is_given_up(step) => {
-                if maybe || self.steps[step].maybe {
-                    return self.unknown(step);
-                }
-                self.settle(step);
-                self.next()
+                if maybe || self.steps[step].maybe { self.unknown(step) } else { self.did_not_happen(step) }
             }
             Event::Blocked { step, in_doubt: maybe, .. } if self.is_open(step) => {
                 self.steps[step].maybe |= maybe;

@@ -78,6 +78,35 @@ fn g5_what_a_host_could_not_handle_is_asked_for_again_on_the_way_back() {
     assert_eq!(apply(&shape, &mut state, Event::Undone { step: 1, informed: true }).commands, [undo(0, true)]);
 }
 
+/// The order in which the steps were done says nothing here: it is not the same in the next saga.
+#[test]
+fn undos_that_get_stuck_together_are_shown_in_the_order_of_the_definition() {
+    let shape = group(UndoShape::Missing);
+    let (mut state, _) = machine::start(&shape);
+    for step in [0, 2, 3, 1] {
+        done(&shape, &mut state, step);
+    }
+    assert!(apply(&shape, &mut state, rejected(4)).became_stuck);
+    let stuck: Vec<usize> = state.stuck.iter().chain(&state.also_stuck).map(|stuck| stuck.step).collect();
+    assert_eq!(stuck, [1, 3]);
+}
+
+/// Behind the pivot only an operator ends a saga as compensated. Where a later success makes it go back once more, a step that
+/// certainly did not happen needs no operator (G5).
+#[test]
+fn g5_behind_the_pivot_a_step_that_did_not_happen_holds_up_no_undo() {
+    let shape = Shape { pivot: Some(0), ..group(UndoShape::TakesUnknown) };
+    let (mut state, _) = machine::start(&shape);
+    done(&shape, &mut state, 0);
+    assert!(apply(&shape, &mut state, blocked(1, true)).became_stuck);
+    apply(&shape, &mut state, force(false));
+    assert_eq!(apply(&shape, &mut state, Event::LateSuccess { step: 1 }).commands, [], "a step is in flight");
+    assert_eq!(state.status(), Status::Compensating);
+    let decided = apply(&shape, &mut state, blocked(2, false));
+    assert_eq!(decided.commands, [Command::Undo { step: 1, round: 1, known: true }]);
+    assert!(!decided.became_stuck);
+}
+
 /// Both branches need a person; neither is lost, whatever is done about the other.
 #[test]
 fn what_gets_stuck_beside_another_has_its_turn() {

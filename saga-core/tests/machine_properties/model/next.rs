@@ -11,6 +11,12 @@ impl Model {
         self.close(step);
     }
 
+    /// The saga goes back anyway, also behind its pivot.
+    pub(super) fn did_not_happen(&mut self, step: usize) -> Vec<Command> {
+        self.settle(step);
+        self.next()
+    }
+
     pub(super) fn close(&mut self, step: usize) {
         self.open.retain(|open| step_of(open.command) != step);
     }
