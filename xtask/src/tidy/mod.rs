@@ -41,6 +41,7 @@ mod source;
 mod syntax;
 mod tokens;
 mod tree;
+mod untested_target;
 mod unwinding;
 mod upward_import;
 mod wide_literal;

@@ -12,7 +12,7 @@ use super::tree::Tree;
 use super::{
     cancel_safety, commands, dependencies, glossary, guarantee_list, guarantees, guide, impl_home, import_circle,
     imports, leftovers, links, log_events, machine_calls, manifests, method_count, module_doc, module_root,
-    never_compiled, private_words, purity, size, unwinding, upward_import, wide_literal,
+    never_compiled, private_words, purity, size, untested_target, unwinding, upward_import, wide_literal,
 };
 use crate::workspace::cargo;
 
@@ -42,7 +42,7 @@ const SOURCE_RULES: [fn(&Source) -> Vec<Finding>; 11] = [
     module_doc::opens_the_file,
 ];
 
-const TREE_RULES: [fn(&Tree) -> Vec<Finding>; 11] = [
+const TREE_RULES: [fn(&Tree) -> Vec<Finding>; 12] = [
     cancel_safety::is_documented,
     guarantees::each_has_a_test,
     guarantees::each_is_written_down,
@@ -51,6 +51,7 @@ const TREE_RULES: [fn(&Tree) -> Vec<Finding>; 11] = [
     guide::code_is_compiled,
     glossary::has_each_term_once,
     manifests::inherit_from_the_workspace,
+    untested_target::has_no_tests,
     links::resolve,
     log_events::are_listed,
     commands::the_two_come_first,

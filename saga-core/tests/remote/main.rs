@@ -1,0 +1,8 @@
+//! Steps in other services.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says what it expects by failing")]
+
+mod between_services;
+mod for_each_elsewhere;
+mod forgotten_ids;
+mod services;
+mod transport_limits;

@@ -1,0 +1,7 @@
+//! Semantic locks of sagas: turns, limits, deadlocks, early ends, and what an operator does.
+
+mod definitions;
+mod ends;
+mod outages;
+mod support;
+mod turns;

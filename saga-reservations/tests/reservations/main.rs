@@ -1,0 +1,7 @@
+//! The book, its client, its saga steps and its generated code.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says what it expects by failing")]
+
+mod book;
+mod generated;
+mod group;
+mod heartbeat;

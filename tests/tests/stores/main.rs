@@ -1,0 +1,16 @@
+//! What holds on every store.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says what it expects by failing")]
+
+mod changed_types;
+mod choices;
+mod desk;
+mod guarantees;
+mod lists;
+mod operator;
+mod results;
+mod retention;
+mod semantic_locks;
+mod step_locks;
+mod sub_sagas;
+mod virtual_time;
+mod waiting;
