@@ -63,7 +63,7 @@ pub(crate) fn encode(
     if message.event_type.is_empty() {
         return Err("the event type is empty".to_owned());
     }
-    let id = message.id.to_string();
+    let (id, idempotency_key) = (message.id.to_string(), message.idempotency_key());
     let mut headers = FieldTable::default();
     if message.kind != MessageKind::Event {
         headers.insert(KIND.into(), text(message.kind.as_str()));
@@ -77,7 +77,7 @@ pub(crate) fn encode(
         headers.insert(TENANT.into(), text(message.tenant.as_str()));
     }
     headers.insert(COMMITTED_AT.into(), AMQPValue::LongLongInt(message.committed_at.0));
-    headers.insert(IDEMPOTENCY_KEY.into(), text(&id));
+    headers.insert(IDEMPOTENCY_KEY.into(), text(&idempotency_key));
     let mut properties = BasicProperties::default()
         .with_message_id(id.into())
         .with_type(message.event_type.into())

@@ -98,6 +98,16 @@ fn the_usual_properties_stand_beside_the_headers_and_in_for_them() {
     assert_eq!(read(&strangers).unwrap(), message(), "of an event they are not looked at");
 }
 
+/// G3: also a receiver that does not know this project tells the step by its key.
+#[test]
+fn g3_a_command_carries_the_key_of_its_step() {
+    let headers = Headers { saga_key: Some("order/1".into()), ..Headers::default() };
+    let sent = Message { kind: MessageKind::Command, event_type: "charge-card".into(), headers, ..message() };
+    let written = encode(sent, PAYLOAD_BYTES_MAX, None).unwrap().properties;
+    let headers = written.headers().as_ref().unwrap().inner();
+    assert_eq!(headers.get(&ShortString::from("x-idempotency-key")), Some(&text("order/1:charge-card")));
+}
+
 #[test]
 fn the_user_of_the_connection_is_named_to_the_broker() {
     let written = encode(message(), PAYLOAD_BYTES_MAX, Some(&"svc-orders".into())).unwrap().properties;

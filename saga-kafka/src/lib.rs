@@ -28,6 +28,7 @@ mod state;
 mod text;
 mod topics;
 mod transport;
+mod url;
 mod watchdog;
 mod wire;
 

@@ -51,8 +51,9 @@ pub(crate) fn encode(message: Message, names: &Names, payload_bytes_max: usize) 
     if message.event_type.is_empty() {
         return Err("the event type is empty".to_owned());
     }
+    let idempotency_key = message.idempotency_key();
     let id = message.id.to_string();
-    let mut headers = vec![(MESSAGE_ID, id.clone()), (TYPE, message.event_type)];
+    let mut headers = vec![(MESSAGE_ID, id), (TYPE, message.event_type)];
     if message.kind != MessageKind::Event {
         headers.push((KIND, message.kind.as_str().to_owned()));
     }
@@ -67,7 +68,7 @@ pub(crate) fn encode(message: Message, names: &Names, payload_bytes_max: usize) 
     }
     headers.push((COMMITTED_AT, message.committed_at.0.to_string()));
     headers.push((CONTENT_TYPE, JSON.to_owned()));
-    headers.push((IDEMPOTENCY_KEY, id));
+    headers.push((IDEMPOTENCY_KEY, idempotency_key));
     let bytes = |(name, value): (&str, String)| (name.to_owned(), Some(value.into_bytes()));
     Ok(Outgoing {
         topic,

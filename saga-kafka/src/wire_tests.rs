@@ -75,6 +75,13 @@ fn a_message_is_read_as_it_was_written() {
     assert_eq!(record.text("x-idempotency-key"), Ok(Some(Uuid::from_u128(7).to_string().as_str())));
 }
 
+/// G3: also a receiver that does not know this project tells the step by its key.
+#[test]
+fn g3_a_command_carries_the_key_of_its_step() {
+    let sent = Message { kind: MessageKind::Command, event_type: "charge-card".into(), ..reply() };
+    assert_eq!(record(sent).text("x-idempotency-key"), Ok(Some("order/1:charge-card")));
+}
+
 #[test]
 fn the_key_of_the_default_tenant_is_the_ordering_key() {
     assert_eq!(record(Message { tenant: Tenant::default(), ..message() }).key, Some("Größe".as_bytes().to_vec()));

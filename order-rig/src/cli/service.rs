@@ -13,6 +13,7 @@ pub struct ServiceArgs {
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
     /// The broker between the services: amqp://USER:PASSWORD@HOST:PORT[,HOST:PORT..]/VHOST
+    /// or kafka://HOST:PORT[,HOST:PORT..], with the feature `kafka`
     #[arg(long, value_name = "URL")]
     pub transport: Option<String>,
     /// The gateway and the carrier, as `order-rig outside` prints it; `orders` needs it to count their effects

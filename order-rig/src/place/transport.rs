@@ -2,24 +2,35 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use saga_amqp::AmqpTransport;
+#[cfg(feature = "kafka")]
+use saga_kafka::{KafkaOptions, KafkaTransport};
 
-use super::without_password;
+use super::{Broker, without_password};
 use crate::patience::wait_for;
 
 /// Connects to the broker that a URL names. There is none where all messages stay in this process.
 ///
 /// A broker that is away is waited for, for `patience`, and that is said on standard error. One that refuses is not.
-pub async fn connect_transport(url: &str, patience: Duration) -> anyhow::Result<Option<AmqpTransport>> {
+pub async fn connect_transport(url: &str, patience: Duration) -> anyhow::Result<Option<Broker>> {
     let scheme = url.split_once(':').map(|(scheme, _)| scheme);
-    match scheme {
-        _ if url == "memory:" => Ok(None),
+    let connected = match scheme {
+        _ if url == "memory:" => return Ok(None),
         Some("amqp") => {
             let connected = wait_for("the broker", patience, async || Ok(AmqpTransport::connect(url).await?)).await;
-            connected.map(Some).with_context(|| format!("cannot use {}", without_password(url)))
+            connected.map(Broker::Amqp)
         }
-        Some(scheme) => bail!("--transport knows memory: and amqp:, but not {scheme}:"),
+        #[cfg(feature = "kafka")]
+        Some("kafka" | "kafka+ssl") => {
+            let options = KafkaOptions::from_url(url)?;
+            let connect = async || Ok(KafkaTransport::connect_with(options.clone()).await?);
+            wait_for("the broker", patience, connect).await.map(Broker::Kafka)
+        }
+        #[cfg(not(feature = "kafka"))]
+        Some("kafka" | "kafka+ssl") => bail!("this program was built without Kafka; build it with `--features kafka`"),
+        Some(scheme) => bail!("--transport knows memory:, amqp: and kafka:, but not {scheme}:"),
         None => bail!(
             "--transport takes memory: or a URL such as amqp://user:password@host:port/vhost, with host:port,host:port for a cluster"
         ),
-    }
+    };
+    connected.map(Some).with_context(|| format!("cannot use {}", without_password(url)))
 }

@@ -23,7 +23,7 @@ pub async fn run(place: &impl Place, args: &RunArgs) -> anyhow::Result<ExitCode>
         asked.await.context("the services outside do not answer")?;
     }
     let input = Input::read(&args.orders)?;
-    let transport = connect_transport(&args.transport, args.waits.wait_for_broker).await?;
+    let broker = connect_transport(&args.transport, args.waits.wait_for_broker).await?;
     let counter = Counter::open(place, input, args.waits.wait_for_database).await?;
     let outside = match elsewhere {
         Some(outside) => outside,
@@ -36,8 +36,8 @@ pub async fn run(place: &impl Place, args: &RunArgs) -> anyhow::Result<ExitCode>
             .state(Gateway(outside.clone()))
             .state(Carrier(outside.clone()))
             .settings(|settings| args.times.apply(settings));
-        if let Some(transport) = &transport {
-            runtime = runtime.transport(transport.clone());
+        if let Some(broker) = &broker {
+            runtime = runtime.transport(broker.transport());
         }
         Ok(runtime.start().await?)
     })

@@ -1,6 +1,5 @@
 use std::process::ExitCode;
 
-use saga_amqp::AmqpTransport;
 use saga_core::{Runtime, Saga, store::Store};
 
 use super::serve::serve;
@@ -9,7 +8,7 @@ use crate::{
     orders::Order,
     outside::Outside,
     patience::wait_for,
-    place::Place,
+    place::{Broker, Place},
     print::say,
     run::{Counter, Input},
     saga::create_order_across_services,
@@ -20,7 +19,7 @@ use crate::{
 pub(super) async fn orders<P: Place>(
     place: &P,
     args: &ServiceArgs,
-    transport: AmqpTransport,
+    broker: Broker,
     input: Option<Input>,
     outside: Option<Outside>,
 ) -> anyhow::Result<ExitCode> {
@@ -29,7 +28,7 @@ pub(super) async fn orders<P: Place>(
     if let Some(input) = input {
         let counter = Counter::open(place, input, patience).await?;
         let runtime =
-            wait_for("the database", patience, async || runtime(counter.store(), &saga, args, &transport).await)
+            wait_for("the database", patience, async || runtime(counter.store(), &saga, args, &broker).await)
                 .await?;
         return counter.run(place, &runtime, &saga, &args.orders, outside.as_ref()).await;
     }
@@ -37,20 +36,20 @@ pub(super) async fn orders<P: Place>(
         let store = place.open().await?;
         // The first process makes the tables that the steps write to.
         shop::migrate(&mut place.open_shop().await?).await?;
-        runtime(store, &saga, args, &transport).await
+        runtime(store, &saga, args, &broker).await
     })
     .await?;
     say(format_args!("the store is {}", place.name()));
-    serve(args.service, &runtime, &transport).await
+    serve(args.service, &runtime, &broker).await
 }
 
 async fn runtime<S: Store>(
     store: S,
     saga: &Saga<S, Order>,
     args: &ServiceArgs,
-    transport: &AmqpTransport,
+    broker: &Broker,
 ) -> anyhow::Result<Runtime<S>> {
-    let runtime = Runtime::builder(store).saga(saga).transport(transport.clone()).settings(|settings| {
+    let runtime = Runtime::builder(store).saga(saga).transport(broker.transport()).settings(|settings| {
         settings.service = Some(ServiceName::Orders.as_str().to_owned());
         args.times.apply(settings);
     });

@@ -129,7 +129,7 @@ fn all_ended(run: Child, orders: usize) -> u64 {
 
 /// What is no message is a dead letter, though what is logged of it goes nowhere. Deciding on it leaves the service at rest.
 fn bury_garbage(services: &Services) {
-    let vhost = &services.vhost;
+    let vhost = services.broker.vhost();
     let path = format!("exchanges/{}/saga.services/publish", vhost.name());
     let garbage = json!({
         "properties": {}, "routing_key": "service:payments", "payload": "garbage", "payload_encoding": "string",

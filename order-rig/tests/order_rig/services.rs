@@ -104,12 +104,32 @@ fn each_service_may_have_a_file() {
     assert_eq!(number(&services.verify(), "orders"), FEW as u64);
 }
 
+/// G4: Kafka carries the messages, and one replica of each service and the driver of the orders are killed.
+#[cfg(feature = "kafka")]
+#[test]
+fn g4_with_kafka_between_killed_services_every_order_ends() {
+    let mut random = Random::new(seed_from_env("ORDER_RIG_KILL_SEED"));
+    let services = Services::on_kafka();
+    let orders = services.some_orders(MANY);
+    let mut replicas = ["payments", "shipping"].map(|service| services.start(service));
+    let mut driver = services.drive(&orders).spawn().expect("it runs");
+    for (replica, service) in replicas.iter_mut().zip(["payments", "shipping"]) {
+        wait_for(&services, &mut driver, services.shop.ended() + 1 + random.below(8));
+        std::mem::replace(replica, services.begin(service)).kill();
+    }
+    wait_for(&services, &mut driver, services.shop.ended() + 1 + random.below(8));
+    driver.kill().expect("it is killed");
+    driver.wait().expect("it ends");
+    all_ended(services.drive(&orders).output().expect("it runs"), MANY);
+    assert_eq!(number(&services.verify(), "orders"), MANY as u64);
+}
+
 /// Services and their broker are started side by side, and one of them comes first.
 #[test]
 fn a_service_waits_for_its_broker_and_says_so() {
     let services = Services::on_sqlite();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let proxy = runtime.block_on(FaultProxy::start(services.vhost.url())).expect("a proxy");
+    let proxy = runtime.block_on(FaultProxy::start(services.broker.vhost().url())).expect("a proxy");
     proxy.set_traffic(Traffic::RefusesNew);
     let own = ["service", "payments", "--store", &services.payments, "--transport", proxy.url()];
     let mut command = services.shop.command(&[&own[..], &["--outside", &services.outside.url]].concat());
@@ -126,7 +146,7 @@ fn a_service_waits_for_its_broker_and_says_so() {
 #[test]
 fn what_a_service_cannot_be_started_with_is_said_in_one_sentence() {
     let services = Services::on_postgres();
-    let (vhost, outside) = (services.vhost.url(), services.outside.url.as_str());
+    let (vhost, outside) = (services.broker.vhost().url(), services.outside.url.as_str());
     let wrong_vhost = format!("{vhost}_of_nobody");
     let payments = ["service", "payments", "--store", &services.payments];
     let with_all = ["--transport", vhost, "--outside", outside];
@@ -141,7 +161,7 @@ fn what_a_service_cannot_be_started_with_is_said_in_one_sentence() {
             "127.0.0.1:1",
         ),
         (&payments, &["--outside", outside, "--transport", &wrong_vhost], "vhost"),
-        (&payments, &["--outside", outside, "--transport", "nats://u:secret@h"], "knows memory: and amqp:"),
+        (&payments, &["--outside", outside, "--transport", "nats://u:secret@h"], "knows memory:, amqp: and kafka:"),
         (
             &payments,
             &["--transport", vhost, "--outside", "http://127.0.0.1:1", "--wait-for-outside", "100ms"],

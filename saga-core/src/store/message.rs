@@ -295,6 +295,16 @@ impl Message {
         }
     }
 
+    /// What a receiver tells duplicates of the message's effect by: of a command or an undo the key of the step, such as
+    /// `order-1:charge-card` or `order-1:charge-card:undo`, which stays the same where the message is sent anew under another id; of
+    /// any other message its id.
+    pub fn idempotency_key(&self) -> String {
+        match (self.kind, &self.headers.saga_key) {
+            (MessageKind::Command | MessageKind::Undo, Some(key)) => format!("{key}:{}", self.event_type),
+            _ => self.id.to_string(),
+        }
+    }
+
     /// The whole message as bytes, for a store that keeps one in a single column.
     pub fn encode(&self) -> Vec<u8> {
         let head = Head::of(self);
@@ -353,6 +363,19 @@ mod tests {
                 signature: Some("00ff".into()),
             },
         }
+    }
+
+    /// G3: a receiver that does not know this project tells the step by its key.
+    #[test]
+    fn g3_the_idempotency_key_of_a_command_is_the_key_of_its_step() {
+        let told = |kind, event_type: &str| Message { kind, event_type: event_type.into(), ..message() }.idempotency_key();
+        assert_eq!(told(MessageKind::Command, "charge-card"), "8f14e45f:charge-card");
+        assert_eq!(told(MessageKind::Undo, "charge-card:undo"), "8f14e45f:charge-card:undo");
+        for kind in [MessageKind::Event, MessageKind::Reply, MessageKind::Report] {
+            assert_eq!(told(kind, "charge-card"), message().id.to_string(), "{kind:?}: several of them are about one step");
+        }
+        let strange = Message { kind: MessageKind::Command, headers: Headers::default(), ..message() };
+        assert_eq!(strange.idempotency_key(), strange.id.to_string(), "a command that names no saga");
     }
 
     #[test]

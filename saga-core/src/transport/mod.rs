@@ -6,6 +6,7 @@
 
 mod interface;
 mod message;
+mod shared;
 
 pub use self::interface::{
     DeadLetterInfo, Delivery, Incoming, Settlement, Subscription, Transport, TransportError, TransportErrorKind,

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use saga_servers::{PostgresServer, ProcessGroup, RabbitMqServer, Signal};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -31,27 +31,39 @@ const READY_WAIT: Duration = Duration::from_mins(1);
 /// What to show.
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(crate) enum Demo {
-    /// 830 orders through three services of two replicas each, on PostgreSQL and RabbitMQ.
-    Services,
+    /// 830 orders through three services of two replicas each, on PostgreSQL and a broker.
+    Services {
+        /// The broker between the services.
+        #[arg(long, value_enum, default_value_t = Transport::Rabbitmq)]
+        transport: Transport,
+    },
+}
+
+/// A broker, as it is named on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Transport {
+    /// RabbitMQ.
+    Rabbitmq,
+    /// Kafka: librdkafka's mock of a cluster, in a process of its own.
+    Kafka,
 }
 
 /// Installs what is missing, runs the services on private servers, and ends everything again.
 pub(crate) fn demo(demo: Demo) -> Result<()> {
-    let Demo::Services = demo;
+    let Demo::Services { transport } = demo;
     let mut phases = Phases::of("demo services");
     phases.run("prerequisites", || Ok(format!("{}; {}", c_compiler()?, server_packages()?)))?;
-    run_interruptibly(run_all(&mut phases))
+    run_interruptibly(run_all(&mut phases, transport))
 }
 
 /// What can be interrupted at any moment: all that was started ends when this is dropped, the processes before the
 /// servers that they use.
-async fn run_all(phases: &mut Phases) -> Result<()> {
+async fn run_all(phases: &mut Phases, transport: Transport) -> Result<()> {
     let mut servers = None;
     let build = async {
-        let mut command = cargo();
-        command.args(["build", "--release", "--package", "order-rig"]);
-        let (started, ()) = tokio::try_join!(Servers::start(), run_in_group(command))?;
-        servers = Some(started);
+        let (postgres, rabbitmq, ()) =
+            tokio::try_join!(postgres(), rabbitmq(transport), run_in_group(build_command(transport)))?;
+        servers = Some(Servers::of(postgres, rabbitmq).await?);
         Ok(String::new())
     };
     phases.wait("build and start servers", build).await?;
@@ -68,20 +80,51 @@ async fn run_all(phases: &mut Phases) -> Result<()> {
     })
 }
 
+fn build_command(transport: Transport) -> Command {
+    let mut command = cargo();
+    command.args(["build", "--release", "--package", "order-rig", "--bins"]);
+    if transport == Transport::Kafka {
+        command.args(["--features", "order-rig/kafka", "--package", "saga-kafka", "--example", "mock_cluster"]);
+    }
+    command
+}
+
+/// A server with a database for each service.
+async fn postgres() -> Result<PostgresServer> {
+    let postgres = PostgresServer::start().await?;
+    for service in SERVICES {
+        postgres.create_database(service).await?;
+    }
+    println!("PostgreSQL {}", postgres.url());
+    Ok(postgres)
+}
+
+async fn rabbitmq(transport: Transport) -> Result<Option<RabbitMqServer>> {
+    if transport != Transport::Rabbitmq {
+        return Ok(None);
+    }
+    Ok(Some(RabbitMqServer::start().await?))
+}
+
 /// A database for each service, and the broker between them.
 struct Servers {
     postgres: PostgresServer,
-    rabbitmq: RabbitMqServer,
+    broker: String,
+    _rabbitmq: Option<RabbitMqServer>,
+    _kafka: Option<Started>,
 }
 
 impl Servers {
-    async fn start() -> Result<Self> {
-        let (postgres, rabbitmq) = tokio::try_join!(PostgresServer::start(), RabbitMqServer::start())?;
-        for service in SERVICES {
-            postgres.create_database(service).await?;
-        }
-        println!("PostgreSQL {}\nRabbitMQ   {}", postgres.url(), rabbitmq.url());
-        Ok(Self { postgres, rabbitmq })
+    /// With the broker that runs; or else with Kafka, whose program is built by now.
+    async fn of(postgres: PostgresServer, rabbitmq: Option<RabbitMqServer>) -> Result<Self> {
+        let (broker, kafka) = if let Some(rabbitmq) = &rabbitmq {
+            (rabbitmq.url(), None)
+        } else {
+            let (started, url) = Started::begin("kafka", Command::new(program("examples/mock_cluster")), Stdio::inherit()).await?;
+            (url, Some(started))
+        };
+        println!("the broker {broker}");
+        Ok(Self { postgres, broker, _rabbitmq: rabbitmq, _kafka: kafka })
     }
 }
 
@@ -100,6 +143,22 @@ struct Started {
     name: String,
     process: ProcessGroup,
     _out: BufReader<ChildStdout>,
+}
+
+impl Started {
+    /// Starts a process and waits for its first line.
+    async fn begin(name: &str, mut command: Command, errors: Stdio) -> Result<(Self, String)> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors);
+        let mut process = ProcessGroup::spawn(command, Signal::Term)?;
+        let out = process.take_stdout().context("it has no standard output")?;
+        let mut out = BufReader::new(ChildStdout::from_std(out)?);
+        let mut line = String::new();
+        let said = tokio::time::timeout(READY_WAIT, out.read_line(&mut line)).await;
+        if !matches!(said, Ok(Ok(1..))) {
+            bail!("{name} is not ready");
+        }
+        Ok((Self { name: name.to_owned(), process, _out: out }, line.trim().to_owned()))
+    }
 }
 
 impl<'a> Company<'a> {
@@ -126,22 +185,12 @@ impl<'a> Company<'a> {
         Ok(format!("{} processes", self.replicas.len() + 1))
     }
 
-    /// Starts a process and waits for its first line.
+    /// Starts a process, with a file for what it says on standard error, and waits for its first line.
     async fn begin(&self, name: &str, args: &[impl AsRef<str>]) -> Result<(Started, String)> {
         let errors = self.folder.path().join(format!("{name}.log"));
-        let mut command = self.command(args);
-        command.stdin(Stdio::null()).stdout(Stdio::piped());
-        command.stderr(File::create(&errors).with_context(|| format!("cannot write {}", errors.display()))?);
-        let mut process = ProcessGroup::spawn(command, Signal::Term)?;
-        let out = process.take_stdout().context("it has no standard output")?;
-        let mut out = BufReader::new(ChildStdout::from_std(out)?);
-        let mut line = String::new();
-        let said = tokio::time::timeout(READY_WAIT, out.read_line(&mut line)).await;
-        if !matches!(said, Ok(Ok(1..))) {
-            let errors = std::fs::read_to_string(&errors).unwrap_or_default();
-            bail!("{name} is not ready:\n{errors}");
-        }
-        Ok((Started { name: name.to_owned(), process, _out: out }, line.trim().to_owned()))
+        let file = File::create(&errors).with_context(|| format!("cannot write {}", errors.display()))?;
+        let begun = Started::begin(name, self.command(args), file.into()).await;
+        begun.with_context(|| std::fs::read_to_string(&errors).unwrap_or_default())
     }
 
     /// The run shows its progress and its result itself.
@@ -218,7 +267,7 @@ impl<'a> Company<'a> {
     }
 
     fn service(&self, service: &str) -> Vec<String> {
-        let (store, transport, outside) = (self.store(service), self.servers.rabbitmq.url(), self.address.clone());
+        let (store, transport, outside) = (self.store(service), self.servers.broker.clone(), self.address.clone());
         let args = ["service", service, "--store", &store, "--transport", &transport, "--outside", &outside];
         args.map(str::to_owned).into()
     }
@@ -228,14 +277,14 @@ impl<'a> Company<'a> {
     }
 
     fn command(&self, args: &[impl AsRef<str>]) -> Command {
-        let mut command = Command::new(program());
+        let mut command = Command::new(program("order-rig"));
         command.current_dir(self.folder.path()).args(args.iter().map(AsRef::as_ref));
         command
     }
 }
 
-/// The program that was built.
-fn program() -> PathBuf {
+/// A program that was built.
+fn program(name: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| Path::new("target").into(), PathBuf::from);
-    root().join(target).join("release").join("order-rig")
+    root().join(target).join("release").join(name)
 }

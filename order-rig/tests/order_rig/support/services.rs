@@ -18,9 +18,17 @@ pub(crate) struct Services {
     pub(crate) shop: Shop,
     pub(crate) payments: String,
     pub(crate) shipping: String,
-    pub(crate) vhost: Vhost,
+    pub(crate) broker: Broker,
     pub(crate) outside: OutsideProcess,
     _databases: Vec<Database>,
+}
+
+/// The broker between the services. It is there as long as this value.
+#[derive(Debug)]
+pub(crate) enum Broker {
+    RabbitMq(Vhost),
+    #[cfg(feature = "kafka")]
+    Kafka(saga_kafka::MockCluster),
 }
 
 /// A process of a service; it ends with this value.
@@ -35,17 +43,22 @@ impl Services {
         let database = |name| blocking(saga_servers::shared::database(name)).expect("a database");
         let databases = vec![database("payments"), database("shipping")];
         let [payments, shipping] = [0, 1].map(|n: usize| databases[n].url().to_owned());
-        Self::of(Shop::on_postgres(), payments, shipping, databases)
+        Self::of(Shop::on_postgres(), payments, shipping, databases, Broker::rabbitmq())
+    }
+
+    #[cfg(feature = "kafka")]
+    pub(crate) fn on_kafka() -> Self {
+        let broker = Broker::Kafka(saga_kafka::MockCluster::start().expect("a mock cluster"));
+        Self::of(Shop::new(), "sqlite:payments.db".to_owned(), "sqlite:shipping.db".to_owned(), Vec::new(), broker)
     }
 
     pub(crate) fn on_sqlite() -> Self {
-        Self::of(Shop::new(), "sqlite:payments.db".to_owned(), "sqlite:shipping.db".to_owned(), Vec::new())
+        Self::of(Shop::new(), "sqlite:payments.db".to_owned(), "sqlite:shipping.db".to_owned(), Vec::new(), Broker::rabbitmq())
     }
 
-    fn of(shop: Shop, payments: String, shipping: String, databases: Vec<Database>) -> Self {
-        let vhost = blocking(saga_servers::shared::vhost("order_services")).expect("a virtual host");
+    fn of(shop: Shop, payments: String, shipping: String, databases: Vec<Database>, broker: Broker) -> Self {
         let outside = OutsideProcess::start(&shop, &[]);
-        Self { shop, payments, shipping, vhost, outside, _databases: databases }
+        Self { shop, payments, shipping, broker, outside, _databases: databases }
     }
 
     /// The URL of a service's store.
@@ -58,8 +71,8 @@ impl Services {
     }
 
     pub(crate) fn command(&self, service: &str, more: &[&str]) -> Command {
-        let (store, broker, outside) = (self.store(service), self.vhost.url(), &self.outside.url);
-        let own = ["service", service, "--store", store, "--transport", broker, "--outside", outside];
+        let (store, broker, outside) = (self.store(service), self.broker.url(), &self.outside.url);
+        let own = ["service", service, "--store", store, "--transport", &broker, "--outside", outside];
         self.shop.command(&[&own[..], &TIMES, more].concat())
     }
 
@@ -105,6 +118,30 @@ impl Services {
     /// Asks something about the store of a service.
     pub(crate) fn ask(&self, service: &str, args: &[&str]) -> Ran {
         self.shop.run(&[args, &["--store", self.store(service)]].concat())
+    }
+}
+
+impl Broker {
+    fn rabbitmq() -> Self {
+        Self::RabbitMq(blocking(saga_servers::shared::vhost("order_services")).expect("a virtual host"))
+    }
+
+    pub(crate) fn url(&self) -> String {
+        match self {
+            Self::RabbitMq(vhost) => vhost.url().to_owned(),
+            #[cfg(feature = "kafka")]
+            Self::Kafka(cluster) => format!("kafka://{}?topics=on-demand", cluster.brokers()),
+        }
+    }
+
+    /// The virtual host, for what only RabbitMQ can be asked.
+    #[track_caller]
+    pub(crate) fn vhost(&self) -> &Vhost {
+        match self {
+            Self::RabbitMq(vhost) => vhost,
+            #[cfg(feature = "kafka")]
+            Self::Kafka(_) => panic!("the broker is Kafka"),
+        }
     }
 }
 
