@@ -9,7 +9,7 @@ use saga_core::store::{
 use sqlx::postgres::PgRow;
 use sqlx::{Error, PgConnection, Row as _};
 
-use crate::arrays::column;
+use crate::arrays::{Statement, column};
 use crate::clock::micros;
 use crate::error::store_error;
 use crate::rows::{self, FromRow, limit, signed, unreadable};
@@ -17,13 +17,8 @@ use crate::store::PostgresStore;
 
 const OPERATION: &str = "ask_for_locks";
 
-/// The requests of one call, as arrays. The array of entities has those of the first request, then those of the second, and so on.
-const ASK: &str = "SELECT a.answer, a.front, a.left_micros, a.tokens \
-     FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::int[], $7::int[], $8::bigint[], \
-         $9::bigint[], $10::bigint[]) WITH ORDINALITY \
-         AS r(tenant, owner, saga, key, name, first, last, work, epoch, span, place) \
-     CROSS JOIN LATERAL {schema}.ask_for_lock(r.tenant, r.owner, r.saga, r.key, r.name, \
-         ($11::text[])[r.first:r.last], ($12::text[])[r.first:r.last], r.work, r.epoch, r.span) a ORDER BY r.place";
+/// The arguments of `ask_for_locks` behind the first one.
+const OTHERS: &str = "$2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12";
 
 const LIST: &str = "SELECT r.number, r.tenant, r.saga, r.key, r.owner, r.name, r.state, r.other, r.work, r.asked_at, \
      r.granted_at, \
@@ -42,8 +37,9 @@ impl SemanticLocks for PostgresStore {
         if requests.is_empty() {
             return Ok(Vec::new());
         }
-        let store = self.clone();
-        self.in_transaction(OPERATION, move |conn| Box::pin(async move { store.ask(conn, &requests).await })).await
+        let rows = self.call_rows(OPERATION, self.ask(&requests)).await?;
+        let answers = rows.iter().map(LockAnswer::from_row).collect::<Result<_, _>>();
+        answers.map_err(|error| store_error(OPERATION, error))
     }
 
     async fn locks(&self, filter: &LockFilter) -> Result<Vec<StoredLock>, StoreError> {
@@ -61,53 +57,35 @@ impl SemanticLocks for PostgresStore {
 }
 
 impl PostgresStore {
-    async fn ask(&self, conn: &mut PgConnection, requests: &[LockRequest]) -> Result<Vec<LockAnswer>, StoreError> {
-        let failed = |error| store_error(OPERATION, error);
-        let entities: Vec<(&LockRequest, &Entity)> =
-            requests.iter().flat_map(|request| request.entities.iter().map(move |entity| (request, entity))).collect();
-        let (kinds, ids) = (
-            column(&entities, |(_, entity)| entity.kind().to_owned()),
-            column(&entities, |(_, entity)| entity.id().to_owned()),
-        );
-        let lock = format!(
-            "SELECT {{schema}}.lock_entities($1, $2, $3) FROM {} WHERE short.waits IS NOT NULL",
+    /// One call with all requests. Its arrays of entities have those of the first request, then those of the second, and so on.
+    fn ask(&self, requests: &[LockRequest]) -> Statement<'static> {
+        // The first argument depends on the limit, so that it is set before the function is called.
+        let sql = format!(
+            "SELECT a.answer, a.front, a.left_micros, a.tokens FROM {} CROSS JOIN LATERAL \
+             {{schema}}.ask_for_locks(CASE WHEN short.waits IS NOT NULL THEN $1 END, {OTHERS}) a ORDER BY a.place",
             self.short_wait()
         );
-        sqlx::query(self.sql(&lock))
-            .bind(column(&entities, |(request, _)| request.tenant.as_str().to_owned()))
-            .bind(kinds.clone())
-            .bind(ids.clone())
-            .persistent(self.prepares_statements())
-            .execute(&mut *conn)
-            .await
-            .map_err(failed)?;
-        let mut last = 0_i32;
-        let parts: Vec<(i32, i32)> = requests
-            .iter()
-            .map(|request| {
-                let first = last + 1;
-                last += i32::try_from(request.entities.len()).unwrap_or(i32::MAX);
-                (first, last)
-            })
+        let entities: Vec<(i32, &Entity)> = (1..)
+            .zip(requests)
+            .flat_map(|(place, request)| request.entities.iter().map(move |entity| (place, entity)))
             .collect();
-        let rows = sqlx::query(self.sql(ASK))
+        let lasts = requests.iter().scan(0_i32, |last, request| {
+            *last = last.saturating_add(i32::try_from(request.entities.len()).unwrap_or(i32::MAX));
+            Some(*last)
+        });
+        sqlx::query(self.sql(&sql))
             .bind(column(requests, |request| request.tenant.as_str().to_owned()))
             .bind(column(requests, |request| request.owner.as_str().to_owned()))
             .bind(column(requests, |request| request.saga.0))
             .bind(column(requests, |request| request.key.as_str().to_owned()))
             .bind(column(requests, |request| request.name.clone()))
-            .bind(column(&parts, |(first, _)| *first))
-            .bind(column(&parts, |(_, last)| *last))
             .bind(column(requests, |request| request.work.id.0))
             .bind(column(requests, |request| signed(request.work.epoch)))
             .bind(column(requests, |request| micros(request.within)))
-            .bind(kinds)
-            .bind(ids)
-            .persistent(self.prepares_statements())
-            .fetch_all(conn)
-            .await
-            .map_err(failed)?;
-        rows.iter().map(LockAnswer::from_row).collect::<Result<_, _>>().map_err(failed)
+            .bind(lasts.collect::<Vec<i32>>())
+            .bind(column(&entities, |(place, _)| *place))
+            .bind(column(&entities, |(_, entity)| entity.kind().to_owned()))
+            .bind(column(&entities, |(_, entity)| entity.id().to_owned()))
     }
 
     /// Ends the locks of the changes that were applied, in the transaction that wrote them.

@@ -11,6 +11,7 @@ mod hints;
 mod interleavings;
 mod migrating;
 mod opening;
+mod outbox;
 mod read_only;
 mod semantic_locks;
 mod shared_transaction;

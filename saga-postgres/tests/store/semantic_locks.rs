@@ -1,8 +1,14 @@
-//! Semantic locks as ordinary reads of the application see them.
+//! Semantic locks as ordinary reads of the application see them, and what two transactions about one entity do at once.
+
+use std::time::Duration;
 
 use saga_core::Entity;
-use saga_core::store::{Changes, Claim, LockAnswer, LockRequest, Records as _, SemanticLocks as _, Unlock};
-use sqlx::AssertSqlSafe;
+use saga_core::store::{
+    Changes, Claim, LockAnswer, LockFilter, LockRequest, LockState, Records as _, SemanticLocks as _, StoreErrorKind,
+    Unlock,
+};
+use saga_postgres::{PostgresOptions, PostgresStore};
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
 use crate::support::{Place, asks_for, begun};
 
@@ -34,5 +40,125 @@ async fn the_view_says_what_is_locked_by_whom() {
     let rows: Vec<Row> = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut conn).await.unwrap();
     assert_eq!(rows, [row("ada", "k-2", true), free]);
     store.close().await;
+    place.remove().await;
+}
+
+const TENANT_LOCK: &str = "SELECT pg_advisory_xact_lock({schema}.entity_lock('', NULL, NULL))";
+
+/// Asks for the account of Ada in the name of a claim, in a transaction of the application.
+async fn ask_in(conn: &mut PgConnection, schema: &str, claim: &Claim) -> String {
+    let (saga, key, work) = (claim.saga.0, claim.key.as_str(), claim.work.id.0);
+    let ask = format!(
+        "SELECT answer FROM {schema}.ask_for_locks(ARRAY[''], ARRAY['{key}'], ARRAY[{saga}::bigint], ARRAY['{key}'], \
+         ARRAY['held'], ARRAY[{work}::bigint], ARRAY[1::bigint], ARRAY[3600000000::bigint], ARRAY[1], ARRAY[1], \
+         ARRAY['account'], ARRAY['ada'])"
+    );
+    sqlx::query_scalar(AssertSqlSafe(ask)).fetch_one(conn).await.unwrap()
+}
+
+fn ends(claim: &Claim) -> Vec<Changes> {
+    let unlocked = vec![Unlock::Owner(claim.tenant.clone(), claim.key.clone())];
+    vec![Changes { unlocked, ..Changes::default() }]
+}
+
+/// Waits until another session waits for a lock of this one.
+async fn waits_for(conn: &mut PgConnection) {
+    let sql = "SELECT EXISTS (SELECT FROM pg_stat_activity a WHERE pg_backend_pid() = ANY (pg_blocking_pids(a.pid)))";
+    while !sqlx::query_scalar::<_, bool>(sql).fetch_one(&mut *conn).await.unwrap() {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn patient(place: &Place) -> PostgresOptions {
+    place.options().batch_lock_timeout(Duration::from_secs(600))
+}
+
+/// The states of the requests for the account of Ada.
+async fn states(store: &PostgresStore, claim: &Claim) -> Vec<LockState> {
+    let entity = Some(Entity::new("account", "ada"));
+    let filter = LockFilter { tenant: claim.tenant.clone(), saga: None, entity, after: None, limit: 10 };
+    store.locks(&filter).await.unwrap().into_iter().map(|lock| lock.state).collect()
+}
+
+#[tokio::test]
+async fn a_lock_that_nobody_waits_for_needs_no_turn_among_the_sagas_that_wait() {
+    let place = Place::new().await;
+    let store = place.open().await;
+    let (first, second) = (begun(&store, "k-1").await, begun(&store, "k-2").await);
+    let mut conn = place.connection().await;
+    conn.execute("BEGIN").await.unwrap();
+    conn.execute(AssertSqlSafe(TENANT_LOCK.replace("{schema}", &format!("\"{}\"", place.schema)))).await.unwrap();
+    let answers = store.ask_for_locks(vec![request(&first)]).await.unwrap();
+    assert!(matches!(answers[..], [LockAnswer::Granted(_)]), "{answers:?}");
+    // A saga that waits has its turn behind all others that wait.
+    let error = store.ask_for_locks(vec![request(&second)]).await.unwrap_err();
+    assert_eq!(error.kind(), StoreErrorKind::Conflict, "{error}");
+    store.record(ends(&first)).await.unwrap();
+    assert_eq!(states(&store, &first).await, []);
+    conn.execute("ROLLBACK").await.unwrap();
+    store.close().await;
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn a_saga_that_asks_while_the_lock_ends_has_it_afterwards() {
+    let place = Place::new().await;
+    let store = PostgresStore::connect_with(patient(&place)).await.unwrap();
+    let (first, second) = (begun(&store, "k-1").await, begun(&store, "k-2").await);
+    store.ask_for_locks(vec![request(&first)]).await.unwrap();
+    let mut conn = place.connection().await;
+    conn.execute("BEGIN").await.unwrap();
+    let unlock = format!("SELECT {}.unlock(ARRAY[''], ARRAY['k-1'], ARRAY[NULL::bigint], ARRAY[NULL])", place.schema);
+    conn.execute(AssertSqlSafe(unlock)).await.unwrap();
+    let asking = tokio::spawn({
+        let store = store.clone();
+        async move { store.ask_for_locks(vec![request(&second)]).await }
+    });
+    waits_for(&mut conn).await;
+    conn.execute("COMMIT").await.unwrap();
+    let answers = asking.await.unwrap().unwrap();
+    assert!(matches!(answers[..], [LockAnswer::Granted(_)]), "{answers:?}");
+    store.close().await;
+    place.remove().await;
+}
+
+/// A saga queues for a lock, and the lock ends before that is committed.
+async fn lock_ends_behind_a_saga_that_queues(place: &Place, waits: bool) -> Vec<LockState> {
+    let store = PostgresStore::connect_with(patient(place)).await.unwrap();
+    let (first, second) = (begun(&store, "k-1").await, begun(&store, "k-2").await);
+    store.ask_for_locks(vec![request(&first)]).await.unwrap();
+    let mut conn = place.connection().await;
+    conn.execute("BEGIN").await.unwrap();
+    assert_eq!(ask_in(&mut conn, &place.schema, &second).await, "waiting");
+    let ending = tokio::spawn({
+        let (store, ends) = (store.clone(), ends(&first));
+        async move { store.record(ends).await }
+    });
+    if waits {
+        waits_for(&mut conn).await;
+        conn.execute("COMMIT").await.unwrap();
+        ending.await.unwrap().unwrap();
+    } else {
+        ending.await.unwrap().unwrap();
+        conn.execute("COMMIT").await.unwrap();
+    }
+    let states = states(&store, &first).await;
+    store.close().await;
+    states
+}
+
+#[tokio::test]
+async fn a_lock_that_ends_while_a_saga_queues_for_it_is_handed_over() {
+    let place = Place::new().await;
+    assert_eq!(lock_ends_behind_a_saga_that_queues(&place, true).await, [LockState::Granted]);
+    place.remove().await;
+}
+
+#[tokio::test]
+async fn without_the_lock_of_the_entity_a_saga_would_wait_for_nobody() {
+    let place = Place::new().await;
+    place.open().await.close().await;
+    place.spoil("unlock", "pg_advisory_xact_lock", "abs").await;
+    assert_eq!(lock_ends_behind_a_saga_that_queues(&place, false).await, [LockState::Waiting]);
     place.remove().await;
 }
