@@ -10,11 +10,17 @@ mod health;
 mod held;
 mod keeper;
 mod log;
+#[cfg(test)]
+mod mock;
 mod names;
 mod options;
 mod poller;
 mod publisher;
+#[cfg(test)]
+mod publisher_tests;
 mod receiver;
+#[cfg(test)]
+mod receiver_tests;
 mod request;
 mod settler;
 mod subscribed;

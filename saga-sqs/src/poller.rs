@@ -3,6 +3,7 @@
 //! A request is never given up: SQS may hand out messages to one whose answer nobody reads, and withhold them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName as System};
 use saga_core::transport::TransportErrorKind;
@@ -16,6 +17,9 @@ use crate::error::{Cause, Failure};
 use crate::held::Received;
 use crate::log;
 use crate::subscribed::Subscribed;
+
+/// The pause after a request that found nothing, and did not wait for anything.
+const PAUSE: Duration = Duration::from_millis(200);
 
 pub(crate) async fn run(subscribed: Arc<Subscribed>) {
     let mut backoff = Backoff::default();
@@ -38,13 +42,11 @@ pub(crate) async fn run(subscribed: Arc<Subscribed>) {
                     log::info!(queue = subscribed.needs.queue, "receiving works again");
                     backoff.reset();
                 }
-                let mut state = subscribed.lock();
-                state.is_receiving = true;
-                let has_news = !received.is_empty();
-                state.held.add(received, asked_at);
-                drop(state);
-                if has_news {
-                    subscribed.news.notify_waiters();
+                let is_empty = received.is_empty();
+                subscribed.arrived(received, asked_at);
+                if is_empty && asked_at.elapsed() < PAUSE {
+                    // It did not wait, and each request has its price.
+                    tokio::time::sleep(PAUSE).await;
                 }
             }
             Err(failure) => failed(&subscribed, &failure, &mut backoff).await,

@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use saga_core::transport::{TransportError, TransportErrorKind};
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 use crate::health::SubscriptionHealth;
-use crate::held::HeldMessages;
+use crate::held::{HeldMessages, Received};
 use crate::topology::{Needs, Topology};
 
 /// One receiver of a subscription, shared by its tasks.
@@ -62,6 +63,15 @@ impl Subscribed {
 
     pub(crate) fn url(&self) -> String {
         self.lock().url.clone()
+    }
+
+    /// These messages are the answer to a request of this time.
+    pub(crate) fn arrived(&self, received: Vec<Received>, asked_at: Instant) {
+        let mut state = self.lock();
+        state.is_receiving = true;
+        state.held.add(received, asked_at);
+        drop(state);
+        self.news.notify_waiters();
     }
 
     /// Nobody receives any more.
