@@ -13,7 +13,7 @@ use crate::ports::{STARTS_MAX, free_port, says_port_is_taken};
 use crate::process::ProcessGroup;
 use crate::programs::python_with_venv;
 use crate::signal::Signal;
-use crate::wait::until;
+use crate::wait::LOOK_EVERY;
 
 const SERVER: &str = "moto";
 const VERSION: &str = "5.2.5";
@@ -82,14 +82,21 @@ impl MotoServer {
         call.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         call.arg("-u").arg(program).args(["-H", "127.0.0.1", "-p", &self.port.to_string()]);
         self.process = Some(self.folder.run(call, LOG, Signal::Kill)?);
-        let look = async || {
-            let process = self.process.as_mut().map(ProcessGroup::ended).transpose()?;
-            if process.flatten().is_some() {
-                return Ok::<_, Error>(Some(false));
+        let port = self.port;
+        // No closure: the future of one could not be sent to another thread from everywhere.
+        let looking = async {
+            loop {
+                let process = self.process.as_mut().map(ProcessGroup::ended).transpose()?;
+                if process.flatten().is_some() {
+                    return Ok::<_, Error>(false);
+                }
+                if answers(port).await {
+                    return Ok(true);
+                }
+                tokio::time::sleep(LOOK_EVERY).await;
             }
-            Ok(answers(self.port).await.then_some(true))
         };
-        match until(START_PATIENCE, look).await? {
+        match tokio::time::timeout(START_PATIENCE, looking).await.ok().transpose()? {
             Some(true) => Ok(true),
             Some(false) if says_port_is_taken(&self.folder.whole_log(LOG)?) => Ok(false),
             Some(false) => Err(self.not_started("it ended")),
