@@ -1,7 +1,8 @@
 //! Which packages of the system are missing.
 
 use crate::programs::{
-    libfaketime, postgres_programs, program, python_with_grpcio, python_with_httpx, python_with_pika, rabbitmq_program,
+    libfaketime, postgres_programs, program, python_with_grpcio, python_with_httpx, python_with_pika, python_with_venv,
+    rabbitmq_program,
 };
 use crate::redis::redis_server;
 
@@ -16,6 +17,7 @@ pub fn missing_packages() -> Vec<&'static str> {
         ("python3-httpx", python_with_httpx().is_ok()),
         ("python3-grpcio", python_with_grpcio().is_ok()),
         ("python3-protobuf", python_with_grpcio().is_ok()),
+        ("python3-venv", python_with_venv().is_ok()),
         ("libfaketime", libfaketime().is_ok()),
     ];
     packages.into_iter().filter(|(_, is_there)| !is_there).map(|(name, _)| name).collect()

@@ -1,12 +1,14 @@
-//! Servers for tests: private PostgreSQL, RabbitMQ, Redis and PgBouncer processes, and a proxy that breaks connections.
+//! Servers for tests: private PostgreSQL, RabbitMQ, Redis and PgBouncer processes, a mock of Amazon SQS
+//! and SNS, and a proxy that breaks connections.
 //!
-//! The programs come from the packages of the system. Each server runs in a temporary folder on free ports of the
+//! The programs come from the packages of the system, but for moto, which comes from PyPI. Each server runs in a temporary folder on free ports of the
 //! loopback address, as an unprivileged user if it refuses to run as root, and never as a service of the system. The
 //! server and its folder are removed when the value is dropped, and also when the owning process dies by SIGKILL.
 //!
 //! - A test that needs *a* server gets the address of a shared one from [`shared`], and creates its own database or
 //!   virtual host there.
 //! - A test that kills its server starts one: [`PostgresServer`], [`RabbitMqServer`], [`RedisServer`], [`PgBouncer`].
+//! - A test of SQS or SNS starts a [`MotoServer`].
 //! - A test that needs several brokers starts a [`RabbitMqCluster`], and one that needs several nodes of Redis a
 //!   [`RedisCluster`].
 //! - A test of broken connections puts a [`FaultProxy`] in between.
@@ -26,6 +28,7 @@ mod error;
 mod folder;
 pub mod installed;
 mod management;
+mod moto;
 mod pgbouncer;
 mod ports;
 mod postgres;
@@ -48,6 +51,7 @@ mod watchdog;
 
 pub use self::error::Error;
 pub use self::management::Management;
+pub use self::moto::MotoServer;
 pub use self::pgbouncer::PgBouncer;
 pub use self::postgres::{PostgresServer, psql};
 pub use self::process::ProcessGroup;

@@ -67,6 +67,11 @@ pub fn python_with_grpcio() -> Result<PathBuf, Error> {
         .ok_or_else(|| missing("Python's gRPC client", "python3-grpcio python3-protobuf"))
 }
 
+/// A Python that can make virtual environments with pip in them.
+pub(crate) fn python_with_venv() -> Result<PathBuf, Error> {
+    python_with("venv, ensurepip").ok_or_else(|| missing("Python with virtual environments", "python3-venv"))
+}
+
 fn python_with(module: &str) -> Option<PathBuf> {
     let candidates = [on_path("python3"), Some(PathBuf::from("/usr/bin/python3"))];
     let has_module = |python: &PathBuf| {

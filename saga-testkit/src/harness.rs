@@ -163,6 +163,11 @@ pub trait TransportHarness: Send + Sync + 'static {
         None
     }
 
+    /// Whether messages of a key are delivered while earlier ones of that key are unsettled. A transport may hold them back.
+    fn delivers_behind_unsettled(&self) -> bool {
+        true
+    }
+
     /// How long a message may take that must come.
     fn arrival(&self) -> Duration {
         Duration::from_secs(10)

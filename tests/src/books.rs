@@ -91,6 +91,10 @@ impl Books for SqliteStore {
             let (carrier, cluster) = crate::kafka::carrier().await;
             return (carrier, cluster);
         }
+        #[cfg(feature = "sqs")]
+        if crate::sqs::is_on() {
+            return (crate::sqs::carrier().await, Box::new(()));
+        }
         broker().await
     }
 

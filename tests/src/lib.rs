@@ -15,6 +15,8 @@ pub mod kafka;
 mod mail;
 mod sagas;
 mod shop;
+#[cfg(feature = "sqs")]
+pub mod sqs;
 mod stopped;
 mod wait;
 mod warnings;
@@ -121,6 +123,16 @@ macro_rules! on_every_pair {
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $scenario() {
                     $crate::within($crate::kafka::on(super::$scenario::<saga_sqlite::SqliteStore>())).await;
+                }
+            )*
+        }
+
+        #[cfg(feature = "sqs")]
+        mod sqlite_and_sqs {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $scenario() {
+                    $crate::within($crate::sqs::on(super::$scenario::<saga_sqlite::SqliteStore>())).await;
                 }
             )*
         }

@@ -18,7 +18,7 @@ use super::{Message, Unreadable};
 /// - `T-SUB-1` Every subscription name gets every message of its topics; of several subscribers with one name, each message goes to one.
 /// - `T-SUB-2` A message that was delivered and neither accepted nor rejected when its receiver is dropped is delivered again. Where the transport remembers a place in a log, what was accepted last, or behind such a message, may be delivered again too, to another process.
 /// - `T-SUB-3` A rejected message is delivered again, at most as often as the transport's limit. Then it is dead-lettered, and the transport logs it. Where the receiver counts the rejections, the count may begin again with another receiver.
-/// - `T-SUB-4` At most `prefetch` messages of a subscription are delivered and unsettled at a time.
+/// - `T-SUB-4` At most `prefetch` messages of a subscription are delivered and unsettled at a time. The messages with one key may be held back until those before them are settled.
 /// - `T-SUB-5` The id, the kind, a tenant, a key, a topic, an event type, a payload, the time of the commit and every header arrive as they were sent, byte for byte. A malformed message from another sender is delivered as [`Unreadable`](super::Unreadable), which says what is wrong with it.
 /// - `T-SUB-6` A delivery names a [`user`](Delivery::user) only where the transport itself has checked that the sender is that user; a claim of the sender is not enough.
 /// - `T-SUB-7` A tag that is not its receiver's, or no longer, is settled without an effect and without an error; so is one that is settled already. A message whose tag was lost is delivered again.

@@ -8,7 +8,7 @@ use crate::harness::TransportHarness;
 
 pub(crate) async fn what_was_not_settled_comes_again<H: TransportHarness>(bench: Bench<H>) -> Outcome {
     let mut first = bench.subscribe("a").await?;
-    let publishing = bench.publish((1..=3).map(|number| message("k", number)).collect());
+    let publishing = bench.publish((1..=3).map(|number| message(&bench.key(number), number)).collect());
     let came = first.gather(3).await?;
     ensure!(came.iter().all(|delivery| !delivery.redelivered), "a first delivery is marked as a redelivery");
     first.settle(&came[..1], Settlement::Accept).await?;
@@ -23,7 +23,7 @@ pub(crate) async fn what_was_not_settled_comes_again<H: TransportHarness>(bench:
 
 pub(crate) async fn what_was_accepted_does_not_come_again<H: TransportHarness>(bench: Bench<H>) -> Outcome {
     let mut first = bench.subscribe("a").await?;
-    let publishing = bench.publish((1..=3).map(|number| message("k", number)).collect());
+    let publishing = bench.publish((1..=3).map(|number| message(&bench.key(number), number)).collect());
     first.accept(3).await?;
     publishing.confirmed().await?;
     drop(first);
@@ -47,7 +47,7 @@ pub(crate) async fn settling_takes_the_messages_named<H: TransportHarness>(bench
 
 pub(crate) async fn a_void_tag_is_settled_without_effect<H: TransportHarness>(bench: Bench<H>) -> Outcome {
     let mut holder = bench.subscribe("a").await?;
-    let publishing = bench.publish(vec![message("k", 1), message("k", 2)]);
+    let publishing = bench.publish([1, 2].map(|number| message(&bench.key(number), number)).to_vec());
     let came = holder.gather(2).await?;
     // A receiver that has no message knows no tag; a tag that is settled is known no longer.
     let mut other = bench.subscribe("a").await?;

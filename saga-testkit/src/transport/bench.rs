@@ -71,6 +71,11 @@ impl<H: TransportHarness> Bench<H> {
         Ok(Receiver { incoming, harness: Arc::clone(&self.harness) })
     }
 
+    /// The key of a message that is to be delivered beside others: the same for all, unless the transport would hold them back.
+    pub(crate) fn key(&self, number: u32) -> String {
+        if self.harness.delivers_behind_unsettled() { "k".to_owned() } else { format!("k-{number}") }
+    }
+
     /// Sends messages, while the check goes on: a transport may confirm them only when they were accepted.
     pub(crate) fn publish(&self, messages: Vec<Message>) -> Publishing {
         let transport = Arc::clone(&self.transport);

@@ -9,7 +9,7 @@ use crate::harness::TransportHarness;
 pub(crate) async fn each_message_is_answered_in_order<H: TransportHarness>(bench: Bench<H>) -> Outcome {
     let mut receiver = bench.subscribe("a").await?;
     let publishing = bench.publish((1..=5).map(|number| message("k", number)).collect());
-    receiver.accept(5).await?;
+    receiver.accept_one_by_one(5).await?;
     let answers = publishing.answers().await?;
     ensure_eq!(answers.len(), 5, "the answers to five messages");
     ensure!(answers.iter().all(Result::is_ok), "a message was refused: {answers:?}");
@@ -46,7 +46,7 @@ pub(crate) async fn a_message_outlives_its_receiver<H: TransportHarness>(bench: 
     drop(bench.subscribe("a").await?);
     let publishing = bench.publish(vec![message("k", 1), message("k", 2)]);
     let mut receiver = bench.subscribe("a").await?;
-    let came = receiver.accept(2).await?;
+    let came = receiver.accept_one_by_one(2).await?;
     ensure_eq!(numbers(&came), [1, 2], "the messages that were sent without a receiver");
     publishing.confirmed().await
 }
@@ -93,7 +93,7 @@ pub(crate) async fn the_same_id_is_delivered_again<H: TransportHarness>(bench: B
         publishing.confirmed().await?;
     }
     let publishing = bench.publish(vec![message("k", 1), message("k", 1)]);
-    let came = receiver.accept(2).await?;
+    let came = receiver.accept_one_by_one(2).await?;
     ensure_eq!(tally(numbers(&came)), [(1, 2)].into(), "how often a message came that one call sent twice");
     publishing.confirmed().await
 }

@@ -9,7 +9,7 @@ use crate::api::{Documented, count_outside, difference, document, listing};
 use crate::workspace::root;
 
 /// The library crates, in the order of their layers.
-const CRATES: [&str; 12] = [
+const CRATES: [&str; 13] = [
     "saga-core",
     "saga-macros",
     "saga-sqlite",
@@ -17,6 +17,7 @@ const CRATES: [&str; 12] = [
     "saga-sql",
     "saga-amqp",
     "saga-kafka",
+    "saga-sqs",
     "saga-http",
     "saga-reservations",
     "saga-redis",

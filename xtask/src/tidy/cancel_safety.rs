@@ -7,7 +7,7 @@ use super::source::Source;
 use super::tokens::{Token, closing, opening, starts_with};
 use super::tree::Tree;
 
-const CRATES: [&str; 10] = [
+const CRATES: [&str; 11] = [
     "saga-amqp/src/",
     "saga-core/src/",
     "saga-http/src/",
@@ -17,6 +17,7 @@ const CRATES: [&str; 10] = [
     "saga-reservations/src/",
     "saga-sql/src/",
     "saga-sqlite/src/",
+    "saga-sqs/src/",
     "saga-testkit/src/",
 ];
 

@@ -10,7 +10,7 @@ const SUMMARY: &str = "docs/guide/src/SUMMARY.md";
 const DOCTESTS: &str = "tests/src/guide.rs";
 
 /// Pages whose Rust code readers copy.
-const TESTED: [&str; 16] = [
+const TESTED: [&str; 17] = [
     "README.md",
     "docs/cdc.md",
     "docs/security.md",
@@ -21,6 +21,7 @@ const TESTED: [&str; 16] = [
     "saga-postgres/README.md",
     "saga-amqp/README.md",
     "saga-kafka/README.md",
+    "saga-sqs/README.md",
     "saga-http/README.md",
     "saga-reservations/README.md",
     "saga-redis/README.md",

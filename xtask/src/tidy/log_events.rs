@@ -10,12 +10,13 @@ use super::tree::{TextFile, Tree};
 const PAGE: &str = "docs/log-events.md";
 
 /// The crates whose events the page lists, with their sections there.
-const CRATES: [(&str, &str); 5] = [
+const CRATES: [(&str, &str); 6] = [
     ("saga-core/src/", "## `saga_core`"),
     ("saga-sqlite/src/", "## `saga_sqlite`"),
     ("saga-postgres/src/", "## `saga_postgres`"),
     ("saga-amqp/src/", "## `saga_amqp`"),
     ("saga-kafka/src/", "## `saga_kafka`"),
+    ("saga-sqs/src/", "## `saga_sqs`"),
 ];
 
 /// The section that explains the fields.

@@ -1,0 +1,124 @@
+//! The task that asks SQS for messages, for as long as there is room.
+//!
+//! A request is never given up: SQS may hand out messages to one whose answer nobody reads, and withhold them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_sqs::types::{Message, MessageSystemAttributeName as System};
+use saga_core::transport::TransportErrorKind;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::backoff::Backoff;
+use crate::batch::MESSAGES_MAX;
+use crate::clients::while_waiting;
+use crate::error::{Cause, Failure};
+use crate::held::Received;
+use crate::log;
+use crate::subscribed::Subscribed;
+
+/// The pause after a request that found nothing, and did not wait for anything.
+const PAUSE: Duration = Duration::from_millis(200);
+
+pub(crate) async fn run(subscribed: Arc<Subscribed>) {
+    let mut backoff = Backoff::default();
+    loop {
+        let room = {
+            let state = subscribed.lock();
+            if state.held.is_closed() || state.failed.is_some() {
+                break;
+            }
+            state.held.room()
+        };
+        if room == 0 {
+            subscribed.room.notified().await;
+            continue;
+        }
+        let asked_at = Instant::now();
+        match receive(&subscribed, room.min(MESSAGES_MAX)).await {
+            Ok(received) => {
+                if backoff.attempts() > 0 {
+                    log::info!(queue = subscribed.needs.queue, "receiving works again");
+                    backoff.reset();
+                }
+                let is_empty = received.is_empty();
+                subscribed.arrived(received, asked_at);
+                if is_empty && asked_at.elapsed() < PAUSE {
+                    // It did not wait, and each request has its price.
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+            Err(failure) => failed(&subscribed, &failure, &mut backoff).await,
+        }
+    }
+    subscribed.stopped();
+}
+
+async fn receive(subscribed: &Subscribed, count: usize) -> Result<Vec<Received>, Failure> {
+    let options = &subscribed.topology.options;
+    let whole = |seconds: u64| i32::try_from(seconds).unwrap_or(i32::MAX);
+    let asked = subscribed.topology.clients.sqs.receive_message();
+    let answer = asked
+        .queue_url(subscribed.url())
+        .max_number_of_messages(i32::try_from(count).unwrap_or(1))
+        .wait_time_seconds(whole(options.wait_time.as_secs()))
+        .visibility_timeout(whole(options.visibility.as_secs()))
+        .message_attribute_names("All")
+        .message_system_attribute_names(System::ApproximateReceiveCount)
+        .message_system_attribute_names(System::DeadLetterQueueSourceArn)
+        .receive_request_attempt_id(Uuid::new_v4().to_string())
+        .customize()
+        .config_override(while_waiting(options))
+        .send()
+        .await;
+    let messages = answer.map_err(|error| Failure::of(&error))?.messages.unwrap_or_default();
+    Ok(messages.into_iter().map(received).collect())
+}
+
+fn received(message: Message) -> Received {
+    let system = message.attributes.unwrap_or_default();
+    let texts = message.message_attributes.unwrap_or_default();
+    let source = system.get(&System::DeadLetterQueueSourceArn);
+    Received {
+        handle: message.receipt_handle.unwrap_or_default(),
+        attributes: texts.into_iter().filter_map(|(name, value)| Some((name, value.string_value?))).collect(),
+        body: message.body.unwrap_or_default(),
+        receives: system.get(&System::ApproximateReceiveCount).and_then(|count| count.parse().ok()).unwrap_or(1),
+        died_in: source.and_then(|arn| arn.rsplit(':').next()).map(str::to_owned),
+    }
+}
+
+/// Waits before the next request; a queue that was deleted is made again.
+async fn failed(subscribed: &Subscribed, failure: &Failure, backoff: &mut Backoff) {
+    let queue = &subscribed.needs.queue;
+    let mut error = failure.error("receive", &format!("receive from the queue {queue}"));
+    let is_news = backoff.attempts() == 0;
+    if failure.cause == Cause::NotFound {
+        match subscribed.topology.require(&subscribed.needs).await {
+            Ok(url) => {
+                log::warn!(queue, "queue was gone, made again");
+                subscribed.lock().url = url;
+                return;
+            }
+            Err(other) => error = other,
+        }
+    }
+    if is_news {
+        log::warn!(queue, %error, "receiving does not work");
+    }
+    {
+        let mut state = subscribed.lock();
+        state.is_receiving = false;
+        state.last_error = Some(error.to_string());
+    }
+    if error.kind() == TransportErrorKind::Refused {
+        subscribed.fail(&error);
+        return;
+    }
+    let pause = backoff.next();
+    tokio::select! {
+        () = tokio::time::sleep(pause) => {}
+        () = subscribed.room.notified() => {}
+    }
+}

@@ -1,0 +1,8 @@
+//! The server of the tests, and what is sent over it.
+#![allow(dead_code, unused_imports, reason = "no test uses all of it")]
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+pub(crate) mod messages;
+mod server;
+
+pub(crate) use self::server::{options, server};
