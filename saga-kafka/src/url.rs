@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn a_url_says_who_is_asked_and_how() {
-        let options = parse("kafka://one:9092,two:9093/?prefix=shop.&partitions=24&replication_factor=3&topics=on-demand");
+        let options =
+            parse("kafka://one:9092,two:9093/?prefix=shop.&partitions=24&replication_factor=3&topics=on-demand");
         let options = options.unwrap();
         assert_eq!(options.brokers, "one:9092,two:9093");
         assert_eq!((options.partitions, options.replication_factor, options.topics), (24, 3, Topics::OnDemand));

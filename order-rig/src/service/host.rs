@@ -3,7 +3,12 @@ use std::{num::NonZeroUsize, process::ExitCode};
 use saga_core::{Runtime, engine::RuntimeBuilder};
 
 use super::serve::serve;
-use crate::{cli::ServiceArgs, patience::wait_for, place::{Broker, Place}, print::say};
+use crate::{
+    cli::ServiceArgs,
+    patience::wait_for,
+    place::{Broker, Place},
+    print::say,
+};
 
 /// Does the steps of a service for the sagas of others, until it is asked to end.
 pub(super) async fn host<P: Place>(

@@ -28,8 +28,7 @@ pub(super) async fn orders<P: Place>(
     if let Some(input) = input {
         let counter = Counter::open(place, input, patience).await?;
         let runtime =
-            wait_for("the database", patience, async || runtime(counter.store(), &saga, args, &broker).await)
-                .await?;
+            wait_for("the database", patience, async || runtime(counter.store(), &saga, args, &broker).await).await?;
         return counter.run(place, &runtime, &saga, &args.orders, outside.as_ref()).await;
     }
     let runtime = wait_for("the database", patience, async || {

@@ -66,9 +66,9 @@ fn what_cannot_be_handled_is_listed_shown_replayed_and_discarded() {
     let services = Services::on_postgres();
     let desk = Desk(&services);
     let [_orders, _shipping, payments] = ["orders", "shipping", "payments"].map(|service| services.start(service));
-    send(&services.vhost, &json!({}), "garbage \u{1b}[2J");
+    send(services.broker.vhost(), &json!({}), "garbage \u{1b}[2J");
     desk.list("open", 1);
-    send(&services.vhost, &command("67e55044-10b1-426f-9247-bb680e5fe0c8", "A-1", "paint-card"), "{}");
+    send(services.broker.vhost(), &command("67e55044-10b1-426f-9247-bb680e5fe0c8", "A-1", "paint-card"), "{}");
     let letters = desk.list("open", 2);
     let [garbage, unknown] = [0, 1].map(|n: usize| letters[n]["id"].to_string());
     assert_eq!([&letters[0]["reason"], &letters[1]["reason"]], ["unreadable", "unknown-step"]);
@@ -117,7 +117,7 @@ fn content_that_is_no_input_of_the_step_begins_nothing_however_often_it_is_repla
     let _payments = services.start("payments");
     // The contract of the step has a number for the amount.
     let id = "67e55044-10b1-426f-9247-bb680e5fe0c9";
-    send(&services.vhost, &command(id, "A-1", "charge-card"), r#"{"order_id":"A-1","amount_cents":"five"}"#);
+    send(services.broker.vhost(), &command(id, "A-1", "charge-card"), r#"{"order_id":"A-1","amount_cents":"five"}"#);
     let letters = desk.list("open", 1);
     assert_eq!(letters[0]["reason"], "undecodable", "{letters:?}");
     assert!(services.ask("payments", &["list"]).out.is_empty(), "nothing was begun for it");

@@ -368,11 +368,16 @@ mod tests {
     /// G3: a receiver that does not know this project tells the step by its key.
     #[test]
     fn g3_the_idempotency_key_of_a_command_is_the_key_of_its_step() {
-        let told = |kind, event_type: &str| Message { kind, event_type: event_type.into(), ..message() }.idempotency_key();
+        let told =
+            |kind, event_type: &str| Message { kind, event_type: event_type.into(), ..message() }.idempotency_key();
         assert_eq!(told(MessageKind::Command, "charge-card"), "8f14e45f:charge-card");
         assert_eq!(told(MessageKind::Undo, "charge-card:undo"), "8f14e45f:charge-card:undo");
         for kind in [MessageKind::Event, MessageKind::Reply, MessageKind::Report] {
-            assert_eq!(told(kind, "charge-card"), message().id.to_string(), "{kind:?}: several of them are about one step");
+            assert_eq!(
+                told(kind, "charge-card"),
+                message().id.to_string(),
+                "{kind:?}: several of them are about one step"
+            );
         }
         let strange = Message { kind: MessageKind::Command, headers: Headers::default(), ..message() };
         assert_eq!(strange.idempotency_key(), strange.id.to_string(), "a command that names no saga");

@@ -120,7 +120,8 @@ impl Servers {
         let (broker, kafka) = if let Some(rabbitmq) = &rabbitmq {
             (rabbitmq.url(), None)
         } else {
-            let (started, url) = Started::begin("kafka", Command::new(program("examples/mock_cluster")), Stdio::inherit()).await?;
+            let (started, url) =
+                Started::begin("kafka", Command::new(program("examples/mock_cluster")), Stdio::inherit()).await?;
             (url, Some(started))
         };
         println!("the broker {broker}");

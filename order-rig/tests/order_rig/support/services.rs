@@ -53,7 +53,13 @@ impl Services {
     }
 
     pub(crate) fn on_sqlite() -> Self {
-        Self::of(Shop::new(), "sqlite:payments.db".to_owned(), "sqlite:shipping.db".to_owned(), Vec::new(), Broker::rabbitmq())
+        Self::of(
+            Shop::new(),
+            "sqlite:payments.db".to_owned(),
+            "sqlite:shipping.db".to_owned(),
+            Vec::new(),
+            Broker::rabbitmq(),
+        )
     }
 
     fn of(shop: Shop, payments: String, shipping: String, databases: Vec<Database>, broker: Broker) -> Self {
