@@ -1,5 +1,6 @@
 //! A private server that stands for Amazon SQS and SNS: moto, a mock in Python.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -60,6 +61,19 @@ impl MotoServer {
     /// The address, such as `http://127.0.0.1:5000`.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// How many requests with messages came so far, by their names: `send_message_batch`, `receive_message`, `delete_message_batch`,
+    /// `change_message_visibility_batch` and `publish_batch`.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn requests(&self) -> Result<BTreeMap<String, usize>, Error> {
+        let mut requests = BTreeMap::new();
+        for name in self.folder.whole_log(LOG)?.lines().filter_map(|line| line.strip_prefix("request: ")) {
+            *requests.entry(name.to_owned()).or_default() += 1;
+        }
+        Ok(requests)
     }
 
     /// Ends the server; all that it had is lost.

@@ -79,7 +79,7 @@ impl HeldMessages {
         self.messages.values().filter(|held| !matches!(held.place, Place::Settled(_))).count()
     }
 
-    /// Adds what was asked for at this time. It goes back at once where nobody receives any more.
+    /// Adds what was asked for at this time. It goes back at once where the receiver is gone.
     pub(crate) fn add(&mut self, received: Vec<Received>, asked_at: Instant) {
         for received in received {
             let tag = self.next_tag;
@@ -159,7 +159,7 @@ impl HeldMessages {
         held.hidden_until - self.visibility / 3 * 2
     }
 
-    /// Nobody receives any more: what is not settled goes back.
+    /// The receiver is gone: what is not settled goes back.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
         self.waiting.clear();

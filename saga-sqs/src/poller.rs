@@ -1,6 +1,6 @@
 //! The task that asks SQS for messages, for as long as there is room.
 //!
-//! A request is never given up: SQS may hand out messages to one whose answer nobody reads, and withhold them.
+//! A request is never given up: SQS may answer one that was given up, and withholds those messages from others.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -19,7 +19,7 @@ pub(crate) struct Subscribed {
     state: Mutex<State>,
     /// Messages arrived, or receiving failed for good.
     pub(crate) news: Notify,
-    /// There is room for more messages, or nobody receives any more.
+    /// There is room for more messages, or the receiver is gone.
     pub(crate) room: Notify,
     /// There is something to tell SQS.
     pub(crate) settled: Notify,
@@ -74,7 +74,7 @@ impl Subscribed {
         self.news.notify_waiters();
     }
 
-    /// Nobody receives any more.
+    /// The receiver is gone, or is to get no more.
     pub(crate) fn close(&self) {
         self.lock().held.close();
         self.news.notify_waiters();

@@ -232,7 +232,7 @@ impl Topology {
         asked.send().await.map(drop).map_err(|error| Failure::of(&error))
     }
 
-    /// Lets the topics of this prefix and this account send to the queue. A policy that is there is somebody's own.
+    /// Lets the topics of this prefix and this account send to the queue. A policy that is there was written by an operator, and stays.
     async fn let_topics_send(&self, queue: &Queue, topic_arn: &str) -> Result<(), Failure> {
         let account = topic_arn.rsplit_once(':').map_or(topic_arn, |(account, _)| account);
         let policy = json!({
