@@ -1,5 +1,6 @@
 """Moto's SQS and SNS, with what they lack of the services that they stand for. The arguments are moto_server's."""
 
+import sys
 import threading
 import time
 
@@ -18,7 +19,8 @@ def counted(service, name):
     answer = getattr(service, name)
 
     def call(self):
-        print("request:", name, flush=True)
+        # In one piece, since requests come on threads of their own.
+        sys.stdout.write(f"request: {name}\n")
         return answer(self)
 
     setattr(service, name, call)
@@ -28,7 +30,7 @@ for name in ["send_message_batch", "receive_message", "delete_message_batch", "c
     counted(SQSResponse, name)
 counted(SNSResponse, "publish_batch")
 
-# Requests come on threads of their own, and moto's queues are not made for that.
+# Moto's queues are not made for several threads.
 changed = threading.Condition(threading.RLock())
 
 

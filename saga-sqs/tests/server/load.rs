@@ -6,7 +6,8 @@ use saga_sqs::SqsTransport;
 use crate::support::messages::{accept, message, publish, subscribe};
 use crate::support::options;
 
-const MESSAGES: u32 = 1_000;
+/// So few, since moto looks through all for each.
+const MESSAGES: u32 = 300;
 /// How many the relay sends in a call.
 const IN_A_CALL: u32 = 100;
 /// In hundredths: ten messages share a request, and a few requests are not full.
