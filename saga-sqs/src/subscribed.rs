@@ -65,11 +65,11 @@ impl Subscribed {
         self.lock().url.clone()
     }
 
-    /// These messages are the answer to a request of this time.
-    pub(crate) fn arrived(&self, received: Vec<Received>, asked_at: Instant) {
+    /// These messages were handed out, not before this time.
+    pub(crate) fn arrived(&self, received: Vec<Received>, handed_out_at: Instant) {
         let mut state = self.lock();
         state.is_receiving = true;
-        state.held.add(received, asked_at);
+        state.held.add(received, handed_out_at);
         drop(state);
         self.news.notify_waiters();
     }
@@ -80,6 +80,10 @@ impl Subscribed {
         self.news.notify_waiters();
         self.room.notify_one();
         self.settled.notify_one();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().held.is_closed()
     }
 
     /// No more messages will arrive.
