@@ -1,7 +1,7 @@
 //! Servers for tests: private PostgreSQL, RabbitMQ, Redis and PgBouncer processes, a mock of Amazon SQS
 //! and SNS, and a proxy that breaks connections.
 //!
-//! The programs come from the packages of the system, but for moto, which comes from PyPI. Each server runs in a temporary folder on free ports of the
+//! The programs come from the packages of the system, but for moto, which pip installs. Each server runs in a temporary folder on free ports of the
 //! loopback address, as an unprivileged user if it refuses to run as root, and never as a service of the system. The
 //! server and its folder are removed when the value is dropped, and also when the owning process dies by SIGKILL.
 //!

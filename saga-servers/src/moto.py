@@ -1,16 +1,36 @@
 """Moto's SQS and SNS, with what they lack of the services that they stand for. The arguments are moto_server's."""
 
+import sys
 import threading
 import time
 
 from moto.server import main
 from moto.sns import models as sns
+from moto.sns.responses import SNSResponse
 from moto.sqs import models as sqs
+from moto.sqs.responses import SQSResponse
 
 # A topic whose MaximumMessageSize says so takes a mebibyte. Moto does not know the attribute.
 sns.MAXIMUM_MESSAGE_LENGTH = 1 << 20
 
-# Requests come on threads of their own, and moto's queues are not made for that.
+
+def counted(service, name):
+    """Writes a line of the log for each request, which its owner counts."""
+    answer = getattr(service, name)
+
+    def call(self):
+        # In one piece, since requests come on threads of their own.
+        sys.stdout.write(f"request: {name}\n")
+        return answer(self)
+
+    setattr(service, name, call)
+
+
+for name in ["send_message_batch", "receive_message", "delete_message_batch", "change_message_visibility_batch"]:
+    counted(SQSResponse, name)
+counted(SNSResponse, "publish_batch")
+
+# Moto's queues are not made for several threads.
 changed = threading.Condition(threading.RLock())
 
 

@@ -1,5 +1,6 @@
 //! A private server that stands for Amazon SQS and SNS: moto, a mock in Python.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -62,6 +63,19 @@ impl MotoServer {
         format!("http://127.0.0.1:{}", self.port)
     }
 
+    /// How many requests with messages came so far, by their names: `send_message_batch`, `receive_message`, `delete_message_batch`,
+    /// `change_message_visibility_batch` and `publish_batch`.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn requests(&self) -> Result<BTreeMap<String, usize>, Error> {
+        let mut requests = BTreeMap::new();
+        for name in self.folder.whole_log(LOG)?.lines().filter_map(|line| line.strip_prefix("request: ")) {
+            *requests.entry(name.to_owned()).or_default() += 1;
+        }
+        Ok(requests)
+    }
+
     /// Ends the server; all that it had is lost.
     ///
     /// # Errors
@@ -122,8 +136,8 @@ async fn answers(port: u16) -> bool {
     asking.await.is_ok_and(|answer| String::from_utf8_lossy(&answer).contains(" 200 "))
 }
 
-/// The Python of the environment with moto, which is made if it is not there. It is made beside and then renamed, so that one of two
-/// processes that make it finds the other's.
+/// The Python of the environment with moto, which is made if it is not there. It is made beside and then renamed, so that what has its
+/// name is whole. Of several processes, one makes it and the others wait.
 fn installed() -> Result<PathBuf, Error> {
     let parent = cache()?;
     let environment = parent.join(format!("moto-{VERSION}"));
@@ -132,6 +146,11 @@ fn installed() -> Result<PathBuf, Error> {
         return Ok(python);
     }
     std::fs::create_dir_all(&parent).map_err(Error::system(format!("make the folder {}", parent.display())))?;
+    let lock = std::fs::File::create(parent.join("moto.lock")).map_err(Error::system("make a file to lock"))?;
+    lock.lock().map_err(Error::system("lock a file"))?;
+    if python.exists() {
+        return Ok(python);
+    }
     let new = tempfile::Builder::new().prefix("moto-new-").tempdir_in(&parent);
     let new = new.map_err(Error::system("make a temporary folder"))?;
     let venv = new.path().join("venv");
@@ -140,10 +159,8 @@ fn installed() -> Result<PathBuf, Error> {
     let mut pip = Command::new(venv.join("bin/python"));
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", &package]);
     call(&mut pip, "install moto from PyPI: is there a network, or a mirror in PIP_INDEX_URL?")?;
-    match std::fs::rename(&venv, &environment) {
-        Err(_) if python.exists() => Ok(python),
-        renamed => renamed.map(|()| python).map_err(Error::system(format!("make {}", environment.display()))),
-    }
+    std::fs::rename(&venv, &environment).map_err(Error::system(format!("make {}", environment.display())))?;
+    Ok(python)
 }
 
 /// `saga-servers` in the user's folder of caches.

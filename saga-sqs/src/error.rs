@@ -47,16 +47,13 @@ impl Failure {
                 Self::said(meta.code().unwrap_or("no error code"), meta.message())
             }
             SdkError::TimeoutError(_) => Self::new(Cause::Unanswered, "no answer came in time"),
-            // A connection that could not be made; also credentials that could not be had.
+            // Nothing was sent: the provider of the credentials has none, as a rule.
             SdkError::ConstructionFailure(_) => Self::new(Cause::NotAuthenticated, "the request could not be signed"),
             SdkError::DispatchFailure(failure) if failure.is_timeout() => {
                 Self::new(Cause::Unanswered, "no answer came in time")
             }
             SdkError::DispatchFailure(failure) if failure.is_io() => {
                 Self::new(Cause::Unreachable, "the service cannot be reached")
-            }
-            SdkError::DispatchFailure(failure) if failure.is_user() => {
-                Self::new(Cause::NotAuthenticated, "there are no credentials")
             }
             SdkError::DispatchFailure(_) => Self::new(Cause::Unanswered, "the connection was lost"),
             _ => Self::new(Cause::Unanswered, "the answer cannot be read"),

@@ -79,8 +79,8 @@ impl HeldMessages {
         self.messages.values().filter(|held| !matches!(held.place, Place::Settled(_))).count()
     }
 
-    /// Adds what was asked for at this time. It goes back at once where nobody receives any more.
-    pub(crate) fn add(&mut self, received: Vec<Received>, asked_at: Instant) {
+    /// Adds what was handed out at this time. It goes back at once where the receiver is gone.
+    pub(crate) fn add(&mut self, received: Vec<Received>, handed_out_at: Instant) {
         for received in received {
             let tag = self.next_tag;
             self.next_tag += 1;
@@ -88,8 +88,8 @@ impl HeldMessages {
             if place == Place::Waiting {
                 self.waiting.push_back(tag);
             }
-            let hidden_until = asked_at + self.visibility;
-            self.messages.insert(tag, Held { received, received_at: asked_at, hidden_until, place });
+            let hidden_until = handed_out_at + self.visibility;
+            self.messages.insert(tag, Held { received, received_at: handed_out_at, hidden_until, place });
         }
     }
 
@@ -159,7 +159,7 @@ impl HeldMessages {
         held.hidden_until - self.visibility / 3 * 2
     }
 
-    /// Nobody receives any more: what is not settled goes back.
+    /// The receiver is gone: what is not settled goes back.
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
         self.waiting.clear();

@@ -82,7 +82,7 @@ fn no_message_is_held_for_more_than_twelve_hours() {
 
 /// T-SUB-2
 #[test]
-fn what_is_not_settled_goes_back_when_nobody_receives() {
+fn what_is_not_settled_goes_back_when_the_receiver_is_gone() {
     let mut held = holding(&["a", "b", "c"], Instant::now());
     held.take(2);
     held.settle(0, Settlement::Accept);

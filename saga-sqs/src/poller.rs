@@ -1,6 +1,6 @@
 //! The task that asks SQS for messages, for as long as there is room.
 //!
-//! A request is never given up: SQS may hand out messages to one whose answer nobody reads, and withhold them.
+//! A request is never given up: SQS may answer one that was given up, and withholds those messages from others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ pub(crate) async fn run(subscribed: Arc<Subscribed>) {
                     backoff.reset();
                 }
                 let is_empty = received.is_empty();
-                subscribed.arrived(received, asked_at);
+                subscribed.arrived(received, handed_out_at(asked_at, &subscribed));
                 if is_empty && asked_at.elapsed() < PAUSE {
                     // It did not wait, and each request has its price.
                     tokio::time::sleep(PAUSE).await;
@@ -53,6 +53,14 @@ pub(crate) async fn run(subscribed: Arc<Subscribed>) {
         }
     }
     subscribed.stopped();
+}
+
+/// Since when messages of an answer may be withheld from others, at most. The request waits for messages, their answer only for the
+/// network: for a sixth of the visibility time, so that what is slower is withheld for longer in time all the same.
+fn handed_out_at(asked_at: Instant, subscribed: &Subscribed) -> Instant {
+    let options = &subscribed.topology.options;
+    let slowest = options.request_timeout.min(options.visibility / 6);
+    Instant::now().checked_sub(slowest).map_or(asked_at, |at| at.max(asked_at))
 }
 
 async fn receive(subscribed: &Subscribed, count: usize) -> Result<Vec<Received>, Failure> {

@@ -134,16 +134,12 @@ impl Publisher {
                 tokio::time::sleep(PAUSE * 2_u32.pow(attempt - 1)).await;
             }
             let (mut not_taken, may_be_repeated) = self.send_once(address, &open).await;
-            open.retain(|(place, _)| match not_taken.remove(place) {
-                Some(failure) => {
-                    let stays = may_be_repeated && failure.may_pass_soon();
-                    failures.insert(*place, failure);
-                    stays
-                }
-                None => {
-                    failures.remove(place);
-                    false
-                }
+            open.retain(|(place, _)| {
+                failures.remove(place);
+                let Some(failure) = not_taken.remove(place) else { return false };
+                let stays = may_be_repeated && failure.may_pass_soon();
+                failures.insert(*place, failure);
+                stays
             });
             if open.is_empty() {
                 break;

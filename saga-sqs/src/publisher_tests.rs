@@ -15,9 +15,12 @@ use saga_core::transport::{Transport as _, TransportErrorKind};
 
 use crate::mock::{Log, SECRET, command, event, kinds, meta, transport};
 
-/// What was sent, request by request: the bodies and the deduplication ids.
+/// The bodies and the deduplication ids of a request.
+type Request = Vec<(String, String)>;
+
+/// What was sent, request by request.
 #[derive(Clone, Default)]
-struct Sent(Arc<Mutex<Vec<Vec<(String, String)>>>>);
+struct Sent(Arc<Mutex<Vec<Request>>>);
 
 impl Sent {
     fn note(&self, asked: &SendMessageBatchInput) {
@@ -43,16 +46,13 @@ fn queue(sent: &Sent, fails: &[(&'static str, &'static str, usize)]) -> Rule {
         let mut output = SendMessageBatchOutput::builder().set_successful(Some(vec![])).set_failed(Some(vec![]));
         for entry in asked.entries() {
             let mut open = open.lock().unwrap();
-            match open.get_mut(entry.message_body()).filter(|(_, times)| *times > 0) {
-                Some((code, times)) => {
-                    *times -= 1;
-                    let failed = BatchResultErrorEntry::builder().id(entry.id()).code(*code).sender_fault(false);
-                    output = output.failed(failed.build().unwrap());
-                }
-                None => {
-                    let taken = SendMessageBatchResultEntry::builder().id(entry.id()).message_id("m");
-                    output = output.successful(taken.md5_of_message_body("d").build().unwrap());
-                }
+            if let Some((code, times)) = open.get_mut(entry.message_body()).filter(|(_, times)| *times > 0) {
+                *times -= 1;
+                let failed = BatchResultErrorEntry::builder().id(entry.id()).code(*code).sender_fault(false);
+                output = output.failed(failed.build().unwrap());
+            } else {
+                let taken = SendMessageBatchResultEntry::builder().id(entry.id()).message_id("m");
+                output = output.successful(taken.md5_of_message_body("d").build().unwrap());
             }
         }
         output.build().unwrap()

@@ -14,7 +14,7 @@ use crate::error::{Cause, Failure};
 use crate::log;
 use crate::subscribed::Subscribed;
 
-/// How often a request is tried when nobody receives any more. What stays comes again after a while.
+/// How often a request is tried when the receiver is gone. What stays comes again after a while.
 const LAST_ATTEMPTS_MAX: u32 = 3;
 
 pub(crate) async fn run(subscribed: Arc<Subscribed>) {

@@ -19,7 +19,7 @@ pub(crate) struct Subscribed {
     state: Mutex<State>,
     /// Messages arrived, or receiving failed for good.
     pub(crate) news: Notify,
-    /// There is room for more messages, or nobody receives any more.
+    /// There is room for more messages, or the receiver is gone.
     pub(crate) room: Notify,
     /// There is something to tell SQS.
     pub(crate) settled: Notify,
@@ -65,21 +65,25 @@ impl Subscribed {
         self.lock().url.clone()
     }
 
-    /// These messages are the answer to a request of this time.
-    pub(crate) fn arrived(&self, received: Vec<Received>, asked_at: Instant) {
+    /// These messages were handed out, not before this time.
+    pub(crate) fn arrived(&self, received: Vec<Received>, handed_out_at: Instant) {
         let mut state = self.lock();
         state.is_receiving = true;
-        state.held.add(received, asked_at);
+        state.held.add(received, handed_out_at);
         drop(state);
         self.news.notify_waiters();
     }
 
-    /// Nobody receives any more.
+    /// The receiver is gone, or is to get no more.
     pub(crate) fn close(&self) {
         self.lock().held.close();
         self.news.notify_waiters();
         self.room.notify_one();
         self.settled.notify_one();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().held.is_closed()
     }
 
     /// No more messages will arrive.

@@ -194,8 +194,10 @@ impl Topology {
         let asked = asked.attributes("MaximumMessageSize", MESSAGE_BYTES_MAX.to_string());
         let arn = match asked.send().await.map_err(|error| Failure::of(&error)) {
             Ok(made) => made.topic_arn.unwrap_or_default(),
-            // One of this name is there, with other attributes.
-            Err(failure) if failure.cause == Cause::Invalid => self.find_topic(name).await?.ok_or(failure)?,
+            // One of this name may be there, with other attributes, or made by a user who may.
+            Err(failure) if matches!(failure.cause, Cause::Invalid | Cause::NotAllowed) => {
+                self.find_topic(name).await?.ok_or(failure)?
+            }
             Err(failure) => return Err(failure),
         };
         self.note_topic(name, &arn);
@@ -221,18 +223,29 @@ impl Topology {
         lock(&self.topics).insert(name.to_owned(), Known::There(arn.to_owned()));
     }
 
-    /// Both requests change nothing where the subscription is there.
+    /// Subscribes a queue to a topic, which is made if it is not there. Where the subscription is there, this changes nothing.
     async fn subscribe(&self, queue: &Queue, topic: &str) -> Result<(), Failure> {
-        let arn = self.make_topic(topic).await?;
-        if !queue.has_policy {
-            self.let_topics_send(queue, &arn).await?;
+        let known = lock(&self.topics).get(topic).cloned();
+        if let Some(Known::There(arn)) = known {
+            match self.subscribe_to(queue, &arn).await {
+                Err(failure) if failure.cause == Cause::NotFound => {}
+                subscribed => return subscribed,
+            }
         }
-        let asked = self.clients.sns.subscribe().topic_arn(arn).protocol("sqs").endpoint(&queue.arn);
+        let arn = self.make_topic(topic).await?;
+        self.subscribe_to(queue, &arn).await
+    }
+
+    async fn subscribe_to(&self, queue: &Queue, topic_arn: &str) -> Result<(), Failure> {
+        if !queue.has_policy {
+            self.let_topics_send(queue, topic_arn).await?;
+        }
+        let asked = self.clients.sns.subscribe().topic_arn(topic_arn).protocol("sqs").endpoint(&queue.arn);
         let asked = asked.attributes("RawMessageDelivery", "true").return_subscription_arn(true);
         asked.send().await.map(drop).map_err(|error| Failure::of(&error))
     }
 
-    /// Lets the topics of this prefix and this account send to the queue. A policy that is there is somebody's own.
+    /// Lets the topics of this prefix and this account send to the queue. A policy that is there was written by an operator, and stays.
     async fn let_topics_send(&self, queue: &Queue, topic_arn: &str) -> Result<(), Failure> {
         let account = topic_arn.rsplit_once(':').map_or(topic_arn, |(account, _)| account);
         let policy = json!({

@@ -80,7 +80,8 @@ impl SqsTransport {
 
     /// The current state.
     pub fn health(&self) -> SqsHealth {
-        let subscriptions = self.subscriptions().iter().filter_map(Weak::upgrade).map(|one| one.health()).collect();
+        let known: Vec<Arc<Subscribed>> = self.subscriptions().iter().filter_map(Weak::upgrade).collect();
+        let subscriptions = known.iter().filter(|one| !one.is_closed()).map(|one| one.health()).collect();
         SqsHealth { publisher: self.0.publisher.health(), subscriptions }
     }
 

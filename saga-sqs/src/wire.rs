@@ -1,6 +1,7 @@
 //! How a message looks in SQS, as `docs/wire.md` describes it: its head is one attribute, its payload the body.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use saga_core::store::MessageId;
 use saga_core::transport::{Message, MessageKind, Unreadable};
@@ -124,7 +125,7 @@ fn carried(json: &str) -> String {
         if is_carried(char) {
             text.push(char);
         } else {
-            text.push_str(&format!("\\u{:04x}", u32::from(char)));
+            _ = write!(text, "\\u{:04x}", u32::from(char));
         }
     }
     text

@@ -3,6 +3,8 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 pub(crate) mod messages;
+mod raw;
 mod server;
 
-pub(crate) use self::server::{options, server};
+pub(crate) use self::raw::Raw;
+pub(crate) use self::server::{options, server, shared_server};
