@@ -1,0 +1,6 @@
+//! What a step of another service costs, and what becomes of messages and replies when something fails.
+#![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+
+mod commits;
+mod inline_replies;
+mod services;
