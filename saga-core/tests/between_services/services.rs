@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use saga_core::env::BoxFuture;
 use saga_core::memory::{CommitFate, CommitHook, CommitPoint, MemoryConn, MemoryStore, MemoryTransport, PendingCommit};
+use saga_core::saga::StepBuilder;
 use saga_core::store::{Message, StoreError, StoreErrorKind};
 use saga_core::transport::{
     Delivery, Incoming, Settlement, Subscription, Transport, TransportError, TransportErrorKind,
@@ -242,8 +243,8 @@ impl Services {
         let saga = Saga::named("order").input::<u64>();
         let saga = saga.step::<reserve>().step::<contracts::charge_card>().step::<confirm>().build().unwrap();
         let parallel = Saga::named("receipt").input::<u64>().parallel(|group| {
-            let group = group.branch(|branch| branch.step::<contracts::charge_card>());
-            group.branch(|branch| branch.step::<contracts::send_receipt>())
+            let group = group.branch(StepBuilder::step::<contracts::charge_card>);
+            group.branch(StepBuilder::step::<contracts::send_receipt>)
         });
         let parallel = parallel.step::<confirm>().build().unwrap();
         let last_step = LastStep { next: Arc::default(), gate: Gate::open(), has_begun: watch::Sender::new(false) };

@@ -1,4 +1,4 @@
-//! Steps whose transactions also commit what came before them: the start of the saga, or the decision that issued the step.
+//! Steps whose transactions also commit the start of the saga, or the decision that issued the step.
 //!
 //! A step that is known to be quick needs no commit of its own for that. If its transaction cannot commit it, it is committed alone.
 
@@ -12,7 +12,7 @@ use crate::engine::queue::BatchLimits;
 use crate::machine::Effect;
 use crate::store::{Claim, Store};
 
-/// Gives steps to the workers together with what their transactions commit as well.
+/// Gives steps to the workers, each with the start or the decision that its transaction commits as well.
 pub(crate) struct InlineSteps<S: Store> {
     scheduler: Arc<Scheduler<S>>,
     limits: Arc<BatchLimits>,
