@@ -11,7 +11,7 @@ use crate::key::{Key, Tenant};
 use crate::log;
 use crate::machine::{self, AnsweredCommand, Event, Sent};
 use crate::step::Rejection;
-use crate::store::{Answer, Changes, DeadLetterReason, Message, Store};
+use crate::store::{Answer, Changes, Claim, DeadLetterReason, Message, Store, WorkKind, WorkRef};
 
 /// The result of applying a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,22 @@ enum ReplyDecision {
     Conflict,
     /// The saga does not wait for it, for this reason.
     Unwanted(&'static str),
+}
+
+/// How the decision about a reply is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Recorded {
+    /// By the transaction of the step behind it, if that is known to be quick.
+    WithStep,
+    /// By a commit of its own.
+    Alone,
+}
+
+/// The claim of the row that waits for a reply. It is granted as long as the command was neither sent again nor answered.
+fn claim_of<S: Store>(saga: &SagaInstance<S>, step: usize, sent: Sent) -> Option<Claim> {
+    let id = saga.definition.step_id(&saga.state, machine::Command::Do { step });
+    let row = WorkRef::inserted(sent.row()?);
+    Some(Claim::new(row, saga.id, &saga.tenant, &saga.key, id, WorkKind::Do))
 }
 
 /// The step or item that a reply is about, and the command that it answers. A reply carries the id of the command message.
@@ -70,7 +86,7 @@ impl<S: Store> Coordinator<S> {
         let key = key.map_err(|problem| HandleError::Dead(DeadLetterReason::Unreadable, problem.to_string()))?;
         let _guard = self.saga_locks.lock(&message.tenant, &key).await;
         if let Some(cached) = self.committer.waiting_cache.take(&message.tenant, &key)
-            && self.decide_reply(cached, inbound).await? == ReplyDecision::Committed
+            && self.decide_reply(cached, inbound, Recorded::WithStep).await? == ReplyDecision::Committed
         {
             return Ok(());
         }
@@ -79,7 +95,7 @@ impl<S: Store> Coordinator<S> {
                 self.drop_reply(inbound, "there is no saga with its key").await?;
                 return Ok(ends(true));
             };
-            let is_done = match self.decide_reply(saga, inbound).await? {
+            let is_done = match self.decide_reply(saga, inbound, Recorded::Alone).await? {
                 ReplyDecision::Committed => true,
                 ReplyDecision::Conflict => false,
                 ReplyDecision::Unwanted(why) => self.drop_reply(inbound, why).await.map(|()| true)?,
@@ -95,6 +111,7 @@ impl<S: Store> Coordinator<S> {
         self: &Arc<Self>,
         mut saga: SagaInstance<S>,
         inbound: &InboundMessage,
+        recorded: Recorded,
     ) -> Result<ReplyDecision, HandleError> {
         let message = &inbound.message;
         let Some((step, answered)) = answered_command(&saga, message) else {
@@ -108,6 +125,8 @@ impl<S: Store> Coordinator<S> {
             self.ensure_input(&mut saga, step, answered.sent).await?;
         }
         let (event, findings) = self.event_of(&saga, step, answered, message);
+        let is_inline = recorded == Recorded::WithStep && inbound.work.is_none() && matches!(event, Event::Done { .. });
+        let claim = is_inline.then(|| claim_of(&saga, step, answered.sent)).flatten();
         let before = saga.state.clone();
         let next_work = self.committer.reserve_next_work(&saga.definition).await?;
         // The machine refuses only operators' actions.
@@ -118,6 +137,10 @@ impl<S: Store> Coordinator<S> {
             return Ok(ReplyDecision::Unwanted("it was known"));
         }
         prepared.changes.withdrawn.extend(answered.sent.row());
+        if let Some(claim) = claim.filter(|_| self.inline_steps.takes_decision(&prepared)) {
+            let committed = self.inline_steps.commit_with_step(prepared, claim).await;
+            return Ok(committed.map_or(ReplyDecision::Conflict, |()| ReplyDecision::Committed));
+        }
         let is_committed = self.committer.commit_inbound(prepared, inbound).await?;
         Ok(if is_committed { ReplyDecision::Committed } else { ReplyDecision::Conflict })
     }

@@ -95,7 +95,7 @@ impl<S: Store> Host<S> {
 
     /// Starts a hosted step in the transaction that runs it; false if that was not possible.
     pub(crate) async fn start_inline(self: &Arc<Self>, request: HostRequest<S>, inbound: &InboundMessage) -> bool {
-        if !self.starter.limits.is_proven(request.definition.steps[0].name) {
+        if !self.starter.inline_steps.is_proven(request.definition.steps[0].name) {
             return false;
         }
         let Ok((saga, first)) = self.new_request(&request, &inbound.message).await else { return false };

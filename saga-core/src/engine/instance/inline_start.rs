@@ -18,9 +18,6 @@ pub(crate) struct InlineStart {
     key: PendingStart,
 }
 
-/// Why a saga was not started with its first step: it is to be started by itself.
-pub(crate) struct NotInlined;
-
 impl InlineStart {
     pub(crate) fn new(
         saga: Arc<NewSaga>,
@@ -43,10 +40,5 @@ impl InlineStart {
         // A caller that went away does not want to know.
         _ = answer.send(started.map_err(RecordError::from));
         drop(under_way);
-    }
-
-    /// The transaction did not start it.
-    pub(crate) fn leave(self) {
-        drop(self);
     }
 }

@@ -3,6 +3,7 @@
 mod attempt_details;
 mod attempt_result;
 mod held_lease;
+mod inline_request;
 mod inline_start;
 mod inputs;
 mod mapped_inputs;
@@ -19,7 +20,8 @@ mod work_item;
 pub(crate) use self::attempt_details::AttemptDetails;
 pub(crate) use self::attempt_result::AttemptResult;
 pub(crate) use self::held_lease::HeldLease;
-pub(crate) use self::inline_start::{InlineStart, NotInlined};
+pub(crate) use self::inline_request::{InlineDecision, InlineRequest, NotInlined};
+pub(crate) use self::inline_start::InlineStart;
 pub(crate) use self::inputs::checksum;
 pub(crate) use self::next_work::NextSlot;
 pub(crate) use self::next_work::NextWork;

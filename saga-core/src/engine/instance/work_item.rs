@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::held_lease::HeldLease;
-use super::inline_start::InlineStart;
+use super::inline_request::InlineRequest;
 use super::saga_instance::SagaInstance;
 use crate::engine::bulkhead::QueueSlot;
 use crate::key::StepId;
@@ -34,8 +34,8 @@ pub(crate) struct WorkItem<S: Store> {
     pub(crate) lease_until: Duration,
     /// The slot that the command takes in this process. Its successor inherits it.
     pub(crate) slot: Option<QueueSlot>,
-    /// Set where the transaction that runs it starts its saga as well.
-    pub(crate) inline_start: Option<Box<InlineStart>>,
+    /// What the transaction that runs it commits as well.
+    pub(crate) inline: Option<InlineRequest>,
     /// Of an exclusive step that is about to be called: the claim that is kept meanwhile.
     pub(crate) held_lease: Option<HeldLease>,
     /// What an earlier call of it reported last.
@@ -68,7 +68,7 @@ impl<S: Store> WorkItem<S> {
             is_claimed_only: false,
             lease_until,
             slot,
-            inline_start: None,
+            inline: None,
             held_lease: None,
             reported: None,
             locked: Vec::new(),
@@ -127,7 +127,7 @@ impl<S: Store> WorkItem<S> {
             late_success: claimed.late,
             lease_until,
             slot: None,
-            inline_start: None,
+            inline: None,
             held_lease: None,
             reported: claimed.reported,
             locked: Vec::new(),

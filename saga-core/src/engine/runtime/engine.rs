@@ -29,7 +29,7 @@ use crate::engine::message::{Messages, Validator};
 use crate::engine::outbox::{Outbox, Publisher, Relay};
 use crate::engine::outcome::{OutcomeWatcher, Waiters};
 use crate::engine::queue::{BatchLimits, PollTimer};
-use crate::engine::schedule::{Dispatch, Scheduler};
+use crate::engine::schedule::{Dispatch, InlineSteps, Scheduler};
 use crate::engine::start::Starter;
 use crate::engine::statistics::Counters;
 use crate::engine::store_calls::StoreCalls;
@@ -81,11 +81,12 @@ impl<S: Store> Engine<S> {
         let committer = Arc::new(Committer::new(Arc::clone(&scheduler), outbox, recorder, Arc::clone(&waiters)));
         let limits = Arc::new(batch_limits(&ctx));
         let counters = Arc::new(Counters::default());
+        let inline_steps = Arc::new(InlineSteps::new(Arc::clone(&scheduler), Arc::clone(&limits)));
         let starter = Arc::new(Starter::new(
             Arc::clone(&scheduler),
             Arc::clone(&decider),
             waiters,
-            Arc::clone(&limits),
+            Arc::clone(&inline_steps),
             Arc::clone(&counters),
         ));
         let attempts = Arc::new(Attempts::new(Arc::clone(&ctx), Arc::clone(&decider), limits, Arc::clone(&counters)));
@@ -94,7 +95,7 @@ impl<S: Store> Engine<S> {
         let progress = Arc::new(ProgressWriter::new(Arc::clone(&committer), Arc::clone(&messages)));
         let sub_sagas = Arc::new(SubSagas::new(Arc::clone(&records), Arc::clone(&starter)));
         let step_locks = Arc::new(StepLocks::new(Arc::clone(&records), Arc::clone(&locks)));
-        let builtin = BuiltinSteps::new(Arc::clone(&records), Arc::clone(&locks));
+        let builtin = BuiltinSteps::new(Arc::clone(&records), Arc::clone(&locks), Arc::clone(&inline_steps));
         let external = Arc::new(ExternalCalls::new(
             Arc::clone(&attempts),
             Arc::clone(&step_locks),
@@ -107,7 +108,7 @@ impl<S: Store> Engine<S> {
         let transactions = Arc::new(Transactions::new(attempts, step_locks, Arc::clone(&leases), records));
         let recovery = Arc::new(Recovery::new(Arc::clone(&external), Arc::clone(&transactions)));
         let host = Arc::new(Host::new(Arc::clone(&committer), Arc::clone(&starter), Arc::clone(&messages), validator));
-        let coordinator = Arc::new(Coordinator::new(Arc::clone(&committer), Arc::clone(&decider)));
+        let coordinator = Arc::new(Coordinator::new(Arc::clone(&committer), Arc::clone(&decider), inline_steps));
         let choreography = Arc::new(Choreography::new(host));
         let inbox = Arc::new(Inbox::new(Arc::clone(&coordinator), choreography));
         let poller = Arc::new(Poller::new(Arc::clone(&committer), Arc::clone(&decider)));

@@ -43,7 +43,7 @@ impl<S: Store> Scheduler<S> {
         let released = self.calls.take_last(|command| {
             let key = command.slot.as_ref().map(QueueSlot::concurrency_key).filter(|key| key.pool == Pool::Calls);
             let left = key.and_then(|key| surplus.get_mut(key.definition as usize));
-            let Some(left) = left.filter(|left| **left > 0 && command.inline_start.is_none()) else { return false };
+            let Some(left) = left.filter(|left| **left > 0 && command.inline.is_none()) else { return false };
             *left -= 1;
             true
         });
@@ -60,7 +60,7 @@ impl<S: Store> Scheduler<S> {
         let owner = self.membership.member_id();
         let fresh_until = self.ctx.env.now().saturating_add(ttl.saturating_sub(third));
         let is_due = |command: &WorkItem<S>| {
-            command.inline_start.is_none() && (command.lease_until <= fresh_until || command.owner != owner)
+            command.inline.is_none() && (command.lease_until <= fresh_until || command.owner != owner)
         };
         let mut due = Vec::new();
         for queue in self.queues() {

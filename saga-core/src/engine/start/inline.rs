@@ -8,25 +8,15 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::starter::Starter;
-use crate::engine::instance::{InlineStart, NotInlined, WorkItem, lock_of};
+use crate::engine::instance::{InlineRequest, InlineStart, NotInlined, WorkItem};
 use crate::engine::lifecycle::TaskGuard;
 use crate::engine::store_calls::RecordError;
-use crate::machine::Effect;
 use crate::store::{NewSaga, Store};
 
 impl<S: Store> Starter<S> {
     /// Whether the first step may run in the transaction that starts the saga.
     pub(crate) fn starts_with_step(&self, first: &WorkItem<S>) -> bool {
-        self.ctx.settings.steps_per_transaction_max > 1
-            && self.ctx.starts_in_transactions
-            && first
-                .slot
-                .as_ref()
-                .is_some_and(|slot| !self.scheduler.bulkheads.limits.is_limited(slot.concurrency_key()))
-            && first.effect() == Effect::Transactional
-            && first.options().grouped
-            && lock_of(first).is_none()
-            && self.limits.is_proven(first.step().name)
+        self.ctx.starts_in_transactions && self.inline_steps.takes(first)
     }
 
     /// Starts a saga in the transaction of its first step.
@@ -35,17 +25,15 @@ impl<S: Store> Starter<S> {
     /// When dropped, the saga was started or not; the same call again tells.
     pub(crate) async fn start_with_step(
         self: &Arc<Self>,
-        mut first: WorkItem<S>,
+        first: WorkItem<S>,
         saga: &Arc<NewSaga>,
         under_way: TaskGuard,
     ) -> Result<Result<(), RecordError>, NotInlined> {
         // A second transaction for the same key would hold a worker until the first one ends.
         let key = self.pending_starts.enter(&saga.tenant, &saga.key).ok_or(NotInlined)?;
         let (answer, answered) = oneshot::channel();
-        first.inline_start = Some(Box::new(InlineStart::new(Arc::clone(saga), answer, under_way, key)));
-        // A closed queue returns it, and the answer is dropped with it.
-        let flow = self.scheduler.concurrency_key(&first.saga, first.command).flow();
-        drop(self.scheduler.transactions.push(flow, first));
+        let starting = InlineStart::new(Arc::clone(saga), answer, under_way, key);
+        self.inline_steps.push(first, InlineRequest::Start(Box::new(starting)));
         answered.await.map_err(|_| NotInlined)
     }
 }

@@ -11,8 +11,7 @@ use crate::engine::instance::{NotInlined, PendingStarts, SagaInstance, WorkItem}
 use crate::engine::lifecycle::TaskGuard;
 use crate::engine::message::{first_difference, request_hash};
 use crate::engine::outcome::{OutcomeSlot, Waiters};
-use crate::engine::queue::BatchLimits;
-use crate::engine::schedule::Scheduler;
+use crate::engine::schedule::{InlineSteps, Scheduler};
 use crate::engine::statistics::Counters;
 use crate::engine::store_calls::{
     Batcher, LockConflict, LockRetry, RecordError, Request, StoreCalls, catch_panic, store_error,
@@ -120,7 +119,7 @@ pub(crate) struct Starter<S: Store> {
     pub(crate) scheduler: Arc<Scheduler<S>>,
     pub(crate) decider: Arc<Decider<S>>,
     pub(crate) waiters: Arc<Waiters>,
-    pub(crate) limits: Arc<BatchLimits>,
+    pub(crate) inline_steps: Arc<InlineSteps<S>>,
     pub(crate) statistics: Arc<Counters>,
     pub(crate) pending_starts: Arc<PendingStarts>,
     starts: Starts,
@@ -131,12 +130,12 @@ impl<S: Store> Starter<S> {
         scheduler: Arc<Scheduler<S>>,
         decider: Arc<Decider<S>>,
         waiters: Arc<Waiters>,
-        limits: Arc<BatchLimits>,
+        inline_steps: Arc<InlineSteps<S>>,
         statistics: Arc<Counters>,
     ) -> Self {
         let (ctx, store_calls) = (Arc::clone(&scheduler.ctx), Arc::clone(&scheduler.store_calls));
         let (pending_starts, starts) = (Arc::default(), Starts::new(&ctx));
-        Self { ctx, store_calls, scheduler, decider, waiters, limits, statistics, pending_starts, starts }
+        Self { ctx, store_calls, scheduler, decider, waiters, inline_steps, statistics, pending_starts, starts }
     }
 }
 

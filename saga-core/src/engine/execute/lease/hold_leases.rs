@@ -39,7 +39,7 @@ impl<S: Store> LeaseKeeper<S> {
     /// Keeps the commands whose leases this process surely holds, and renews leases as needed. A command that is not
     /// returned belongs to another process.
     pub(crate) async fn hold_leases(&self, commands: Vec<WorkItem<S>>) -> Vec<WorkItem<S>> {
-        let is_held = |command: &WorkItem<S>| command.inline_start.is_some() || self.surely_has(command);
+        let is_held = |command: &WorkItem<S>| command.inline.is_some() || self.surely_has(command);
         let (held, short): (Vec<_>, Vec<_>) = commands.into_iter().partition(is_held);
         if short.is_empty() {
             return held;

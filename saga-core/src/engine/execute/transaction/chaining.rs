@@ -10,7 +10,9 @@ use super::chained_steps::{ChainedStep, ChainedSteps};
 use super::entry::BatchEntry;
 use crate::engine::decide::finished_by;
 use crate::engine::execute::attempt::Attempts;
-use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, PendingCommit, SendVia, WorkItem, lock_of};
+use crate::engine::instance::{
+    AttemptDetails, InlineRequest, NextSlot, NextWork, PendingCommit, SendVia, WorkItem, lock_of,
+};
 use crate::engine::queue::SLOW;
 use crate::machine::{Effect, Ending, Next};
 use crate::store::{Advance, Changes, HandlerVerdict, HistoryEntry, HistoryKind, NewWork, Store, Tried, WorkRef};
@@ -26,7 +28,7 @@ impl<S: Store> BatchEntry<S> {
     pub(crate) fn prepare(&mut self, attempts: &Attempts<S>) -> Option<Changes> {
         let (command, (attempted, next)) = (self.command.as_ref()?, self.attempted.as_ref()?);
         if let (Next::Again { delay, message, .. }, true) =
-            (next, self.chained_changes.is_some() || self.inline_start.is_some())
+            (next, self.chained_changes.is_some() || self.inline.is_some())
         {
             // Its work row does not exist yet. It is written now, with this attempt counted.
             let tried = Tried { attempts: attempted.findings.attempts, error: message.clone() };
@@ -44,9 +46,17 @@ impl<S: Store> BatchEntry<S> {
                 successor.saga.version = before.claimed.saga.version + 1;
             }
         }
+        if let Some(decided) = self.decided_before() {
+            prepared.changes = joined(decided, std::mem::take(&mut prepared.changes));
+        }
         let changes = prepared.take_changes();
         self.pending = Some(prepared);
         Some(changes)
+    }
+
+    /// The changes of the decision that is recorded together with the steps.
+    fn decided_before(&self) -> Option<Changes> {
+        self.inline.as_ref()?.changes()
     }
 
     /// The work row that was claimed.
@@ -66,7 +76,9 @@ impl<S: Store> BatchEntry<S> {
 
     /// Whether decisions were already made for it, so that it cannot be decided again.
     pub(crate) fn is_decided(&self) -> bool {
-        self.has_chained() || (self.inline_start.is_some() && self.command.is_none())
+        let is_inline =
+            |request: &InlineRequest| matches!(request, InlineRequest::Decision(_)) || self.command.is_none();
+        self.has_chained() || self.inline.as_ref().is_some_and(is_inline)
     }
 
     /// Forgets what ran: the claimed step is the present one again.
@@ -86,15 +98,15 @@ impl<S: Store> BatchEntry<S> {
     pub(crate) fn into_claimed(mut self) -> Option<WorkItem<S>> {
         let has_chained = self.has_chained();
         self.start_over();
-        let starting = self.inline_start.take();
+        let inline = self.inline.take();
         let command = *self.command?;
-        Some(WorkItem { chains: command.chains && !has_chained, inline_start: starting, ..command })
+        Some(WorkItem { chains: command.chains && !has_chained, inline, ..command })
     }
 
-    /// Whether the present step has a work row. A chained step has none, nor has the first step of a saga that this transaction
-    /// starts.
+    /// Whether the present step has a work row. A chained step has none, nor has a step whose saga, or whose decision, this
+    /// transaction commits as well.
     fn has_row(&self) -> bool {
-        self.inline_start.is_none() && self.chained_changes.is_none()
+        self.inline.is_none() && self.chained_changes.is_none()
     }
 
     fn may_chain(&self, attempts: &Attempts<S>) -> bool {
@@ -187,9 +199,12 @@ impl<S: Store> BatchEntry<S> {
                 self.command = Some(before.claimed);
                 (before.changes, before.row)
             }
-            // Only the start is recorded.
-            None => (Changes::default(), self.inline_start.as_ref()?.row()?),
+            // Only the start or the decision is recorded.
+            None => (Changes::default(), self.inline.as_ref()?.row()?),
         };
+        if let Some(decided) = self.decided_before() {
+            changes = joined(decided, changes);
+        }
         changes.commands.push(NewWork { due_in, lease: None, tried: Some(tried), ..row });
         changes.history.push(failed);
         let mut prepared = PendingCommit::left(changes, present.saga, due_in, send_via);

@@ -1,11 +1,10 @@
 //! One command of a step transaction, with what became of it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::chained_steps::{ChainedStep, ChainedSteps};
 use crate::engine::execute::attempt::{Attempts, erred};
-use crate::engine::instance::{AttemptResult, InlineStart, PendingCommit, WorkItem};
+use crate::engine::instance::{AttemptResult, InlineRequest, PendingCommit, WorkItem};
 use crate::machine::{Ending, Next};
 use crate::store::{Changes, Claim, Store, TransactError};
 
@@ -18,8 +17,8 @@ pub(crate) struct BatchEntry<S: Store> {
     pub(crate) granted: bool,
     pub(crate) attempted: Option<(AttemptResult, Next)>,
     pub(crate) pending: Option<PendingCommit<S>>,
-    /// Set if the transaction also starts the saga.
-    pub(crate) inline_start: Option<Box<InlineStart>>,
+    /// What the transaction also commits for the saga.
+    pub(crate) inline: Option<InlineRequest>,
     /// The steps of the saga that were done in this transaction before the present one.
     pub(crate) chained: Vec<ChainedStep>,
     /// Their changes.
@@ -34,7 +33,7 @@ impl<S: Store> BatchEntry<S> {
     /// A command that has not run, with the ids for the commands that follow from it.
     pub(crate) fn new(mut command: WorkItem<S>, next_ids: i64) -> Self {
         Self {
-            inline_start: command.inline_start.take(),
+            inline: command.inline.take(),
             command: Some(Box::new(command)),
             next_ids,
             granted: false,
@@ -48,8 +47,11 @@ impl<S: Store> BatchEntry<S> {
     }
 
     pub(crate) fn claim(&self) -> Option<Claim> {
-        let start = self.inline_start.as_ref().map(|starting| Arc::clone(&starting.saga));
-        self.command.as_ref().map(|command| Claim { start, ..command.claim() })
+        let own = self.command.as_ref()?.claim();
+        Some(match &self.inline {
+            Some(request) => request.claim(own),
+            None => own,
+        })
     }
 
     /// Whether the last attempt that the step may have just failed in a shared transaction: other handlers may have caused that.
@@ -63,7 +65,7 @@ impl<S: Store> BatchEntry<S> {
     /// Does not count the attempt that just failed. The command runs again alone, or later if earlier steps have to be recorded.
     pub(crate) fn discount_attempt(&mut self) {
         let Some((mut attempted, _)) = self.attempted.take() else { return };
-        if self.chained_changes.is_none() && self.inline_start.is_none() {
+        if self.chained_changes.is_none() && self.inline.is_none() {
             self.reruns_alone = true;
             return;
         }

@@ -57,8 +57,8 @@ impl<S: Store> Transactions<S> {
         }
         if error.error.class() == RetryClass::Unknown {
             self.ctx.health.store_failed(OPERATION, &error.error);
-            for starting in members.iter_mut().filter_map(|member| member.inline_start.take()) {
-                starting.answer(Err(&error.error));
+            for request in members.iter_mut().filter_map(|member| member.inline.take()) {
+                request.answer(Err(&error.error));
             }
             return self.resolve_unknown_commit(members).await;
         }
@@ -82,11 +82,11 @@ impl<S: Store> Transactions<S> {
             let member = members.remove(culprit);
             self.settle_culprit(member, batch_size, error, waiting).await;
         }
-        // If the fault is not that of one member, the callers of inline starts start their sagas by a commit of their own.
+        // If the fault is not that of one member, what was to be committed with its step is committed by itself.
         let is_left = culprit.is_none() && (members.len() == 1 || !is_of_one(error));
-        for member in members.extract_if(.., |member| is_left && member.inline_start.is_some()) {
-            if let Some(starting) = member.inline_start {
-                starting.leave();
+        for member in members.extract_if(.., |member| is_left && member.inline.is_some()) {
+            if let Some(request) = member.inline {
+                request.leave();
             }
         }
         let has_chained = members.iter().any(BatchEntry::has_chained);
@@ -102,7 +102,7 @@ impl<S: Store> Transactions<S> {
 
     /// A member that waited only for the key of its saga met no locked rows.
     fn count_conflict(&self, members: &[BatchEntry<S>]) {
-        let met = members.iter().filter(|member| member.inline_start.is_none() || member.has_run());
+        let met = members.iter().filter(|member| member.inline.is_none() || member.has_run());
         let steps: BTreeSet<_> = met.filter_map(BatchEntry::step).collect();
         for step in steps {
             self.attempts.limits.met_lock(step);
@@ -117,13 +117,13 @@ impl<S: Store> Transactions<S> {
         error: &TransactError,
         waiting: &mut Vec<SubBatch<S>>,
     ) {
-        if let Some(starting) = member.inline_start.take() {
-            // Its caller starts the saga by a commit of its own: then there is a row to record the failed attempt on.
+        if let Some(request) = member.inline.take() {
+            // Its caller commits the start or the decision by itself: then there is a row to record the failed attempt on.
             member.start_over();
             if let Some(command) = &member.command {
                 self.attempts.limits.halve(command.step().name);
             }
-            starting.leave();
+            request.leave();
             member.command = None;
         }
         let has_only_claimed_step_run = member.chained.len() == 1 && member.attempted.is_none();
@@ -201,8 +201,8 @@ impl<S: Store> Transactions<S> {
         let successors: Vec<WorkRef> = successors.map(|successor| successor.work).collect();
         let mut taken = Vec::new();
         for mut member in members {
-            match member.inline_start.take() {
-                Some(starting) => starting.leave(),
+            match member.inline.take() {
+                Some(request) => request.leave(),
                 // A chained command still has the work row of its first step.
                 None => taken.extend(member.into_claimed().as_ref().map(TakenWork::of)),
             }

@@ -13,7 +13,7 @@ use crate::engine::execute::attempt::Attempts;
 use crate::engine::execute::lease::LeaseKeeper;
 use crate::engine::execute::lock::StepLocks;
 use crate::engine::execute::record::AttemptRecorder;
-use crate::engine::instance::{TakenWork, WorkItem};
+use crate::engine::instance::{InlineRequest, TakenWork, WorkItem};
 use crate::engine::schedule::take_with_permit;
 use crate::engine::start::log_start;
 use crate::machine::Ending;
@@ -175,8 +175,8 @@ impl<S: Store> Transactions<S> {
                 continue;
             }
             let (Some(prepared), true) = (member.pending, member.granted) else {
-                match member.inline_start {
-                    Some(starting) => starting.leave(),
+                match member.inline {
+                    Some(request) => request.leave(),
                     None => lost.extend(work),
                 }
                 continue;
@@ -193,10 +193,12 @@ impl<S: Store> Transactions<S> {
                 }
                 self.attempts.statistics.count(command, &attempted.ending);
             }
-            if let Some(starting) = member.inline_start {
-                self.attempts.statistics.count_start(true);
-                log_start(&starting.saga);
-                starting.answer(Ok(()));
+            if let Some(request) = member.inline {
+                if let InlineRequest::Start(starting) = &request {
+                    self.attempts.statistics.count_start(true);
+                    log_start(&starting.saga);
+                }
+                request.answer(Ok(()));
             }
             self.committer.after_commit(prepared, member.command.and_then(|command| command.slot));
         }

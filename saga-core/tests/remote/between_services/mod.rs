@@ -1,0 +1,5 @@
+//! What a step of another service costs, and what becomes of messages and replies when something fails.
+
+mod commits;
+mod inline_replies;
+mod services;
