@@ -14,8 +14,8 @@ pub struct RunArgs {
     /// Where to keep everything.
     #[command(flatten)]
     pub store: StoreArgs,
-    /// How messages travel: memory:, amqp://USER:PASSWORD@HOST:PORT[,HOST:PORT..]/VHOST
-    /// or kafka://HOST:PORT[,HOST:PORT..], with the feature `kafka`
+    /// How messages travel: memory:, amqp://USER:PASSWORD@HOST:PORT[,HOST:PORT..]/VHOST,
+    /// kafka://HOST:PORT[,HOST:PORT..] or sqs:PREFIX
     #[arg(long, value_name = "URL", default_value = "memory:")]
     pub transport: String,
     /// The gateway and the carrier, as `order-rig outside` prints it [default: in this process]

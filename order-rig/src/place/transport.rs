@@ -4,6 +4,8 @@ use anyhow::{Context as _, bail};
 use saga_amqp::AmqpTransport;
 #[cfg(feature = "kafka")]
 use saga_kafka::{KafkaOptions, KafkaTransport};
+#[cfg(feature = "sqs")]
+use saga_sqs::{SqsOptions, SqsTransport};
 
 use super::{Broker, without_password};
 use crate::patience::wait_for;
@@ -25,12 +27,34 @@ pub async fn connect_transport(url: &str, patience: Duration) -> anyhow::Result<
             let connect = async || Ok(KafkaTransport::connect_with(options.clone()).await?);
             wait_for("the broker", patience, connect).await.map(Broker::Kafka)
         }
+        #[cfg(feature = "sqs")]
+        Some("sqs") => {
+            let options = sqs_options(url)?;
+            let connect = async || Ok(SqsTransport::connect_with(options.clone()).await?);
+            wait_for("SQS", patience, connect).await.map(Broker::Sqs)
+        }
+        #[cfg(not(feature = "sqs"))]
+        Some("sqs") => bail!("this program was built without SQS; build it with `--features sqs`"),
         #[cfg(not(feature = "kafka"))]
         Some("kafka" | "kafka+ssl") => bail!("this program was built without Kafka; build it with `--features kafka`"),
-        Some(scheme) => bail!("--transport knows memory:, amqp: and kafka:, but not {scheme}:"),
+        Some(scheme) => bail!("--transport knows memory:, amqp:, kafka: and sqs:, but not {scheme}:"),
         None => bail!(
             "--transport takes memory: or a URL such as amqp://user:password@host:port/vhost, with host:port,host:port for a cluster"
         ),
     };
     connected.map(Some).with_context(|| format!("cannot use {}", without_password(url)))
+}
+
+/// The options of `sqs:PREFIX` or `sqs:PREFIX?visibility=SECONDS`. The rest is in the environment.
+#[cfg(feature = "sqs")]
+fn sqs_options(url: &str) -> anyhow::Result<SqsOptions> {
+    let named = url.trim_start_matches("sqs:").trim_start_matches("//");
+    let (prefix, query) = named.split_once('?').unwrap_or((named, ""));
+    let options = SqsOptions::from_env().prefix(prefix);
+    if query.is_empty() {
+        return Ok(options);
+    }
+    let Some(seconds) = query.strip_prefix("visibility=") else { bail!("{url} has an unknown part: {query}") };
+    let seconds = seconds.parse().with_context(|| format!("{url} has no number of seconds: {seconds}"))?;
+    Ok(options.visibility(Duration::from_secs(seconds)))
 }

@@ -104,24 +104,36 @@ fn each_service_may_have_a_file() {
     assert_eq!(number(&services.verify(), "orders"), FEW as u64);
 }
 
-/// G4: Kafka carries the messages, and one replica of each service and the driver of the orders are killed.
+/// G4: Kafka carries the messages.
 #[cfg(feature = "kafka")]
 #[test]
 fn g4_with_kafka_between_killed_services_every_order_ends() {
+    each_is_killed_and_every_order_ends(&Services::on_kafka(), MANY);
+}
+
+/// G4: SQS carries the messages.
+#[cfg(feature = "sqs")]
+#[test]
+fn g4_with_sqs_between_killed_services_every_order_ends() {
+    each_is_killed_and_every_order_ends(&Services::on_sqs(), ORDERS);
+}
+
+/// The only process of each service, and the driver of the orders.
+#[cfg(any(feature = "kafka", feature = "sqs"))]
+fn each_is_killed_and_every_order_ends(services: &Services, many: usize) {
     let mut random = Random::new(seed_from_env("ORDER_RIG_KILL_SEED"));
-    let services = Services::on_kafka();
-    let orders = services.some_orders(MANY);
+    let orders = services.some_orders(many);
     let mut replicas = ["payments", "shipping"].map(|service| services.start(service));
     let mut driver = services.drive(&orders).spawn().expect("it runs");
     for (replica, service) in replicas.iter_mut().zip(["payments", "shipping"]) {
-        wait_for(&services, &mut driver, services.shop.ended() + 1 + random.below(8));
+        wait_for(services, &mut driver, services.shop.ended() + 1 + random.below(8));
         std::mem::replace(replica, services.begin(service)).kill();
     }
-    wait_for(&services, &mut driver, services.shop.ended() + 1 + random.below(8));
+    wait_for(services, &mut driver, services.shop.ended() + 1 + random.below(8));
     driver.kill().expect("it is killed");
     driver.wait().expect("it ends");
-    all_ended(services.drive(&orders).output().expect("it runs"), MANY);
-    assert_eq!(number(&services.verify(), "orders"), MANY as u64);
+    all_ended(services.drive(&orders).output().expect("it runs"), many);
+    assert_eq!(number(&services.verify(), "orders"), many as u64);
 }
 
 /// Services and their broker are started side by side, and one of them comes first.
@@ -161,7 +173,11 @@ fn what_a_service_cannot_be_started_with_is_said_in_one_sentence() {
             "127.0.0.1:1",
         ),
         (&payments, &["--outside", outside, "--transport", &wrong_vhost], "vhost"),
-        (&payments, &["--outside", outside, "--transport", "nats://u:secret@h"], "knows memory:, amqp: and kafka:"),
+        (
+            &payments,
+            &["--outside", outside, "--transport", "nats://u:secret@h"],
+            "knows memory:, amqp:, kafka: and sqs:",
+        ),
         (
             &payments,
             &["--transport", vhost, "--outside", "http://127.0.0.1:1", "--wait-for-outside", "100ms"],

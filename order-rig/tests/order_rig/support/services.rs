@@ -29,6 +29,8 @@ pub(crate) enum Broker {
     RabbitMq(Vhost),
     #[cfg(feature = "kafka")]
     Kafka(saga_kafka::MockCluster),
+    #[cfg(feature = "sqs")]
+    Sqs(saga_servers::MotoServer),
 }
 
 /// A process of a service; it ends with this value.
@@ -48,18 +50,21 @@ impl Services {
 
     #[cfg(feature = "kafka")]
     pub(crate) fn on_kafka() -> Self {
-        let broker = Broker::Kafka(saga_kafka::MockCluster::start().expect("a mock cluster"));
-        Self::of(Shop::new(), "sqlite:payments.db".to_owned(), "sqlite:shipping.db".to_owned(), Vec::new(), broker)
+        Self::on_files(Broker::Kafka(saga_kafka::MockCluster::start().expect("a mock cluster")))
+    }
+
+    #[cfg(feature = "sqs")]
+    pub(crate) fn on_sqs() -> Self {
+        Self::on_files(Broker::Sqs(blocking(saga_servers::MotoServer::start()).expect("moto starts")))
     }
 
     pub(crate) fn on_sqlite() -> Self {
-        Self::of(
-            Shop::new(),
-            "sqlite:payments.db".to_owned(),
-            "sqlite:shipping.db".to_owned(),
-            Vec::new(),
-            Broker::rabbitmq(),
-        )
+        Self::on_files(Broker::rabbitmq())
+    }
+
+    /// A database file for each service.
+    fn on_files(broker: Broker) -> Self {
+        Self::of(Shop::new(), "sqlite:payments.db".to_owned(), "sqlite:shipping.db".to_owned(), Vec::new(), broker)
     }
 
     fn of(shop: Shop, payments: String, shipping: String, databases: Vec<Database>, broker: Broker) -> Self {
@@ -79,7 +84,9 @@ impl Services {
     pub(crate) fn command(&self, service: &str, more: &[&str]) -> Command {
         let (store, broker, outside) = (self.store(service), self.broker.url(), &self.outside.url);
         let own = ["service", service, "--store", store, "--transport", &broker, "--outside", outside];
-        self.shop.command(&[&own[..], &TIMES, more].concat())
+        let mut command = self.shop.command(&[&own[..], &TIMES, more].concat());
+        command.envs(self.broker.environment());
+        command
     }
 
     /// Starts a replica of a service, and waits until it is ready.
@@ -137,6 +144,23 @@ impl Broker {
             Self::RabbitMq(vhost) => vhost.url().to_owned(),
             #[cfg(feature = "kafka")]
             Self::Kafka(cluster) => format!("kafka://{}?topics=on-demand", cluster.brokers()),
+            // What a dead process had comes again soon.
+            #[cfg(feature = "sqs")]
+            Self::Sqs(_) => "sqs:orders?visibility=3".to_owned(),
+        }
+    }
+
+    /// What a process finds in its environment.
+    fn environment(&self) -> Vec<(&'static str, String)> {
+        match self {
+            #[cfg(feature = "sqs")]
+            Self::Sqs(moto) => vec![
+                ("AWS_REGION", "us-east-1".to_owned()),
+                ("AWS_ACCESS_KEY_ID", "a".to_owned()),
+                ("AWS_SECRET_ACCESS_KEY", "b".to_owned()),
+                ("AWS_ENDPOINT_URL", moto.url().to_owned()),
+            ],
+            _ => Vec::new(),
         }
     }
 
@@ -145,8 +169,8 @@ impl Broker {
     pub(crate) fn vhost(&self) -> &Vhost {
         match self {
             Self::RabbitMq(vhost) => vhost,
-            #[cfg(feature = "kafka")]
-            Self::Kafka(_) => panic!("the broker is Kafka"),
+            #[cfg(any(feature = "kafka", feature = "sqs"))]
+            _ => panic!("the broker is another one"),
         }
     }
 }
