@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The features of the examples that bring servers: off for users, on for tests and checks.
-pub(crate) const WITH_SERVERS: &str =
-    "order-saga/postgres,travel/postgres,travel/rabbitmq,booking/rabbitmq,saga-tests/kafka,saga-tests/sqs";
+pub(crate) const WITH_SERVERS: &str = "order-saga/postgres,travel/postgres,travel/rabbitmq,booking/rabbitmq,saga-tests/kafka,saga-tests/sqs,order-rig/sqs";
 
 /// The root of the workspace: the folder above this crate's.
 pub(crate) fn root() -> PathBuf {

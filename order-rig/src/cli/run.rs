@@ -14,7 +14,7 @@ pub struct RunArgs {
     /// Where to keep everything.
     #[command(flatten)]
     pub store: StoreArgs,
-    /// How messages travel: memory: or amqp://USER:PASSWORD@HOST:PORT[,HOST:PORT..]/VHOST
+    /// How messages travel: memory: or amqp://USER:PASSWORD@HOST:PORT[,HOST:PORT..]/VHOST, or sqs:PREFIX
     #[arg(long, value_name = "URL", default_value = "memory:")]
     pub transport: String,
     /// The gateway and the carrier, as `order-rig outside` prints it [default: in this process]

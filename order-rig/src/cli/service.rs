@@ -12,7 +12,7 @@ pub struct ServiceArgs {
     /// Its own database, as `run` takes it; its replicas share one [default: sqlite:order-rig-SERVICE.db]
     #[arg(long, value_name = "URL")]
     pub store: Option<String>,
-    /// The broker between the services: amqp://USER:PASSWORD@HOST:PORT[,HOST:PORT..]/VHOST
+    /// The broker between the services: amqp://USER:PASSWORD@HOST:PORT[,HOST:PORT..]/VHOST, or sqs:PREFIX
     #[arg(long, value_name = "URL")]
     pub transport: Option<String>,
     /// The gateway and the carrier, as `order-rig outside` prints it; `orders` needs it to count their effects

@@ -1,6 +1,7 @@
 //! Where things are: the database of the store and the shop, the book of the services outside, the broker.
 
 #[expect(clippy::module_inception, reason = "it is the place that all others are kinds of")]
+mod broker;
 mod place;
 mod postgres;
 mod sqlite;
@@ -8,6 +9,7 @@ mod store_url;
 mod transport;
 mod url;
 
+pub use broker::Broker;
 pub use place::{Place, exists, read_book};
 pub use postgres::PostgresPlace;
 pub use sqlite::SqlitePlace;

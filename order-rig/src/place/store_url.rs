@@ -77,6 +77,6 @@ mod tests {
         }
         assert!(connect_transport("memory:", Duration::ZERO).await.is_ok_and(|transport| transport.is_none()));
         let refused = connect_transport("nats://u:secret@h", Duration::ZERO).await.expect_err("unknown").to_string();
-        assert!(refused.contains("knows memory: and amqp:, but not nats:"), "{refused}");
+        assert!(refused.contains("knows memory:, amqp: and sqs:, but not nats:"), "{refused}");
     }
 }

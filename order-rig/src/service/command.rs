@@ -1,14 +1,13 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use saga_amqp::AmqpTransport;
 
 use super::{host::host, log::log_to_stderr, orders::orders};
 use crate::{
     cli::{ServiceArgs, ServiceName},
     outside::{Carrier, Gateway, Outside},
     patience::wait_for,
-    place::{Place, connect_transport},
+    place::{Broker, Place, connect_transport},
     run::Input,
     saga::{payments, shipping},
 };
@@ -54,7 +53,7 @@ pub async fn service(place: &impl Place, args: &ServiceArgs) -> anyhow::Result<E
 }
 
 /// Services and their broker are started side by side, and one of them comes first.
-async fn connect(url: &str, args: &ServiceArgs) -> anyhow::Result<AmqpTransport> {
+async fn connect(url: &str, args: &ServiceArgs) -> anyhow::Result<Broker> {
     connect_transport(url, args.waits.wait_for_broker).await?.context(NEEDS_BROKER)
 }
 

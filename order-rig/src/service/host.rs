@@ -1,16 +1,20 @@
 use std::{num::NonZeroUsize, process::ExitCode};
 
-use saga_amqp::AmqpTransport;
 use saga_core::{Runtime, engine::RuntimeBuilder};
 
 use super::serve::serve;
-use crate::{cli::ServiceArgs, patience::wait_for, place::Place, print::say};
+use crate::{
+    cli::ServiceArgs,
+    patience::wait_for,
+    place::{Broker, Place},
+    print::say,
+};
 
 /// Does the steps of a service for the sagas of others, until it is asked to end.
 pub(super) async fn host<P: Place>(
     place: &P,
     args: &ServiceArgs,
-    transport: AmqpTransport,
+    transport: Broker,
     hosting: impl Fn(RuntimeBuilder<P::Store>) -> RuntimeBuilder<P::Store>,
 ) -> anyhow::Result<ExitCode> {
     let runtime = wait_for("the database", args.waits.wait_for_database, async || {

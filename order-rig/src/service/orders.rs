@@ -1,6 +1,5 @@
 use std::process::ExitCode;
 
-use saga_amqp::AmqpTransport;
 use saga_core::{Runtime, Saga, store::Store};
 
 use super::serve::serve;
@@ -9,7 +8,7 @@ use crate::{
     orders::Order,
     outside::Outside,
     patience::wait_for,
-    place::Place,
+    place::{Broker, Place},
     print::say,
     run::{Counter, Input},
     saga::create_order_across_services,
@@ -20,7 +19,7 @@ use crate::{
 pub(super) async fn orders<P: Place>(
     place: &P,
     args: &ServiceArgs,
-    transport: AmqpTransport,
+    transport: Broker,
     input: Option<Input>,
     outside: Option<Outside>,
 ) -> anyhow::Result<ExitCode> {
@@ -48,7 +47,7 @@ async fn runtime<S: Store>(
     store: S,
     saga: &Saga<S, Order>,
     args: &ServiceArgs,
-    transport: &AmqpTransport,
+    transport: &Broker,
 ) -> anyhow::Result<Runtime<S>> {
     let runtime = Runtime::builder(store).saga(saga).transport(transport.clone()).settings(|settings| {
         settings.service = Some(ServiceName::Orders.as_str().to_owned());

@@ -1,9 +1,8 @@
 use std::{process::ExitCode, time::Duration};
 
-use saga_amqp::AmqpTransport;
 use saga_core::{Runtime, store::Store};
 
-use crate::{cli::ServiceName, interrupt::interrupted, print::print};
+use crate::{cli::ServiceName, interrupt::interrupted, place::Broker, print::print};
 
 /// How often it is looked whether the broker delivers to this service.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -12,10 +11,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 pub(super) async fn serve<S: Store>(
     name: ServiceName,
     runtime: &Runtime<S>,
-    transport: &AmqpTransport,
+    transport: &Broker,
 ) -> anyhow::Result<ExitCode> {
     let ready = async {
-        while !receives(transport) {
+        while !transport.receives() {
             tokio::time::sleep(LOOK_EVERY).await;
         }
         print(format_args!("{name} is ready\n"))?;
@@ -26,11 +25,6 @@ pub(super) async fn serve<S: Store>(
         () = interrupted() => Ok(()),
     };
     runtime.shutdown().await;
+    transport.close().await;
     served.map(|()| ExitCode::SUCCESS)
-}
-
-/// Whether what is addressed to this service arrives.
-fn receives(transport: &AmqpTransport) -> bool {
-    let health = transport.health();
-    health.is_healthy() && !health.subscriptions.is_empty()
 }

@@ -112,7 +112,7 @@ fn a_store_that_cannot_be_used_is_said_in_one_sentence() {
 fn what_else_cannot_be_used_is_said_in_one_sentence() {
     let shop = Shop::new();
     shop.run(&["--transport", "nats://user:secret@host"])
-        .is_unusable("--transport knows memory: and amqp:, but not nats:");
+        .is_unusable("--transport knows memory:, amqp: and sqs:, but not nats:");
     shop.run(&["--outside", "ftp://host"]).is_unusable("--outside takes an address such as http://127.0.0.1:8080");
     shop.run(&["--outside", "http://127.0.0.1:1", "--wait-for-outside", "100ms"])
         .is_unusable("the services outside do not answer");

@@ -104,6 +104,25 @@ fn each_service_may_have_a_file() {
     assert_eq!(number(&services.verify(), "orders"), FEW as u64);
 }
 
+#[cfg(feature = "sqs")]
+#[test]
+fn over_sqs_a_service_is_killed_and_every_order_ends() {
+    const SOME: usize = 40;
+    let services = Services::on_sqlite_and_sqs();
+    let orders = services.some_orders(SOME);
+    let payments = services.start("payments");
+    let _shipping = services.start("shipping");
+    let mut driver = services.drive(&orders).spawn().expect("it runs");
+    wait_for(&services, &mut driver, 3);
+    payments.kill();
+    let _payments = services.start("payments");
+    wait_for(&services, &mut driver, services.shop.ended() + 3);
+    driver.kill().expect("it is killed");
+    driver.wait().expect("it ends");
+    all_ended(services.drive(&orders).output().expect("it runs"), SOME);
+    assert_eq!(number(&services.verify(), "orders"), SOME as u64);
+}
+
 /// Services and their broker are started side by side, and one of them comes first.
 #[test]
 fn a_service_waits_for_its_broker_and_says_so() {
@@ -141,7 +160,7 @@ fn what_a_service_cannot_be_started_with_is_said_in_one_sentence() {
             "127.0.0.1:1",
         ),
         (&payments, &["--outside", outside, "--transport", &wrong_vhost], "vhost"),
-        (&payments, &["--outside", outside, "--transport", "nats://u:secret@h"], "knows memory: and amqp:"),
+        (&payments, &["--outside", outside, "--transport", "nats://u:secret@h"], "knows memory:, amqp: and sqs:"),
         (
             &payments,
             &["--transport", vhost, "--outside", "http://127.0.0.1:1", "--wait-for-outside", "100ms"],

@@ -20,6 +20,9 @@ pub(crate) struct Services {
     pub(crate) shipping: String,
     pub(crate) vhost: Vhost,
     pub(crate) outside: OutsideProcess,
+    /// What carries the messages in RabbitMQ's place.
+    #[cfg(feature = "sqs")]
+    sqs: Option<saga_servers::MotoServer>,
     _databases: Vec<Database>,
 }
 
@@ -42,10 +45,26 @@ impl Services {
         Self::of(Shop::new(), "sqlite:payments.db".to_owned(), "sqlite:shipping.db".to_owned(), Vec::new())
     }
 
+    /// A file for each service, and SQS between them. What a dead process had comes again soon.
+    #[cfg(feature = "sqs")]
+    pub(crate) fn on_sqlite_and_sqs() -> Self {
+        let sqs = blocking(saga_servers::MotoServer::start()).expect("moto starts");
+        Self { sqs: Some(sqs), ..Self::on_sqlite() }
+    }
+
     fn of(shop: Shop, payments: String, shipping: String, databases: Vec<Database>) -> Self {
         let vhost = blocking(saga_servers::shared::vhost("order_services")).expect("a virtual host");
         let outside = OutsideProcess::start(&shop, &[]);
-        Self { shop, payments, shipping, vhost, outside, _databases: databases }
+        Self {
+            shop,
+            payments,
+            shipping,
+            vhost,
+            outside,
+            #[cfg(feature = "sqs")]
+            sqs: None,
+            _databases: databases,
+        }
     }
 
     /// The URL of a service's store.
@@ -59,8 +78,17 @@ impl Services {
 
     pub(crate) fn command(&self, service: &str, more: &[&str]) -> Command {
         let (store, broker, outside) = (self.store(service), self.vhost.url(), &self.outside.url);
+        #[cfg(feature = "sqs")]
+        let broker = if self.sqs.is_some() { "sqs:orders?visibility=3" } else { broker };
         let own = ["service", service, "--store", store, "--transport", broker, "--outside", outside];
-        self.shop.command(&[&own[..], &TIMES, more].concat())
+        #[cfg_attr(not(feature = "sqs"), expect(unused_mut, reason = "only SQS has more in the environment"))]
+        let mut command = self.shop.command(&[&own[..], &TIMES, more].concat());
+        #[cfg(feature = "sqs")]
+        if let Some(sqs) = &self.sqs {
+            let given = [("AWS_REGION", "us-east-1"), ("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b")];
+            command.envs(given).env("AWS_ENDPOINT_URL", sqs.url());
+        }
+        command
     }
 
     /// Starts a replica of a service, and waits until it is ready.
