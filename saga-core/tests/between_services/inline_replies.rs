@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 use saga_core::Outcome;
 use saga_core::engine::{CancelOutcome, CompensationCause};
 
-use crate::services::{Confirming, Fate, Services};
+use crate::commit_fates::Fate;
+use crate::services::Services;
+use crate::steps::Confirming;
 
 /// One more order than the two before, whose last step transaction has this fate; answers how many records and step transactions
 /// were committed.

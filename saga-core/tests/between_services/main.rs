@@ -1,6 +1,9 @@
 //! What a step of another service costs, and what becomes of messages and replies when something fails.
 #![allow(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
+mod commit_fates;
 mod commits;
 mod inline_replies;
 mod services;
+mod steps;
+mod transport;
