@@ -10,7 +10,8 @@ use saga_core::store::{DeadLetterFilter, Headers, Message, MessageId, MessageKin
 use saga_core::transport::Transport as _;
 use uuid::Uuid;
 
-use crate::between_services::services::{Commits, Services};
+use crate::between_services::commit_fates::Commits;
+use crate::between_services::services::Services;
 
 #[tokio::test(start_paused = true)]
 async fn a_step_of_another_service_takes_one_commit_there() {

@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 use saga_core::Outcome;
 use saga_core::engine::{CancelOutcome, CompensationCause};
 
-use crate::between_services::services::{Confirming, Fate, Services};
+use crate::between_services::commit_fates::Fate;
+use crate::between_services::services::Services;
+use crate::between_services::steps::Confirming;
 
 /// One more order than the two before, whose last step transaction has this fate; answers how many records and step transactions
 /// were committed.
