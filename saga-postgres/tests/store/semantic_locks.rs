@@ -70,7 +70,7 @@ async fn waits_for(conn: &mut PgConnection) {
 }
 
 fn patient(place: &Place) -> PostgresOptions {
-    place.options().batch_lock_timeout(Duration::from_secs(600))
+    place.options().batch_lock_timeout(Duration::from_mins(10))
 }
 
 /// The states of the requests for the account of Ada.
