@@ -9,7 +9,9 @@ use saga_sqs::SqsTransport;
 /// What carries messages between services.
 #[derive(Debug, Clone)]
 pub enum Broker {
+    /// RabbitMQ.
     Amqp(AmqpTransport),
+    /// Amazon SQS and SNS.
     #[cfg(feature = "sqs")]
     Sqs(SqsTransport),
 }

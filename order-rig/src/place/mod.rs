@@ -1,7 +1,7 @@
 //! Where things are: the database of the store and the shop, the book of the services outside, the broker.
 
-#[expect(clippy::module_inception, reason = "it is the place that all others are kinds of")]
 mod broker;
+#[expect(clippy::module_inception, reason = "it is the place that all others are kinds of")]
 mod place;
 mod postgres;
 mod sqlite;
