@@ -95,7 +95,7 @@ impl<S: Store> Engine<S> {
         let progress = Arc::new(ProgressWriter::new(Arc::clone(&committer), Arc::clone(&messages)));
         let sub_sagas = Arc::new(SubSagas::new(Arc::clone(&records), Arc::clone(&starter)));
         let step_locks = Arc::new(StepLocks::new(Arc::clone(&records), Arc::clone(&locks)));
-        let builtin = BuiltinSteps::new(Arc::clone(&records), Arc::clone(&locks), Arc::clone(&inline_steps));
+        let builtin = BuiltinSteps::new(Arc::clone(&records), Arc::clone(&locks));
         let external = Arc::new(ExternalCalls::new(
             Arc::clone(&attempts),
             Arc::clone(&step_locks),
