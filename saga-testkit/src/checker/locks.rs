@@ -6,7 +6,7 @@ use super::book::{Book, SagaBook, broken};
 use super::calls::Call;
 use super::plan::Op;
 use super::violation::{Guarantee, Violation};
-use super::{Left, StepPlan};
+use super::{Left, RecordSeen, Recorded, StepPlan};
 
 pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     held(book, found);
@@ -16,12 +16,11 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
 /// Entities of a tenant, by their numbers.
 type Entity<'a> = (&'a str, u8);
 
-/// From the first step behind its semantic lock to its last undo a saga is alone with the entity. A success that is reported
-/// when the saga has ended is undone without its lock.
+/// From the first step behind its semantic lock to its last undo a saga is alone with the entity. What is reported when the saga
+/// has ended, by a process that was paused past its lease, is undone without its lock.
 fn held(book: &Book<'_>, found: &mut Vec<Violation>) {
     let mut spans: BTreeMap<Entity<'_>, Vec<(usize, usize, usize)>> = BTreeMap::new();
-    let has_late = |of: &SagaBook<'_>| of.end.records.iter().any(|record| record.is_late);
-    for (saga, of) in book.sagas.iter().enumerate().filter(|(_, of)| is_left_alone(of) && !has_late(of)) {
+    for (saga, of) in book.sagas.iter().enumerate().filter(|(_, of)| is_left_alone(of) && !is_undone_late(of)) {
         for (entity, first, last) in spans_of(book, saga) {
             spans.entry((&of.plan.tenant, entity)).or_default().push((first, last, saga));
         }
@@ -36,6 +35,14 @@ fn held(book: &Book<'_>, found: &mut Vec<Violation>) {
             }
         }
     }
+}
+
+/// Whether a call was reported late: as done, or as one that may have been, so that its step is undone once more.
+fn is_undone_late(of: &SagaBook<'_>) -> bool {
+    let records = &of.end.records;
+    let is_undone = |record: &&RecordSeen| record.op == Op::Undo && record.outcome == Recorded::Done;
+    let undone = |step| records.iter().filter(is_undone).filter(|record| record.step == step).count();
+    records.iter().any(|record| record.is_late || undone(record.step) > 1)
 }
 
 /// Where a saga used each entity that it has with a semantic lock for the first and for the last time.

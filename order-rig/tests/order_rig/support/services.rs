@@ -158,7 +158,7 @@ impl Broker {
                 ("AWS_REGION", "us-east-1".to_owned()),
                 ("AWS_ACCESS_KEY_ID", "a".to_owned()),
                 ("AWS_SECRET_ACCESS_KEY", "b".to_owned()),
-                ("AWS_ENDPOINT_URL", moto.url().to_owned()),
+                ("AWS_ENDPOINT_URL", moto.url()),
             ],
             _ => Vec::new(),
         }

@@ -266,3 +266,34 @@ fn whoever_goes_past_a_sub_saga_gives_its_result() {
     run(Some(200), true).breaks(Guarantee::G3, how);
     run(None, false).breaks(Guarantee::G3, how);
 }
+
+/// G5: a process that was paused reports when its saga has ended and has given its lock away: the step is undone once more then. A saga
+/// that has not ended undoes nothing without its lock.
+#[test]
+fn what_is_reported_when_the_saga_has_ended_is_undone_without_its_lock() {
+    let run = |times: usize| {
+        let mut run = Run::of(vec![StepPlan { held: vec![0], attempts: 1, ..step("s0", Kind::External) }]);
+        let other = SagaPlan { key: "other".to_owned(), ..run.ledger.sagas[0].clone() };
+        run.ledger.sagas.push(other);
+        run.call(100, 10, (0, Op::Do), None, Left::Failed);
+        run.call(200, 11, (0, Op::Undo), None, Left::Done);
+        run.at(201, What::Barred { call: 11 });
+        run.at(290, What::StartCalled { call: 3, saga: 1, variant: 0 });
+        run.at(291, What::StartAnswered { call: 3, answer: Answer::Started { is_new: Some(true) } });
+        let (op, fence, transaction) = (Op::Do, 50, None);
+        run.at(300, What::Entered { call: 20, saga: 1, variant: 0, step: 0, op, fence, reads: None, transaction });
+        run.at(301, What::Called { call: 20, key: "other:s0".to_owned() });
+        run.at(302, What::Took { call: 20 });
+        run.at(303, What::Left { call: 20, how: Left::Done });
+        run.call(400, 12, (0, Op::Undo), None, Left::Done);
+        run.at(401, What::Barred { call: 12 });
+        run.ends(Standing::Completed, &[(0, Op::Do, Recorded::Done, Some(20))]);
+        let records = std::mem::take(&mut run.ledger.finals[0].records);
+        run.ledger.finals.push(Final { standing: Standing::Completed, variant: Some(0), records, ..Final::ABSENT });
+        let undone = [(0, Op::Undo, Recorded::Done, None); 2];
+        run.ends(Standing::Compensated, &[&[(0, Op::Do, Recorded::Unknown, None)], &undone[..times]].concat());
+        run
+    };
+    run(2).is_sound();
+    run(1).breaks(Guarantee::G5, "it used the account 0 before saga #0 was done with it");
+}

@@ -1,22 +1,20 @@
 //! `cargo xtask demo services`: the order saga as three services, on private servers.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
-use clap::{Subcommand, ValueEnum};
-use saga_servers::{PostgresServer, ProcessGroup, RabbitMqServer, Signal};
+use clap::Subcommand;
+use saga_servers::{PostgresServer, Signal};
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::ChildStdout;
 
-use super::packages::server_packages;
-use super::prerequisites::c_compiler;
+use super::broker::{Broker, Transport};
+use super::started::{Started, program};
 use crate::interrupt::{run_in_group, run_interruptibly};
 use crate::phases::{Phases, shown};
-use crate::workspace::{cargo, root};
+use crate::tasks::packages::server_packages;
+use crate::tasks::prerequisites::c_compiler;
+use crate::workspace::root;
 
 /// The real orders and their products.
 const ORDERS: &str = "examples/order-saga/data/northwind-orders.jsonl";
@@ -25,8 +23,6 @@ const PRODUCTS: &str = "examples/order-saga/data/northwind-products.jsonl";
 const SERVICES: [&str; 3] = ["payments", "shipping", "orders"];
 /// How many processes each service has at first; the run of the orders is one more of the service of the orders.
 const REPLICAS: usize = 2;
-/// How long a service may take to be ready.
-const READY_WAIT: Duration = Duration::from_mins(1);
 
 /// What to show.
 #[derive(Debug, Clone, Copy, Subcommand)]
@@ -37,15 +33,6 @@ pub(crate) enum Demo {
         #[arg(long, value_enum, default_value_t = Transport::Rabbitmq)]
         transport: Transport,
     },
-}
-
-/// A broker, as it is named on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Transport {
-    /// RabbitMQ.
-    Rabbitmq,
-    /// Kafka: librdkafka's mock of a cluster, in a process of its own.
-    Kafka,
 }
 
 /// Installs what is missing, runs the services on private servers, and ends everything again.
@@ -61,9 +48,10 @@ pub(crate) fn demo(demo: Demo) -> Result<()> {
 async fn run_all(phases: &mut Phases, transport: Transport) -> Result<()> {
     let mut servers = None;
     let build = async {
-        let (postgres, rabbitmq, ()) =
-            tokio::try_join!(postgres(), rabbitmq(transport), run_in_group(build_command(transport)))?;
-        servers = Some(Servers::of(postgres, rabbitmq).await?);
+        let (postgres, ()) = tokio::try_join!(postgres(), run_in_group(transport.build_command()))?;
+        let broker = Broker::start(transport).await?;
+        println!("the broker {}", broker.url());
+        servers = Some(Servers { postgres, broker });
         Ok(String::new())
     };
     phases.wait("build and start servers", build).await?;
@@ -80,15 +68,6 @@ async fn run_all(phases: &mut Phases, transport: Transport) -> Result<()> {
     })
 }
 
-fn build_command(transport: Transport) -> Command {
-    let mut command = cargo();
-    command.args(["build", "--release", "--package", "order-rig", "--bins"]);
-    if transport == Transport::Kafka {
-        command.args(["--features", "order-rig/kafka", "--package", "saga-kafka", "--example", "mock_cluster"]);
-    }
-    command
-}
-
 /// A server with a database for each service.
 async fn postgres() -> Result<PostgresServer> {
     let postgres = PostgresServer::start().await?;
@@ -99,34 +78,10 @@ async fn postgres() -> Result<PostgresServer> {
     Ok(postgres)
 }
 
-async fn rabbitmq(transport: Transport) -> Result<Option<RabbitMqServer>> {
-    if transport != Transport::Rabbitmq {
-        return Ok(None);
-    }
-    Ok(Some(RabbitMqServer::start().await?))
-}
-
 /// A database for each service, and the broker between them.
 struct Servers {
     postgres: PostgresServer,
-    broker: String,
-    _rabbitmq: Option<RabbitMqServer>,
-    _kafka: Option<Started>,
-}
-
-impl Servers {
-    /// With the broker that runs; or else with Kafka, whose program is built by now.
-    async fn of(postgres: PostgresServer, rabbitmq: Option<RabbitMqServer>) -> Result<Self> {
-        let (broker, kafka) = if let Some(rabbitmq) = &rabbitmq {
-            (rabbitmq.url(), None)
-        } else {
-            let (started, url) =
-                Started::begin("kafka", Command::new(program("examples/mock_cluster")), Stdio::inherit()).await?;
-            (url, Some(started))
-        };
-        println!("the broker {broker}");
-        Ok(Self { postgres, broker, _rabbitmq: rabbitmq, _kafka: kafka })
-    }
+    broker: Broker,
 }
 
 /// All processes, in a temporary folder. What they say on standard error is in a file each.
@@ -137,29 +92,6 @@ struct Company<'a> {
     outside: Option<Started>,
     address: String,
     folder: TempDir,
-}
-
-/// A process that has said its first line, whose standard output stays open.
-struct Started {
-    name: String,
-    process: ProcessGroup,
-    _out: BufReader<ChildStdout>,
-}
-
-impl Started {
-    /// Starts a process and waits for its first line.
-    async fn begin(name: &str, mut command: Command, errors: Stdio) -> Result<(Self, String)> {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors);
-        let mut process = ProcessGroup::spawn(command, Signal::Term)?;
-        let out = process.take_stdout().context("it has no standard output")?;
-        let mut out = BufReader::new(ChildStdout::from_std(out)?);
-        let mut line = String::new();
-        let said = tokio::time::timeout(READY_WAIT, out.read_line(&mut line)).await;
-        if !matches!(said, Ok(Ok(1..))) {
-            bail!("{name} is not ready");
-        }
-        Ok((Self { name: name.to_owned(), process, _out: out }, line.trim().to_owned()))
-    }
 }
 
 impl<'a> Company<'a> {
@@ -268,7 +200,7 @@ impl<'a> Company<'a> {
     }
 
     fn service(&self, service: &str) -> Vec<String> {
-        let (store, transport, outside) = (self.store(service), self.servers.broker.clone(), self.address.clone());
+        let (store, transport, outside) = (self.store(service), self.servers.broker.url(), self.address.clone());
         let args = ["service", service, "--store", &store, "--transport", &transport, "--outside", &outside];
         args.map(str::to_owned).into()
     }
@@ -280,12 +212,7 @@ impl<'a> Company<'a> {
     fn command(&self, args: &[impl AsRef<str>]) -> Command {
         let mut command = Command::new(program("order-rig"));
         command.current_dir(self.folder.path()).args(args.iter().map(AsRef::as_ref));
+        command.envs(self.servers.broker.environment());
         command
     }
-}
-
-/// A program that was built.
-fn program(name: &str) -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| Path::new("target").into(), PathBuf::from);
-    root().join(target).join("release").join(name)
 }

@@ -1,0 +1,76 @@
+//! The broker between the services.
+
+use std::process::{Command, Stdio};
+
+use anyhow::Result;
+use clap::ValueEnum;
+use saga_servers::{MotoServer, RabbitMqServer};
+
+use super::started::{Started, program};
+use crate::workspace::cargo;
+
+/// A broker, as it is named on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Transport {
+    /// RabbitMQ.
+    Rabbitmq,
+    /// Kafka: librdkafka's mock of a cluster, in a process of its own.
+    Kafka,
+    /// Amazon SQS and SNS: moto, a mock in Python that is installed from `PyPI`.
+    Sqs,
+}
+
+impl Transport {
+    /// Builds the programs that the demo runs.
+    pub(super) fn build_command(self) -> Command {
+        let mut command = cargo();
+        command.args(["build", "--release", "--package", "order-rig", "--bins"]);
+        match self {
+            Self::Rabbitmq => &mut command,
+            Self::Kafka => {
+                command.args(["--features", "order-rig/kafka", "--package", "saga-kafka", "--example", "mock_cluster"])
+            }
+            Self::Sqs => command.args(["--features", "order-rig/sqs"]),
+        };
+        command
+    }
+}
+
+/// A broker that runs. It ends with this value.
+pub(super) enum Broker {
+    RabbitMq(RabbitMqServer),
+    Kafka { url: String, _process: Started },
+    Sqs(MotoServer),
+}
+
+impl Broker {
+    /// Starts a broker; that of Kafka is a program that was built before.
+    pub(super) async fn start(transport: Transport) -> Result<Self> {
+        Ok(match transport {
+            Transport::Rabbitmq => Self::RabbitMq(RabbitMqServer::start().await?),
+            Transport::Kafka => {
+                let cluster = Command::new(program("examples/mock_cluster"));
+                let (process, url) = Started::begin("kafka", cluster, Stdio::inherit()).await?;
+                Self::Kafka { url, _process: process }
+            }
+            Transport::Sqs => Self::Sqs(MotoServer::start().await?),
+        })
+    }
+
+    /// What `--transport` of the services is given.
+    pub(super) fn url(&self) -> String {
+        match self {
+            Self::RabbitMq(rabbitmq) => rabbitmq.url(),
+            Self::Kafka { url, .. } => url.clone(),
+            Self::Sqs(_) => "sqs:demo".to_owned(),
+        }
+    }
+
+    /// What the services find in their environment.
+    pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
+        let Self::Sqs(moto) = self else { return Vec::new() };
+        let given = [("AWS_REGION", "us-east-1"), ("AWS_ACCESS_KEY_ID", "demo"), ("AWS_SECRET_ACCESS_KEY", "demo")];
+        let given = given.into_iter().map(|(name, value)| (name, value.to_owned()));
+        given.chain([("AWS_ENDPOINT_URL", moto.url())]).collect()
+    }
+}
