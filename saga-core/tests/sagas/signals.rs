@@ -317,7 +317,7 @@ async fn g8_a_signal_of_another_form_is_refused_and_the_right_one_counts() {
         assert!(matches!(error, RuntimeError::SignalForm { .. }), "{error:?}");
         let said = error.to_string();
         assert!(
-            said.contains("its step `approval` waits for one of another form: `signals::Approval`: missing"),
+            said.contains("its step `approval` waits for one of another form: `sagas::signals::Approval`: missing"),
             "{said}"
         );
     }

@@ -230,7 +230,7 @@ async fn types_that_changed_are_found_before_anything_runs<S: Books>() {
         assert!(values.key.as_str().starts_with("order-"), "{text}");
     }
     let input = "3 of 3 unfinished sagas of order version 1 have an input that cannot be read, such as `order-0`: \
-                 `changed_types::after::Order`: missing field `city` at line 1 column 12";
+                 `stores::changed_types::after::Order`: missing field `city` at line 1 column 12";
     assert_eq!(unreadable[0].to_string(), input);
     assert!(
         text.contains("have an output of the step `charge-card` that cannot be read, such as `order-0`: "),
