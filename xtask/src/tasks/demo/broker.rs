@@ -1,12 +1,11 @@
 //! The broker between the services.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::Result;
 use clap::ValueEnum;
 use saga_servers::{MotoServer, RabbitMqServer};
 
-use super::started::{Started, program};
 use crate::workspace::cargo;
 
 /// A broker, as it is named on the command line.
@@ -14,8 +13,6 @@ use crate::workspace::cargo;
 pub(crate) enum Transport {
     /// RabbitMQ.
     Rabbitmq,
-    /// Kafka: librdkafka's mock of a cluster, in a process of its own.
-    Kafka,
     /// Amazon SQS and SNS: moto, a mock in Python that is installed from `PyPI`.
     Sqs,
 }
@@ -25,13 +22,9 @@ impl Transport {
     pub(super) fn build_command(self) -> Command {
         let mut command = cargo();
         command.args(["build", "--release", "--package", "order-rig", "--bins"]);
-        match self {
-            Self::Rabbitmq => &mut command,
-            Self::Kafka => {
-                command.args(["--features", "order-rig/kafka", "--package", "saga-kafka", "--example", "mock_cluster"])
-            }
-            Self::Sqs => command.args(["--features", "order-rig/sqs"]),
-        };
+        if self == Self::Sqs {
+            command.args(["--features", "order-rig/sqs"]);
+        }
         command
     }
 }
@@ -39,20 +32,14 @@ impl Transport {
 /// A broker that runs. It ends with this value.
 pub(super) enum Broker {
     RabbitMq(RabbitMqServer),
-    Kafka { url: String, _process: Started },
     Sqs(MotoServer),
 }
 
 impl Broker {
-    /// Starts a broker; that of Kafka is a program that was built before.
+    /// Starts a broker.
     pub(super) async fn start(transport: Transport) -> Result<Self> {
         Ok(match transport {
             Transport::Rabbitmq => Self::RabbitMq(RabbitMqServer::start().await?),
-            Transport::Kafka => {
-                let cluster = Command::new(program("examples/mock_cluster"));
-                let (process, url) = Started::begin("kafka", cluster, Stdio::inherit()).await?;
-                Self::Kafka { url, _process: process }
-            }
             Transport::Sqs => Self::Sqs(MotoServer::start().await?),
         })
     }
@@ -61,7 +48,6 @@ impl Broker {
     pub(super) fn url(&self) -> String {
         match self {
             Self::RabbitMq(rabbitmq) => rabbitmq.url(),
-            Self::Kafka { url, .. } => url.clone(),
             Self::Sqs(_) => "sqs:demo".to_owned(),
         }
     }

@@ -27,7 +27,7 @@ const REPLICAS: usize = 2;
 /// What to show.
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(crate) enum Demo {
-    /// 830 orders through three services of two replicas each, on PostgreSQL and a broker.
+    /// 830 orders through three services on PostgreSQL and a broker, of two replicas each.
     Services {
         /// The broker between the services.
         #[arg(long, value_enum, default_value_t = Transport::Rabbitmq)]
