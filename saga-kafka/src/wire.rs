@@ -32,7 +32,7 @@ pub(crate) const HEAD_BYTES_MAX: usize = 16 * TEXT_BYTES_MAX + 4096;
 pub(crate) struct Outgoing {
     /// The Kafka topic.
     pub(crate) topic: String,
-    /// Whether it is for one receiver, who has to be there.
+    /// Whether it is for one service. A message to a service that never subscribed is refused.
     pub(crate) is_addressed: bool,
     pub(crate) key: Option<Vec<u8>>,
     pub(crate) headers: Vec<(String, Option<Vec<u8>>)>,

@@ -132,7 +132,7 @@ impl HeldMessages {
         }
     }
 
-    /// What is due now, for one request of up to `limit` messages: those of which a third of their time has passed.
+    /// The messages whose visibility is to be extended now, at most `limit`: a third of it has passed.
     pub(crate) fn due(&self, now: Instant, limit: usize) -> Due {
         let mut due = Due::default();
         for (tag, held) in &self.messages {

@@ -23,7 +23,7 @@ use crate::transport::SqsTransport;
 /// The secret of all tests.
 pub(crate) const SECRET: &str = "hunter2/secret";
 
-/// A transport over clients that answer by these rules, of which the first that fits answers. All queues are there.
+/// A transport over clients that answer by these rules: the first rule that matches a request answers it. All queues exist.
 pub(crate) fn transport(sqs: &[&Rule], sns: &[&Rule]) -> SqsTransport {
     let url = mock!(aws_sdk_sqs::Client::get_queue_url)
         .then_compute_output(|asked| GetQueueUrlOutput::builder().queue_url(asked.queue_name().unwrap()).build());

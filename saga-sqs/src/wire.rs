@@ -41,7 +41,7 @@ pub(crate) enum To {
 #[derive(Debug, Clone)]
 pub(crate) struct Outgoing {
     pub(crate) to: To,
-    /// Whether it is for one receiver, who has to be there.
+    /// Whether it is for one service. A message to a service that never subscribed is refused.
     pub(crate) is_addressed: bool,
     /// Messages with one group are received in their order.
     pub(crate) group: String,

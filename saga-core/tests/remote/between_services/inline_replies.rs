@@ -32,7 +32,7 @@ async fn g3_a_reply_is_recorded_alone_if_the_transaction_of_the_step_fails() {
     assert_eq!(order_with(Fate::Fails).await, (1, 2));
 }
 
-/// G2: the step behind the reply takes effect once, although nobody was told that it had.
+/// G2: the step behind the reply takes effect once, although the store did not answer that it had.
 #[tokio::test(start_paused = true)]
 async fn g2_a_reply_whose_commit_is_in_doubt_is_not_recorded_twice() {
     assert_eq!(order_with(Fate::IsLost).await, (0, 1), "the commit in doubt is not counted");

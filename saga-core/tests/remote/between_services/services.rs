@@ -39,7 +39,7 @@ impl Services {
         let (is_failing, is_doubling) = (Arc::clone(&fails), Arc::clone(&doubles));
         let transport = Failing { inner, fails: is_failing, doubles: is_doubling, repeats: Arc::clone(&repeats) };
         let store = |commits: &Commits| MemoryStore::new().with_commit_hook(Arc::new(commits.clone()));
-        // Nobody looks for what nobody announced.
+        // Polls are rare, so that a test sees what is done without one.
         let rare = |settings: &mut Settings| settings.poll_interval = Duration::from_secs(3);
         let charged = store(&of_payments);
         let service = Service::named("payments").host::<charge_card>().host::<send_receipt>().build().unwrap();
