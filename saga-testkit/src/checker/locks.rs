@@ -78,7 +78,7 @@ fn called(book: &Book<'_>, found: &mut Vec<Violation>) {
     for ((_, entity), mut calls) in calls {
         calls.sort_unstable_by_key(|call| call.entered);
         for (at, call) in calls.iter().enumerate() {
-            let end = end_of(call, &calls[at + 1..]);
+            let end = end_of(book, call, &calls[at + 1..]);
             let others = calls[at + 1..].iter().take_while(|other| other.entered < end);
             for other in others.filter(|other| (other.saga, other.step) != (call.saga, call.step)) {
                 let about = format!(
@@ -92,15 +92,18 @@ fn called(book: &Book<'_>, found: &mut Vec<Violation>) {
 }
 
 /// Where it is known what became of a call: when it, or a later one of the step, has an answer. Without one it is the beginning
-/// of the last call of the step. A saga that compensates before that has decided without an answer.
-fn end_of(call: &Call<'_>, later: &[&Call<'_>]) -> usize {
+/// of the last call of the step. A saga that compensates before that has decided without an answer; so has one that records the
+/// answer as late.
+fn end_of(book: &Book<'_>, call: &Call<'_>, later: &[&Call<'_>]) -> usize {
     let again = || later.iter().filter(|other| (other.saga, other.step, other.op) == (call.saga, call.step, call.op));
     let answered = again().filter_map(|other| answer_of(other, false));
     let known = answer_of(call, true).into_iter().chain(answered).min();
     let last = || again().map(|other| other.entered).max().or(call.left.map(|(at, _)| at));
     let end = known.or_else(last).unwrap_or(call.entered);
     let mut undone = later.iter().filter(|other| other.saga == call.saga && other.op == Op::Undo);
-    let is_decided_without = call.op == Op::Do && undone.any(|undo| undo.entered < end);
+    let records = &book.sagas[call.saga].end.records;
+    let is_late = records.iter().any(|record| record.is_late && record.call == Some(call.number));
+    let is_decided_without = call.op == Op::Do && (is_late || undone.any(|undo| undo.entered < end));
     if is_decided_without { call.entered } else { end }
 }
 

@@ -40,7 +40,7 @@ impl Client {
             // A host answers from what it keeps: if it never learns that the saga is closed, or has an open dead letter about it.
             if self.world.is_purging_over()
                 || self.world.is_closed_lost()
-                || self.world.is_hosted_kept()
+                || self.world.purges.is_hosted_kept()
                 || self.world.purges.age(saga) == Some(Age::Deleted)
             {
                 return false;

@@ -30,6 +30,7 @@ struct Book {
     expected: Vec<Expected>,
     /// The sagas of the scenario of which only a tombstone is left, or nothing.
     ages: BTreeMap<u32, Age>,
+    is_hosted_kept: bool,
 }
 
 /// A saga that is about to be purged.
@@ -88,6 +89,12 @@ impl PurgeLog {
         gone
     }
 
+    /// Whether a host keeps a closed step for another hour, which is longer than a schedule, since an open dead letter or a
+    /// message names it. The store is asked, since the process that purged may have crashed behind its commit.
+    pub(crate) fn is_hosted_kept(&self) -> bool {
+        self.lock().is_hosted_kept
+    }
+
     /// What is gone of it; nothing while it may still be purged.
     async fn outcome(&self, now: Duration, purge: &Expected) -> Option<Vec<What>> {
         let over = (now > purge.until).then(Vec::new);
@@ -97,6 +104,10 @@ impl PurgeLog {
         let age = match &row {
             None => Age::Deleted,
             Some(row) if row.is_tombstone() && !outer.saga.is_tombstone() => Age::Tombstone,
+            Some(row) if purge.service > 0 && !self.is_due(purge.service, row.id).await => {
+                self.lock().is_hosted_kept = true;
+                return Some(Vec::new());
+            }
             Some(_) => return over,
         };
         let mut entries = vec![self.entry(purge.service, outer, age).await];
@@ -125,6 +136,11 @@ impl PurgeLog {
             standing: standing_of(before.saga.status),
             is_whole: is_gone && !records.iter().any(is_left),
         }
+    }
+
+    async fn is_due(&self, service: u8, id: SagaId) -> bool {
+        let due = self.store(service).expired(usize::MAX).await.unwrap_or_default();
+        due.iter().any(|expired| expired.id == id)
     }
 
     async fn row(&self, service: u8, tenant: &Tenant, key: &Key) -> Option<SagaRow> {

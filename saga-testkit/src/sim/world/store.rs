@@ -156,9 +156,6 @@ impl Intercept for SimCalls {
         world.purges.expect(world.control.now(), *service, sagas.iter().map(|saga| saga.id)).await;
         let purged = self.data.purge(epoch, sagas).await;
         world.enter_purges().await;
-        if *service > 0 && purged.as_ref().is_ok_and(|purged| !purged.kept.is_empty()) {
-            world.keep_hosted();
-        }
         purged
     }
 

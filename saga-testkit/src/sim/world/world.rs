@@ -53,8 +53,6 @@ pub(crate) struct World {
     asked_for: Mutex<BTreeMap<MessageId, u32>>,
     /// Whether a message was lost that tells a host that sagas are closed.
     is_closed_lost: AtomicBool,
-    /// Whether a host keeps a closed step for another hour, since an open dead letter or a message names it.
-    is_hosted_kept: AtomicBool,
     is_purging_over: AtomicBool,
 }
 
@@ -88,7 +86,6 @@ impl World {
             delivered: Mutex::default(),
             asked_for: Mutex::default(),
             is_closed_lost: AtomicBool::new(false),
-            is_hosted_kept: AtomicBool::new(false),
             is_purging_over: AtomicBool::new(false),
         }
     }
@@ -187,15 +184,6 @@ impl World {
     /// Notes that this transaction calls the handler of that saga's step; answers whether it is the first time.
     pub(crate) fn is_first_call(&self, call: (u64, u32, u8, Op)) -> bool {
         self.called.lock().unwrap_or_else(PoisonError::into_inner).insert(call)
-    }
-
-    /// Notes that a host keeps a closed step for another hour, which is longer than a schedule.
-    pub(crate) fn keep_hosted(&self) {
-        self.is_hosted_kept.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_hosted_kept(&self) -> bool {
-        self.is_hosted_kept.load(Ordering::Relaxed)
     }
 
     /// Writes down what was purged since it was last asked.

@@ -297,3 +297,39 @@ fn what_is_reported_when_the_saga_has_ended_is_undone_without_its_lock() {
     run(2).is_sound();
     run(1).breaks(Guarantee::G5, "it used the account 0 before saga #0 was done with it");
 }
+
+/// G5: a cancelled saga decides without the answer of a process that is paused, and lets the lock of the step go. It may be undone
+/// much later, when an operator lets it. An answer that is not late holds the lock.
+#[test]
+fn a_lock_is_free_when_the_saga_has_decided_without_the_answer() {
+    let run = |is_late: bool| {
+        let mut run = Run::of(vec![StepPlan { locks: Some(0), attempts: 1, ..step("s0", Kind::External) }]);
+        let other = SagaPlan { key: "other".to_owned(), ..run.ledger.sagas[0].clone() };
+        run.ledger.sagas.push(other);
+        let (op, fence, reads, transaction) = (Op::Do, 1, None, None);
+        run.at(100, What::Entered { call: 10, saga: 0, variant: 0, step: 0, op, fence, reads, transaction });
+        run.at(101, What::Called { call: 10, key: "key:s0".to_owned() });
+        run.at(102, What::Took { call: 10 });
+        run.at(150, What::CancelCalled { call: 80, saga: 0 });
+        run.at(190, What::StartCalled { call: 3, saga: 1, variant: 0 });
+        run.at(191, What::StartAnswered { call: 3, answer: Answer::Started { is_new: Some(true) } });
+        run.at(200, What::Entered { call: 20, saga: 1, variant: 0, step: 0, op, fence: 2, reads, transaction });
+        run.at(201, What::Called { call: 20, key: "other:s0".to_owned() });
+        run.at(202, What::Took { call: 20 });
+        run.at(203, What::Left { call: 20, how: Left::Done });
+        run.at(300, What::Left { call: 10, how: Left::Done });
+        run.call(400, 11, (0, Op::Undo), Some(10), Left::Done);
+        run.at(401, What::Took { call: 11 });
+        run.ends(Standing::Completed, &[(0, Op::Do, Recorded::Done, Some(20))]);
+        let records = std::mem::take(&mut run.ledger.finals[0].records);
+        run.ledger.finals.push(Final { standing: Standing::Completed, variant: Some(0), records, ..Final::ABSENT });
+        run.ends(
+            Standing::Compensated,
+            &[(0, Op::Do, Recorded::Done, Some(10)), (0, Op::Undo, Recorded::Done, None)],
+        );
+        run.ledger.finals[0].records[0].is_late = is_late;
+        run
+    };
+    run(true).is_sound();
+    run(false).breaks(Guarantee::G5, "call 20 was made for the account 0 during call 10 of saga #0");
+}
