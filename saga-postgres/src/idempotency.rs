@@ -54,23 +54,6 @@ impl IdempotencyKeys for PostgresStore {
 }
 
 impl PostgresStore {
-    /// The answer to a request whose response is kept under its key.
-    pub(crate) async fn kept_response(&self, request: &KeyedRequest) -> Result<Option<Admission<()>>, StoreError> {
-        let sql = "SELECT is_same, kept FROM {schema}.kept_response($1, $2, $3, $4)";
-        let query = sqlx::query(self.sql(sql))
-            .bind(request.key.tenant().as_str().to_owned())
-            .bind(request.key.principal().to_owned())
-            .bind(request.key.as_str().to_owned())
-            .bind(request.fingerprint.to_vec());
-        let kept = self.call_rows(OPERATION, query).await?;
-        let Some(row) = kept.first() else { return Ok(None) };
-        let failed = |error| store_error(OPERATION, error);
-        let is_same = row.try_get(0).map_err(failed)?;
-        let response =
-            if is_same { Admission::Replay(row.try_get(1).map_err(failed)?) } else { Admission::OtherRequest };
-        Ok(Some(response))
-    }
-
     /// Deletes keys whose time to live is over.
     pub(crate) async fn forget_keys(&self, limit: usize) -> Result<u64, StoreError> {
         let sql = "DELETE FROM {schema}.idempotency_keys WHERE ctid = ANY (ARRAY(SELECT k.ctid \

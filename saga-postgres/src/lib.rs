@@ -68,6 +68,7 @@ mod idempotency;
 mod ids;
 mod inbox;
 mod kept_keys;
+mod kept_responses;
 mod keyed_transaction;
 mod lock_wait;
 mod members;

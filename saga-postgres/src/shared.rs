@@ -12,6 +12,7 @@ use crate::fault_injection::Mutant;
 use crate::hint_connection::HintConnection;
 use crate::id_counter::IdCounter;
 use crate::kept_keys::KeptKeys;
+use crate::kept_responses::KeptResponses;
 use crate::options::PostgresOptions;
 use crate::pool::IDLE_UNCHECKED_MAX;
 use crate::server::Server;
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     pub(crate) statistics: Counters,
     /// Keys of requests whose response is kept.
     pub(crate) kept_keys: KeptKeys,
+    pub(crate) kept_responses: Arc<KeptResponses>,
     pub(crate) hints: HintConnection,
     /// The name of the savepoint in front of a handler. It differs in each process, so that no step uses it.
     pub(crate) savepoint: String,
@@ -66,6 +68,7 @@ impl Shared {
             definitions: definitions.unwrap_or_default(),
             statistics: Counters::default(),
             kept_keys: KeptKeys::default(),
+            kept_responses: Arc::default(),
         }
     }
 }

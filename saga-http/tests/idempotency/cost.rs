@@ -4,7 +4,8 @@ use saga_core::memory::MemoryStore;
 use saga_core::store::StoreError;
 use saga_http::Idempotency;
 use saga_postgres::PostgresStore;
-use saga_servers::FaultProxy;
+use saga_servers::{FaultProxy, Traffic};
+use tokio::task::JoinSet;
 
 use crate::support::application::{routes, user};
 use crate::support::{Application, Ledger, Order, request, send};
@@ -44,4 +45,79 @@ async fn a_key_costs_no_round_trip() {
     }
     let [bare, keyed, replay, other] = costs;
     assert_eq!([keyed, replay, other], [bare + MORE, REPLAY, REPLAY_ELSEWHERE], "the handler alone: {bare}");
+}
+
+/// How many replays are asked for at once, and how many statements may look them up: one that is under way, and one for all that arrive
+/// meanwhile. A few more, since nothing says when the last one has arrived.
+const TOGETHER: usize = 60;
+const STATEMENTS_MAX: u64 = 6;
+
+/// Replays that arrive while a statement runs share the next one, and each gets its own response: its first one, or a refusal where it
+/// is another request.
+#[tokio::test]
+async fn many_replays_share_a_round_trip() {
+    let (_store, database) = PostgresStore::fresh().await;
+    let proxy = FaultProxy::start(database.url()).await.unwrap();
+    let through = PostgresStore::connect(proxy.url()).await.unwrap();
+    let shop = Application::<MemoryStore>::start().await.shop;
+    let app = routes(&Idempotency::of_store(through).principal(user).required(), &shop.on());
+    let mut firsts = Vec::new();
+    for number in 0..TOGETHER {
+        let (key, order) = (format!("k-{number}"), Order::of(&format!("rent {number}")).text());
+        firsts.push(send(&app, request("/payments", &key), order).await);
+    }
+    assert!(send(&app, request("/payments", "k-0"), Order::of("rent 0").text()).await.is_replayed());
+    let before = proxy.counts().round_trips;
+    proxy.set_traffic(Traffic::Stalls);
+    let mut replays = JoinSet::new();
+    for number in 0..TOGETHER {
+        // Each fifth one has another payload.
+        let what = if number % 5 == 4 { "another".to_owned() } else { format!("rent {number}") };
+        let (app, key) = (app.clone(), format!("k-{number}"));
+        replays.spawn(async move { (number, send(&app, request("/payments", &key), Order::of(&what).text()).await) });
+    }
+    for _ in 0..TOGETHER {
+        tokio::task::yield_now().await;
+    }
+    proxy.set_traffic(Traffic::Flows);
+    while let Some(answer) = replays.join_next().await {
+        let (number, answer) = answer.unwrap();
+        if number % 5 == 4 {
+            assert_eq!(answer.status, http::StatusCode::UNPROCESSABLE_ENTITY, "{number}: {answer:?}");
+        } else {
+            assert!(answer.is_replayed(), "{number}: {answer:?}");
+            assert_eq!(answer.body, firsts[number].body);
+        }
+    }
+    let statements = proxy.counts().round_trips - before;
+    assert!(statements <= STATEMENTS_MAX, "{TOGETHER} replays took {statements} round trips");
+}
+
+/// Replays that wait for a statement which fails look up for themselves.
+#[tokio::test]
+async fn a_statement_that_fails_fails_for_one_replay_only() {
+    let (_store, database) = PostgresStore::fresh().await;
+    let proxy = FaultProxy::start(database.url()).await.unwrap();
+    let through = PostgresStore::connect(proxy.url()).await.unwrap();
+    let shop = Application::<MemoryStore>::start().await.shop;
+    let app = routes(&Idempotency::of_store(through).principal(user).required(), &shop.on());
+    for number in 0..TOGETHER {
+        assert!(send(&app, request("/payments", &format!("k-{number}")), Order::of("rent").text()).await.status.is_success());
+    }
+    proxy.set_traffic(Traffic::Stalls);
+    let mut replays = JoinSet::new();
+    for number in 0..TOGETHER {
+        let (app, key) = (app.clone(), format!("k-{number}"));
+        replays.spawn(async move { send(&app, request("/payments", &key), Order::of("rent").text()).await });
+    }
+    for _ in 0..TOGETHER {
+        tokio::task::yield_now().await;
+    }
+    proxy.cut_all();
+    proxy.set_traffic(Traffic::Flows);
+    let mut failed = 0;
+    while let Some(answer) = replays.join_next().await {
+        failed += usize::from(!answer.unwrap().is_replayed());
+    }
+    assert!(failed <= 2, "{failed} of {TOGETHER} replays failed with the connection of one");
 }
