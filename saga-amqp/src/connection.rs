@@ -9,9 +9,9 @@ use lapin::{Connection, ConnectionProperties};
 use saga_core::transport::{TransportError, TransportErrorKind};
 
 use crate::error::{failed, too_late};
-use crate::log;
 use crate::options::AmqpOptions;
 use crate::{hosts, quiet};
+use saga_core::__private::log;
 
 /// What the broker is told where nothing was wrong.
 pub(crate) const REPLY_SUCCESS: u16 = 200;

@@ -12,12 +12,12 @@ use tokio::task::JoinHandle;
 
 use crate::backoff::Backoff;
 use crate::health::HealthCell;
-use crate::log;
 use crate::names::is_service;
 use crate::origin::Origin;
 use crate::session::{Ended, Plans, Session};
 use crate::unsettled::Unsettled;
 use crate::wire::decode;
+use saga_core::__private::log;
 
 /// How many messages are under way while one is among them that the library cannot read.
 const CAREFUL_PREFETCH: u16 = 1;

@@ -35,7 +35,6 @@ mod consumer;
 mod error;
 mod health;
 mod hosts;
-mod log;
 mod names;
 mod options;
 mod origin;

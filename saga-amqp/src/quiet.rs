@@ -13,7 +13,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
 use tracing::{Event, Metadata, Subscriber};
 
-use crate::log::shielded;
+use saga_core::__private::log::shielded;
 
 /// Where the library prints returned messages.
 const RETURNED: &str = "lapin::returned_messages";

@@ -12,9 +12,9 @@ use tokio::task::JoinHandle;
 use crate::backoff::Backoff;
 use crate::connection::{REPLY_SUCCESS, open};
 use crate::health::HealthCell;
-use crate::log;
 use crate::options::AmqpOptions;
 use crate::topology::{Needs, prepare};
+use saga_core::__private::log;
 
 /// How often a connection is looked at that says nothing of itself.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

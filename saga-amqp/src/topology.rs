@@ -9,9 +9,9 @@ use lapin::{Channel, Connection, Error, ExchangeKind};
 use saga_core::transport::TransportError;
 
 use crate::error::{failed, too_late};
-use crate::log;
 use crate::names::Names;
 use crate::options::{AmqpOptions, Topology};
+use saga_core::__private::log;
 
 /// What one part of a process needs.
 #[derive(Debug, Clone)]

@@ -3,6 +3,11 @@
 
 pub use std::{boxed::Box, option::Option, result::Result, time::Duration};
 
+/// The log events of the transports, which are as those of the core.
+pub mod log {
+    pub use crate::log::{debug, info, shielded, tracing, warn};
+}
+
 pub use crate::{
     step::{
         Codec, Compensate, Compensation, CompensationHandler, ConnectionIs, Contract, DeclaredContract, EntitiesOf,

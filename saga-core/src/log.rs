@@ -1,43 +1,62 @@
 //! Log events that cannot panic, and have fixed names: docs/log-events.md lists them.
 //!
-//! Some subscribers panic when their output is gone, such as a closed standard error. That must not end a task of the runtime.
+//! Some subscribers panic when their output is gone, such as a closed standard error. That must not end a task of the runtime, nor the
+//! connection of a transport.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Emits an event by one of the macros of `tracing`.
-macro_rules! emit {
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __log_event {
     ($level:ident, $($event:tt)*) => {
-        $crate::log::shielded(|| ::tracing::$level!($($event)*))
+        $crate::__private::log::shielded(|| $crate::__private::log::tracing::$level!($($event)*)).unwrap_or_default()
     };
 }
 
-macro_rules! debug_event {
-    ($($event:tt)*) => { $crate::log::emit!(debug, $($event)*) };
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __log_debug {
+    ($($event:tt)*) => { $crate::__log_event!(debug, $($event)*) };
 }
 
-macro_rules! info_event {
-    ($($event:tt)*) => { $crate::log::emit!(info, $($event)*) };
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __log_info {
+    ($($event:tt)*) => { $crate::__log_event!(info, $($event)*) };
 }
 
-macro_rules! warn_event {
-    ($($event:tt)*) => { $crate::log::emit!(warn, $($event)*) };
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __log_warn {
+    ($($event:tt)*) => { $crate::__log_event!(warn, $($event)*) };
 }
 
-macro_rules! error_event {
-    ($($event:tt)*) => { $crate::log::emit!(error, $($event)*) };
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __log_error {
+    ($($event:tt)*) => { $crate::__log_event!(error, $($event)*) };
 }
 
-pub(crate) use {debug_event as debug, emit, error_event as error, info_event as info, warn_event as warn};
+#[doc(hidden)]
+pub use tracing;
 
-/// Runs a call of a subscriber. Only the panic hook can report its panic.
-pub(crate) fn shielded(call: impl FnOnce()) {
-    if let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call)) {
-        // The payload may panic again when it is dropped.
-        std::mem::forget(panic);
+pub(crate) use crate::__log_error as error;
+pub use crate::{__log_debug as debug, __log_info as info, __log_warn as warn};
+
+/// Calls a subscriber; `None` if it panics. Only the panic hook can report that panic.
+pub fn shielded<T>(call: impl FnOnce() -> T) -> Option<T> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(answer) => Some(answer),
+        Err(panic) => {
+            // The payload may panic again when it is dropped.
+            std::mem::forget(panic);
+            None
+        }
     }
 }
 
 /// Whether a subscriber wants events of the level `DEBUG`.
 pub(crate) fn is_verbose() -> bool {
-    let mut is_verbose = false;
-    shielded(|| is_verbose = tracing::enabled!(tracing::Level::DEBUG));
-    is_verbose
+    shielded(|| tracing::enabled!(tracing::Level::DEBUG)).unwrap_or_default()
 }

@@ -8,7 +8,6 @@ mod fixed_properties;
 mod group;
 mod health;
 mod library_log;
-mod log;
 mod mark;
 mod mock;
 mod names;

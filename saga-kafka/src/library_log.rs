@@ -2,7 +2,7 @@
 
 use rdkafka::config::RDKafkaLogLevel;
 
-use crate::log;
+use saga_core::__private::log;
 
 /// Passes a line on. What the library calls an error is mostly a connection that it makes again by itself.
 pub(crate) fn tell(level: RDKafkaLogLevel, facility: &str, message: &str) {

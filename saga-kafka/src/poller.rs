@@ -14,12 +14,12 @@ use tokio::time::Instant;
 use crate::config;
 use crate::error::describe;
 use crate::group::Group;
-use crate::log;
 use crate::options::KafkaOptions;
 use crate::places;
 use crate::rebalance::Context;
 use crate::record::Record;
 use crate::watchdog::Watchdog;
+use saga_core::__private::log;
 
 /// How long the thread waits for a record, before it looks at what else there is to do.
 const POLL: Duration = Duration::from_millis(20);

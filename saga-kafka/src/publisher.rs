@@ -14,13 +14,13 @@ use saga_core::transport::{TransportError, TransportErrorKind};
 
 use crate::error::{failed, is_unknown_topic, not_delivered, too_late};
 use crate::health::{PublisherHealth, Reach};
-use crate::log;
 use crate::options::KafkaOptions;
 use crate::partitioner::partition;
 use crate::producer::{Producer, lost};
 use crate::spread::{Look, Spread};
 use crate::topics;
 use crate::wire::Outgoing;
+use saga_core::__private::log;
 
 /// How long between two looks at the topics, and at a cluster that cannot be reached.
 const LOOK_EVERY: Duration = Duration::from_secs(30);

@@ -11,10 +11,11 @@ use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::types::RDKafkaRespErr;
+use saga_core::__private::log;
 
 use crate::error::describe;
 use crate::group::Group;
-use crate::{library_log, log, places};
+use crate::{library_log, places};
 
 /// What librdkafka calls while the consumer is polled.
 pub(crate) struct Context {

@@ -11,12 +11,12 @@ use saga_core::transport::{Delivery, Incoming, Settlement, TransportError, Trans
 
 use crate::dead_letter;
 use crate::group::Group;
-use crate::log;
 use crate::names::Names;
 use crate::publisher::Publisher;
 use crate::record::Record;
 use crate::state::Item;
 use crate::wire::decode;
+use saga_core::__private::log;
 
 /// What becomes of records that are rejected.
 #[derive(Clone)]

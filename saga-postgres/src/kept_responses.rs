@@ -1,21 +1,11 @@
-//! Looks up the responses of repeated requests. Requests that arrive while a statement runs are looked up together by the next one, so
-//! that many replays cost one round trip, and a lone one does not wait.
+//! Requests whose responses are looked up together. Those that arrive while a statement runs wait for the next one, so that many replays
+//! cost one round trip, and a lone one does not wait.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use saga_core::store::{Admission, KeyedRequest, StoreError};
-use sqlx::Row as _;
-use sqlx::postgres::PgRow;
+use saga_core::store::{Admission, KeyedRequest};
 use tokio::sync::oneshot;
-
-use crate::arrays::column;
-use crate::error::store_error;
-use crate::keyed_transaction::OPERATION;
-use crate::store::PostgresStore;
-
-/// How many requests are looked up by one statement. Each response has 256 KiB at most.
-const TOGETHER_MAX: usize = 64;
 
 /// Requests whose responses are looked up together.
 #[derive(Default)]
@@ -29,86 +19,36 @@ struct Queue {
     is_read: bool,
 }
 
-struct Waiting {
-    request: KeyedRequest,
+/// A request that waits for its turn.
+pub(crate) struct Waiting {
+    pub(crate) request: KeyedRequest,
     turn: oneshot::Sender<Turn>,
 }
 
 /// What a waiting request is told.
-enum Turn {
+pub(crate) enum Turn {
     /// Its response, if one is kept.
     Answered(Option<Admission<()>>),
     /// It looks up itself and those that wait behind it.
     Reads(Reading),
 }
 
-impl PostgresStore {
-    /// The answer to a request whose response is kept under its key.
-    ///
-    /// # Cancel safety
-    /// A caller that is dropped while it reads for others lets them read for themselves.
-    pub(crate) async fn kept_response(&self, request: &KeyedRequest) -> Result<Option<Admission<()>>, StoreError> {
-        let reading = match KeptResponses::enter(&self.shared().kept_responses, request) {
-            Entered::Reads(reading) => reading,
-            Entered::Waits(turn) => match turn.await {
-                Ok(Turn::Answered(answer)) => return Ok(answer),
-                Ok(Turn::Reads(reading)) => reading,
-                // The statement of the other one failed.
-                Err(_) => return Ok(self.kept_responses(&[request]).await?.pop().flatten()),
-            },
-        };
-        let others = reading.take(TOGETHER_MAX - 1);
-        let together = std::iter::once(request).chain(others.iter().map(|other| &other.request));
-        let mut answers = self.kept_responses(&together.collect::<Vec<_>>()).await?.into_iter();
-        drop(reading);
-        let own = answers.next().flatten();
-        for (other, answer) in others.into_iter().zip(answers) {
-            // Its caller may have left.
-            drop(other.turn.send(Turn::Answered(answer)));
-        }
-        Ok(own)
+impl Waiting {
+    /// Answers it, if its caller has not left.
+    pub(crate) fn answer(self, answer: Option<Admission<()>>) {
+        drop(self.turn.send(Turn::Answered(answer)));
     }
-
-    /// The answers to these requests, in their order.
-    async fn kept_responses(&self, requests: &[&KeyedRequest]) -> Result<Vec<Option<Admission<()>>>, StoreError> {
-        let sql = "SELECT r.place, k.is_same, k.kept \
-             FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[]) WITH ORDINALITY \
-                 AS r (tenant, principal, key, fingerprint, place) \
-             CROSS JOIN LATERAL {schema}.kept_response(r.tenant, r.principal, r.key, r.fingerprint) k";
-        let text = |of: for<'a> fn(&'a KeyedRequest) -> &'a str| -> Option<Vec<String>> {
-            column(requests, |request| of(request).to_owned())
-        };
-        let query = sqlx::query(self.sql(sql))
-            .bind(text(|request| request.key.tenant().as_str()))
-            .bind(text(|request| request.key.principal()))
-            .bind(text(|request| request.key.as_str()))
-            .bind(column(requests, |request| request.fingerprint.to_vec()));
-        let mut answers: Vec<Option<Admission<()>>> = requests.iter().map(|_| None).collect();
-        for row in self.call_rows(OPERATION, query).await? {
-            let (place, answer) = kept(&row).map_err(|error| store_error(OPERATION, error))?;
-            if let Some(kept) = usize::try_from(place - 1).ok().and_then(|place| answers.get_mut(place)) {
-                *kept = Some(answer);
-            }
-        }
-        Ok(answers)
-    }
-}
-
-fn kept(row: &PgRow) -> Result<(i64, Admission<()>), sqlx::Error> {
-    let is_same: bool = row.try_get(1)?;
-    let answer = if is_same { Admission::Replay(row.try_get(2)?) } else { Admission::OtherRequest };
-    Ok((row.try_get(0)?, answer))
 }
 
 /// A request that is to be looked up.
-enum Entered {
+pub(crate) enum Entered {
     Reads(Reading),
     /// A statement runs already.
     Waits(oneshot::Receiver<Turn>),
 }
 
 impl KeptResponses {
-    fn enter(responses: &Arc<Self>, request: &KeyedRequest) -> Entered {
+    pub(crate) fn enter(responses: &Arc<Self>, request: &KeyedRequest) -> Entered {
         let mut queue = responses.lock();
         if !std::mem::replace(&mut queue.is_read, true) {
             return Entered::Reads(Reading(Arc::clone(responses)));
@@ -124,11 +64,11 @@ impl KeptResponses {
 }
 
 /// The one that reads. When it is dropped, the next one reads.
-struct Reading(Arc<KeptResponses>);
+pub(crate) struct Reading(Arc<KeptResponses>);
 
 impl Reading {
     /// Those that have waited longest.
-    fn take(&self, limit: usize) -> Vec<Waiting> {
+    pub(crate) fn take(&self, limit: usize) -> Vec<Waiting> {
         let mut queue = self.0.lock();
         let count = queue.waiting.len().min(limit);
         queue.waiting.drain(..count).collect()
@@ -145,5 +85,63 @@ impl Drop for Reading {
         drop(queue);
         // If its caller has left, this drops the turn, which goes to the one behind it.
         drop(next.turn.send(Turn::Reads(Self(Arc::clone(&self.0)))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use saga_core::Tenant;
+    use saga_core::store::IdempotencyKey;
+
+    use super::*;
+
+    fn request(key: &str) -> KeyedRequest {
+        let key = IdempotencyKey::new(Tenant::default(), "ada", key).unwrap();
+        KeyedRequest { key, fingerprint: [0; 32], ttl: std::time::Duration::from_hours(24) }
+    }
+
+    fn reads(entered: Entered) -> Reading {
+        match entered {
+            Entered::Reads(reading) => reading,
+            Entered::Waits(_) => panic!("it waits"),
+        }
+    }
+
+    fn waits(entered: Entered) -> oneshot::Receiver<Turn> {
+        match entered {
+            Entered::Waits(turn) => turn,
+            Entered::Reads(_) => panic!("it reads"),
+        }
+    }
+
+    #[test]
+    fn a_caller_that_leaves_gives_its_turn_to_the_one_behind_it() {
+        let responses = Arc::new(KeptResponses::default());
+        let enter = |key: &str| KeptResponses::enter(&responses, &request(key));
+        let first = reads(enter("k-1"));
+        let (second, third, fourth) = (waits(enter("k-2")), waits(enter("k-3")), waits(enter("k-4")));
+        drop(second);
+        drop(first);
+        // It had its turn, and leaves without taking it.
+        drop(third);
+        let mut fourth = fourth;
+        assert!(matches!(fourth.try_recv(), Ok(Turn::Reads(_))));
+        reads(enter("k-5"));
+    }
+
+    #[test]
+    fn the_one_that_reads_takes_those_that_wait() {
+        let responses = Arc::new(KeptResponses::default());
+        let enter = |key: &str| KeptResponses::enter(&responses, &request(key));
+        let first = reads(enter("k-1"));
+        let mut second = waits(enter("k-2"));
+        let mut third = waits(enter("k-3"));
+        for taken in first.take(1) {
+            taken.answer(Some(Admission::OtherRequest));
+        }
+        assert!(matches!(second.try_recv(), Ok(Turn::Answered(Some(Admission::OtherRequest)))));
+        assert!(third.try_recv().is_err());
+        drop(first);
+        assert!(matches!(third.try_recv(), Ok(Turn::Reads(_))));
     }
 }

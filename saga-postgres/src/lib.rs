@@ -82,6 +82,7 @@ mod pooler;
 mod purge;
 mod purge_sagas;
 mod records;
+mod replay;
 mod rows;
 mod sagas;
 mod schema;

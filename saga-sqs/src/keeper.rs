@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::batch::MESSAGES_MAX;
-use crate::log;
 use crate::settler::{hide, is_void};
 use crate::subscribed::Subscribed;
+use saga_core::__private::log;
 
 /// How long between two looks at the queue.
 const LOOK_EVERY: Duration = Duration::from_mins(1);

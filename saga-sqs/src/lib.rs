@@ -9,7 +9,6 @@ mod error;
 mod health;
 mod held;
 mod keeper;
-mod log;
 #[cfg(test)]
 mod mock;
 mod names;

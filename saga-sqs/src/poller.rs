@@ -15,8 +15,8 @@ use crate::batch::MESSAGES_MAX;
 use crate::clients::while_waiting;
 use crate::error::{Cause, Failure};
 use crate::held::Received;
-use crate::log;
 use crate::subscribed::Subscribed;
+use saga_core::__private::log;
 
 /// The pause after a request that found nothing, and did not wait for anything.
 const PAUSE: Duration = Duration::from_millis(200);

@@ -15,10 +15,10 @@ use saga_core::transport::TransportError;
 use crate::batch::Pending;
 use crate::error::{Cause, Failure};
 use crate::health::{PublisherHealth, Reach};
-use crate::log;
 use crate::request::{Address, NotTaken, send};
 use crate::topology::{Topology, missing};
 use crate::wire::{Outgoing, To};
+use saga_core::__private::log;
 
 /// How many requests for one queue or topic are under way at a time.
 const REQUESTS_AT_A_TIME: usize = 8;

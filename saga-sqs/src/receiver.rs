@@ -11,10 +11,10 @@ use async_trait::async_trait;
 use saga_core::transport::{DeadLetterInfo, Delivery, Incoming, Settlement, TransportError, TransportErrorKind};
 
 use crate::held::Received;
-use crate::log;
 use crate::subscribed::Subscribed;
 use crate::wire::decode;
 use crate::{keeper, poller, settler};
+use saga_core::__private::log;
 
 /// The reason for which SQS gives a message up.
 const REASON: &str = "delivery_limit";

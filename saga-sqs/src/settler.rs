@@ -11,8 +11,8 @@ use saga_core::transport::Settlement;
 use crate::backoff::Backoff;
 use crate::batch::MESSAGES_MAX;
 use crate::error::{Cause, Failure};
-use crate::log;
 use crate::subscribed::Subscribed;
+use saga_core::__private::log;
 
 /// How often a request is tried when the receiver is gone. What stays comes again after a while.
 const LAST_ATTEMPTS_MAX: u32 = 3;

@@ -11,10 +11,10 @@ use tokio::time::Instant;
 
 use crate::clients::Clients;
 use crate::error::{Cause, Failure};
-use crate::log;
 use crate::names::Names;
 use crate::options::{Declare, SqsOptions};
 use crate::wire::MESSAGE_BYTES_MAX;
+use saga_core::__private::log;
 
 /// For how long a topic that is gone is left to its receivers: they make it again together with their subscriptions, without which
 /// its events would be lost. They look every minute.

@@ -48,7 +48,8 @@ pub(crate) async fn on(url: &str) -> Result<Router> {
         .await
         .map_err(|failure| anyhow!(failure.0))?;
     let idempotency = Idempotency::of_store(store.clone()).principal(|_| Some("ada".to_owned())).required();
-    let routes = Router::new().route("/bare", post(bare)).route("/row", post(with_row)).route("/by-hand", post(by_hand));
+    let routes =
+        Router::new().route("/bare", post(bare)).route("/row", post(with_row)).route("/by-hand", post(by_hand));
     Ok(routes.route("/keyed", post(idempotency.handler(keyed))).with_state(store))
 }
 
@@ -69,7 +70,7 @@ async fn with_row(
     let paid: Result<Receipt, Failure> = store
         .write(async |conn| {
             let pay = "WITH kept AS (INSERT INTO payment_keys (principal, key, fingerprint, response) \
-                 VALUES ('ada', $1, $2, $3)) INSERT INTO payments (number, cents) VALUES ($4, $5) RETURNING id";
+                 VALUES ('bob', $1, $2, $3)) INSERT INTO payments (number, cents) VALUES ($4, $5) RETURNING id";
             let pay = sqlx::query_scalar(pay).bind(key).bind(&fingerprint).bind(b"{\"id\":100000}".as_slice());
             let pay = pay.bind(i64::from(payment.number)).bind(i64::from(payment.cents));
             Ok(Receipt { id: pay.fetch_one(conn).await? })

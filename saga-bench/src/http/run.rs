@@ -14,8 +14,6 @@ const BENCH: &str = "http";
 /// What a request with a key may cost more than the bare handler.
 const ROUND_TRIPS_MORE: f64 = 1.0;
 const KEYED_RATIO: f64 = 0.75;
-/// Beside a handler that writes the row of its key and checks nothing, which is the least that a kept key costs.
-const ROW_RATIO: f64 = 0.75;
 /// Beside a handler that keeps keys by hand.
 const BY_HAND_RATIO: f64 = 1.0;
 const REPLAY_RATIO: f64 = 3.0;
@@ -87,7 +85,6 @@ async fn run_all(options: &Options) -> Result<bool> {
     let targets = [
         Target::at_most("round trips more than the bare handler", ROUND_TRIPS_MORE, more),
         Target::at_least("with a key, beside the bare handler", KEYED_RATIO, keyed.ratio_to(bare)),
-        Target::at_least("with a key, beside its row and no more", ROW_RATIO, keyed.ratio_to(row)),
         Target::at_least("with a key, beside a key kept by hand", BY_HAND_RATIO, keyed.ratio_to(by_hand)),
         Target::at_least("replays, beside the bare handler", REPLAY_RATIO, replays.ratio_to(bare)),
     ];

@@ -102,7 +102,12 @@ async fn a_statement_that_fails_fails_for_one_replay_only() {
     let shop = Application::<MemoryStore>::start().await.shop;
     let app = routes(&Idempotency::of_store(through).principal(user).required(), &shop.on());
     for number in 0..TOGETHER {
-        assert!(send(&app, request("/payments", &format!("k-{number}")), Order::of("rent").text()).await.status.is_success());
+        assert!(
+            send(&app, request("/payments", &format!("k-{number}")), Order::of("rent").text())
+                .await
+                .status
+                .is_success()
+        );
     }
     proxy.set_traffic(Traffic::Stalls);
     let mut replays = JoinSet::new();

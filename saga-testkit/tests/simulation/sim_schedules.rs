@@ -25,7 +25,10 @@ const FOUND_ONCE: &[(u64, &str)] = &[
 const FOUND_WRONGLY: &[(u64, &str)] = &[
     (7_705_552, "a person had gone past a step that took effect when the saga was called off already"),
     (9_158_783, "a process that was paused reported when its saga had ended, and that was undone without its lock"),
-    (20_261_127_061_048, "an operator held up the undo of a step whose answer was late, and whose lock was free already"),
+    (
+        20_261_127_061_048,
+        "an operator held up the undo of a step whose answer was late, and whose lock was free already",
+    ),
     (20_261_127_016_795, "a process crashed behind the commit by which a host keeps a closed step for another hour"),
     (31_030_414, "the start of another variant failed before the nap of the one that was accepted"),
     (31_032_995, "what was undone at the moment of the deadline was called off by it"),

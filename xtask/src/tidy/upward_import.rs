@@ -42,7 +42,7 @@ const MAY_IMPORT: [(&str, &[&str]); 15] = [
             "unwind",
         ],
     ),
-    ("__private", &["key", "saga", "step", "store"]),
+    ("__private", &["key", "log", "saga", "step", "store"]),
 ];
 
 /// The folders of the engine in layers, lowest first. A folder imports of itself and of lower layers only. Empty as long as

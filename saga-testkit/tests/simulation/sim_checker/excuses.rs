@@ -323,10 +323,7 @@ fn a_lock_is_free_when_the_saga_has_decided_without_the_answer() {
         run.ends(Standing::Completed, &[(0, Op::Do, Recorded::Done, Some(20))]);
         let records = std::mem::take(&mut run.ledger.finals[0].records);
         run.ledger.finals.push(Final { standing: Standing::Completed, variant: Some(0), records, ..Final::ABSENT });
-        run.ends(
-            Standing::Compensated,
-            &[(0, Op::Do, Recorded::Done, Some(10)), (0, Op::Undo, Recorded::Done, None)],
-        );
+        run.ends(Standing::Compensated, &[(0, Op::Do, Recorded::Done, Some(10)), (0, Op::Undo, Recorded::Done, None)]);
         run.ledger.finals[0].records[0].is_late = is_late;
         run
     };
