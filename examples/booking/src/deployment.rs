@@ -9,6 +9,8 @@ use saga_core::memory::MemoryTransport;
 use saga_sqlite::SqliteStore;
 use tempfile::TempDir;
 
+#[cfg(feature = "broker")]
+use crate::broker::{Address, Broker};
 use crate::held_replies::HeldReplies;
 use crate::orchestrator::{InProcess, Orchestrator};
 use crate::outside::Outside;
@@ -36,8 +38,8 @@ enum Place {
     /// In this process, with this definition.
     Here(Saga<SqliteStore, BookingRequest>),
     /// In a process of this program, which is connected to the broker.
-    #[cfg(feature = "rabbitmq")]
-    Process { program: PathBuf, broker: String, seats: String },
+    #[cfg(feature = "broker")]
+    Process { program: PathBuf, broker: Address, seats: String },
 }
 
 impl Deployment {
@@ -46,12 +48,12 @@ impl Deployment {
         Self::start(HeldReplies::over(MemoryTransport::new()), async |_| Ok(Place::Here(saga))).await
     }
 
-    /// The orchestrator in a process of this `program`. A RabbitMQ broker carries the messages.
-    #[cfg(feature = "rabbitmq")]
-    pub async fn on_rabbitmq(program: PathBuf, broker: &str) -> anyhow::Result<Self> {
-        let transport = saga_amqp::AmqpTransport::connect(broker).await?;
+    /// The orchestrator in a process of this `program`. A broker carries the messages.
+    #[cfg(feature = "broker")]
+    pub async fn on_broker(program: PathBuf, broker: Broker) -> anyhow::Result<Self> {
+        let Broker { transport, address } = broker;
         let place = async |services: &Services| {
-            Ok(Place::Process { program, broker: broker.to_owned(), seats: services.seats.serve().await? })
+            Ok(Place::Process { program, broker: address, seats: services.seats.serve().await? })
         };
         Self::start(HeldReplies::over(transport), place).await
     }
@@ -109,7 +111,7 @@ impl Deployment {
                 let seats = self.services.seats.client();
                 Box::new(InProcess::start(&file, saga, self.replies.clone(), seats).await?)
             }
-            #[cfg(feature = "rabbitmq")]
+            #[cfg(feature = "broker")]
             Place::Process { program, broker, seats } => {
                 Box::new(crate::orchestrator::Process::start(program, &file, broker, seats).await?)
             }

@@ -7,6 +7,8 @@
 
 #![allow(missing_docs, missing_debug_implementations, reason = "an application, whose types are what their names say")]
 
+#[cfg(feature = "broker")]
+pub mod broker;
 pub mod contracts;
 pub mod deployment;
 pub mod event;

@@ -1,5 +1,7 @@
 //! Tells the story of six bookings on a terminal.
 
+#[cfg(feature = "broker")]
+use booking::broker::Broker;
 use booking::deployment::Deployment;
 use booking::story::tell;
 use clap::Parser;
@@ -9,15 +11,16 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(version)]
 struct Cli {
-    /// The amqp:// URL of a RabbitMQ broker, if the program has the feature `rabbitmq`: the orchestrator is a process of its own
+    /// A broker between the services: `amqp://..` if the program has the feature `rabbitmq`, `sqs:PREFIX` if it has the feature `sqs`.
+    /// The orchestrator is a process of its own
     #[arg(long)]
     broker: Option<String>,
-    #[cfg(feature = "rabbitmq")]
+    #[cfg(feature = "broker")]
     #[command(subcommand)]
     command: Option<Command>,
 }
 
-#[cfg(feature = "rabbitmq")]
+#[cfg(feature = "broker")]
 #[derive(clap::Subcommand)]
 enum Command {
     /// The orchestrator. It reads requests as lines of JSON, and prints how they end
@@ -26,7 +29,7 @@ enum Command {
         /// The file of its sagas
         #[arg(long)]
         file: std::path::PathBuf,
-        /// The amqp:// URL of the RabbitMQ broker
+        /// `amqp://..` or `sqs:PREFIX`
         #[arg(long)]
         broker: String,
         /// The address of the seat map, http://..
@@ -38,7 +41,7 @@ enum Command {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
-    #[cfg(feature = "rabbitmq")]
+    #[cfg(feature = "broker")]
     if let Some(Command::Orchestrator { file, broker, seats }) = &cli.command {
         return booking::orchestrator::run(file, broker, seats).await;
     }
@@ -50,10 +53,10 @@ async fn main() -> anyhow::Result<()> {
 
 async fn deploy(broker: Option<&str>) -> anyhow::Result<Deployment> {
     match broker {
-        #[cfg(feature = "rabbitmq")]
-        Some(broker) => Deployment::on_rabbitmq(std::env::current_exe()?, broker).await,
-        #[cfg(not(feature = "rabbitmq"))]
-        Some(_) => anyhow::bail!("--broker: this program was built without the feature `rabbitmq`"),
+        #[cfg(feature = "broker")]
+        Some(broker) => Deployment::on_broker(std::env::current_exe()?, Broker::connect(broker).await?).await,
+        #[cfg(not(feature = "broker"))]
+        Some(_) => anyhow::bail!("--broker: this program was built without the features `rabbitmq` and `sqs`"),
         None => Deployment::in_memory(booking::saga::book_seat()?).await,
     }
 }

@@ -79,11 +79,18 @@ fn bad_options_are_explained() {
     assert!(!ran.status.success() && err.contains("a value is required for '--broker <BROKER>'"), "{err}");
 }
 
-#[cfg(not(feature = "rabbitmq"))]
+#[cfg(not(feature = "broker"))]
 #[test]
 fn a_broker_needs_its_feature() {
     let (ran, _, err) = run(&["--broker", "amqp://localhost"]);
-    assert!(!ran.status.success() && err.contains("built without the feature `rabbitmq`"), "{err}");
+    assert!(!ran.status.success() && err.contains("built without the features `rabbitmq` and `sqs`"), "{err}");
+}
+
+#[cfg(feature = "sqs")]
+#[test]
+fn queues_without_a_name_are_refused() {
+    let (ran, _, err) = run(&["--broker", "sqs:"]);
+    assert!(!ran.status.success() && err.contains("names no queues; write sqs:PREFIX"), "{err}");
 }
 
 #[cfg(feature = "rabbitmq")]

@@ -2,14 +2,14 @@
 
 mod in_process;
 mod orchestrator;
-#[cfg(feature = "rabbitmq")]
+#[cfg(feature = "broker")]
 mod process;
-#[cfg(feature = "rabbitmq")]
+#[cfg(feature = "broker")]
 mod program;
 
 pub use self::in_process::InProcess;
 pub use self::orchestrator::{Orchestrator, start_runtime};
-#[cfg(feature = "rabbitmq")]
+#[cfg(feature = "broker")]
 pub use self::process::Process;
-#[cfg(feature = "rabbitmq")]
+#[cfg(feature = "broker")]
 pub use self::program::{PROGRAM, run};

@@ -12,6 +12,7 @@ use tokio::sync::{Mutex, watch};
 
 use super::orchestrator::Orchestrator;
 use super::program::{Asked, PROGRAM, Said};
+use crate::broker::Address;
 use crate::request::BookingRequest;
 
 /// The process. It is killed when this is dropped.
@@ -33,9 +34,10 @@ struct Heard {
 
 impl Process {
     /// Starts `program` as the orchestrator on this file. It continues the sagas in it.
-    pub async fn start(program: &Path, file: &Path, broker: &str, seats: &str) -> anyhow::Result<Self> {
+    pub async fn start(program: &Path, file: &Path, broker: &Address, seats: &str) -> anyhow::Result<Self> {
         let mut command = Command::new(program);
-        command.arg(PROGRAM).arg("--file").arg(file).args(["--broker", broker, "--seats", seats]);
+        command.arg(PROGRAM).arg("--file").arg(file).args(["--broker", &broker.url, "--seats", seats]);
+        command.envs(broker.environment.iter().cloned());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
         let asks = child.stdin.take().context("the orchestrator has no input")?;

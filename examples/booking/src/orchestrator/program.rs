@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use saga_amqp::AmqpTransport;
 use saga_core::SagaHandle;
 use saga_reservations::ReservationsClient;
 use saga_sqlite::SqliteStore;
@@ -11,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use super::orchestrator::start_runtime;
+use crate::broker::Broker;
 use crate::request::BookingRequest;
 use crate::saga::book_seat;
 
@@ -46,7 +46,7 @@ pub(super) enum Said {
 /// If it is dropped, the next process continues.
 pub async fn run(file: &Path, broker: &str, seats: &str) -> anyhow::Result<()> {
     let saga = book_seat()?;
-    let transport = AmqpTransport::connect(broker).await?;
+    let transport = Broker::connect(broker).await?.transport;
     let seats = ReservationsClient::connect(seats).await?;
     let runtime = start_runtime(SqliteStore::open(file).await?, &saga, transport, seats).await?;
     say(&Said::Started)?;

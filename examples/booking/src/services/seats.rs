@@ -61,7 +61,7 @@ impl SeatMap {
     }
 
     /// Serves it to other processes, and returns the address. In a company that is `saga-reservations serve`.
-    #[cfg(feature = "rabbitmq")]
+    #[cfg(feature = "broker")]
     pub async fn serve(&self) -> anyhow::Result<String> {
         use std::sync::Arc;
 

@@ -10,11 +10,14 @@ pub(crate) enum Carrier {
     /// The orchestrator is a process of its own.
     #[cfg(feature = "rabbitmq")]
     RabbitMq,
+    /// So it is here. A mock of SQS and SNS carries the messages.
+    #[cfg(feature = "sqs")]
+    Sqs,
 }
 
 impl Carrier {
     /// The tags that a scenario may have.
-    pub(crate) const TAGS: [&str; 2] = ["memory", "rabbitmq"];
+    pub(crate) const TAGS: [&str; 3] = ["memory", "rabbitmq", "sqs"];
 
     /// The transport with this tag, if the test was built with it.
     pub(crate) fn of_tag(tag: &str) -> Option<Self> {
@@ -22,6 +25,8 @@ impl Carrier {
             "memory" => Some(Self::Memory),
             #[cfg(feature = "rabbitmq")]
             "rabbitmq" => Some(Self::RabbitMq),
+            #[cfg(feature = "sqs")]
+            "sqs" => Some(Self::Sqs),
             _ => None,
         }
     }

@@ -6,6 +6,8 @@ mod carrier;
 mod mistakes;
 mod run;
 mod scenarios;
+#[cfg(feature = "sqs")]
+mod sqs;
 mod steps;
 mod transcript;
 mod world;

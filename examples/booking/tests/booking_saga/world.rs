@@ -1,12 +1,17 @@
 //! What a scenario has: the services, the orchestrator, and those who want a seat.
 
 use anyhow::{Context as _, bail};
+#[cfg(feature = "rabbitmq")]
+use booking::broker::Broker;
 use booking::deployment::Deployment;
 use booking::request::BookingRequest;
 use cucumber::World;
 
 use crate::carrier::Carrier;
 use crate::run::Setting;
+
+#[cfg(feature = "broker")]
+const PROGRAM: &str = env!("CARGO_BIN_EXE_booking");
 
 const CENTS: i64 = 4_900;
 
@@ -36,8 +41,10 @@ impl Booking {
             #[cfg(feature = "rabbitmq")]
             Carrier::RabbitMq => {
                 let vhost = self.vhost.insert(saga_servers::shared::vhost("booking").await?);
-                Deployment::on_rabbitmq(env!("CARGO_BIN_EXE_booking").into(), vhost.url()).await?
+                Deployment::on_broker(PROGRAM.into(), Broker::connect(vhost.url()).await?).await?
             }
+            #[cfg(feature = "sqs")]
+            Carrier::Sqs => Deployment::on_broker(PROGRAM.into(), crate::sqs::broker().await?).await?,
         });
         Ok(())
     }

@@ -1,5 +1,5 @@
 # A tag names what carries the messages. Every scenario runs on each of them.
-@memory @rabbitmq
+@memory @rabbitmq @sqs
 Feature: A seat is booked, paid and confirmed as a whole, or not at all
 
   The booking service, the payment service and the notification service each have a database of their own.

@@ -1,0 +1,64 @@
+//! What carries the messages when the orchestrator is a process of its own.
+
+use std::fmt;
+use std::sync::Arc;
+
+use anyhow::bail;
+use saga_core::transport::Transport;
+
+/// A connection to a broker, and what another process needs to connect to it.
+pub struct Broker {
+    pub transport: Arc<dyn Transport>,
+    pub address: Address,
+}
+
+/// Where a broker is.
+#[derive(Debug, Clone, Default)]
+pub struct Address {
+    /// `amqp://..` or `sqs:PREFIX`.
+    pub url: String,
+    /// What the environment of a process says of it, beside that of this one.
+    pub environment: Vec<(&'static str, String)>,
+}
+
+impl Broker {
+    /// Connects to the RabbitMQ broker at `amqp://..`, or to the queues and topics `sqs:PREFIX` of Amazon SQS and SNS, whose region,
+    /// credentials and endpoint are in the environment.
+    pub async fn connect(url: &str) -> anyhow::Result<Self> {
+        let transport = match url.strip_prefix("sqs:") {
+            Some(prefix) => sqs(prefix).await?,
+            None => amqp(url).await?,
+        };
+        Ok(Self { transport, address: Address { url: url.to_owned(), environment: Vec::new() } })
+    }
+}
+
+impl fmt::Debug for Broker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Broker").field("address", &self.address.url).finish_non_exhaustive()
+    }
+}
+
+#[cfg(feature = "rabbitmq")]
+async fn amqp(url: &str) -> anyhow::Result<Arc<dyn Transport>> {
+    Ok(Arc::new(saga_amqp::AmqpTransport::connect(url).await?))
+}
+
+#[cfg(not(feature = "rabbitmq"))]
+async fn amqp(_: &str) -> anyhow::Result<Arc<dyn Transport>> {
+    bail!("--broker: this program was built without the feature `rabbitmq`, so that it knows sqs:PREFIX only")
+}
+
+#[cfg(feature = "sqs")]
+async fn sqs(prefix: &str) -> anyhow::Result<Arc<dyn Transport>> {
+    if prefix.is_empty() {
+        bail!("--broker: {:?} names no queues; write sqs:PREFIX, with which the names of the queues begin", "sqs:");
+    }
+    let options = saga_sqs::SqsOptions::from_env().prefix(prefix);
+    Ok(Arc::new(saga_sqs::SqsTransport::connect_with(options).await?))
+}
+
+#[cfg(not(feature = "sqs"))]
+async fn sqs(_: &str) -> anyhow::Result<Arc<dyn Transport>> {
+    bail!("--broker: this program was built without the feature `sqs`")
+}
