@@ -26,6 +26,7 @@ mod subscribed;
 mod text;
 mod topology;
 mod transport;
+mod url;
 mod wire;
 
 pub use self::health::{PublisherHealth, SqsHealth, SubscriptionHealth};

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use anyhow::bail;
 use saga_core::transport::Transport;
 
 /// A connection to a broker, and what another process needs to connect to it.
@@ -25,10 +24,7 @@ impl Broker {
     /// Connects to the RabbitMQ broker at `amqp://..`, or to the queues and topics `sqs:PREFIX` of Amazon SQS and SNS, whose region,
     /// credentials and endpoint are in the environment.
     pub async fn connect(url: &str) -> anyhow::Result<Self> {
-        let transport = match url.strip_prefix("sqs:") {
-            Some(prefix) => sqs(prefix).await?,
-            None => amqp(url).await?,
-        };
+        let transport = if url.starts_with("sqs:") { sqs(url).await? } else { amqp(url).await? };
         Ok(Self { transport, address: Address { url: url.to_owned(), environment: Vec::new() } })
     }
 }
@@ -46,19 +42,16 @@ async fn amqp(url: &str) -> anyhow::Result<Arc<dyn Transport>> {
 
 #[cfg(not(feature = "rabbitmq"))]
 async fn amqp(_: &str) -> anyhow::Result<Arc<dyn Transport>> {
-    bail!("--broker: this program was built without the feature `rabbitmq`, so that it knows sqs:PREFIX only")
+    anyhow::bail!("--broker: this program was built without the feature `rabbitmq`, so that it knows sqs:PREFIX only")
 }
 
 #[cfg(feature = "sqs")]
-async fn sqs(prefix: &str) -> anyhow::Result<Arc<dyn Transport>> {
-    if prefix.is_empty() {
-        bail!("--broker: {:?} names no queues; write sqs:PREFIX, with which the names of the queues begin", "sqs:");
-    }
-    let options = saga_sqs::SqsOptions::from_env().prefix(prefix);
+async fn sqs(url: &str) -> anyhow::Result<Arc<dyn Transport>> {
+    let options = saga_sqs::SqsOptions::from_url(url)?;
     Ok(Arc::new(saga_sqs::SqsTransport::connect_with(options).await?))
 }
 
 #[cfg(not(feature = "sqs"))]
 async fn sqs(_: &str) -> anyhow::Result<Arc<dyn Transport>> {
-    bail!("--broker: this program was built without the feature `sqs`")
+    anyhow::bail!("--broker: this program was built without the feature `sqs`")
 }

@@ -29,7 +29,7 @@ pub async fn connect_transport(url: &str, patience: Duration) -> anyhow::Result<
         }
         #[cfg(feature = "sqs")]
         Some("sqs") => {
-            let options = sqs_options(url)?;
+            let options = SqsOptions::from_url(url)?;
             let connect = async || Ok(SqsTransport::connect_with(options.clone()).await?);
             wait_for("SQS", patience, connect).await.map(Broker::Sqs)
         }
@@ -43,18 +43,4 @@ pub async fn connect_transport(url: &str, patience: Duration) -> anyhow::Result<
         ),
     };
     connected.map(Some).with_context(|| format!("cannot use {}", without_password(url)))
-}
-
-/// The options of `sqs:PREFIX` or `sqs:PREFIX?visibility=SECONDS`. The rest is in the environment.
-#[cfg(feature = "sqs")]
-fn sqs_options(url: &str) -> anyhow::Result<SqsOptions> {
-    let named = url.trim_start_matches("sqs:").trim_start_matches("//");
-    let (prefix, query) = named.split_once('?').unwrap_or((named, ""));
-    let options = SqsOptions::from_env().prefix(prefix);
-    if query.is_empty() {
-        return Ok(options);
-    }
-    let Some(seconds) = query.strip_prefix("visibility=") else { bail!("{url} has an unknown part: {query}") };
-    let seconds = seconds.parse().with_context(|| format!("{url} has no number of seconds: {seconds}"))?;
-    Ok(options.visibility(Duration::from_secs(seconds)))
 }
