@@ -24,7 +24,7 @@ async fn it_answers_until_it_is_killed_and_again_at_the_same_address() -> Result
     let brokers = server.brokers();
     assert_eq!(ask_for_versions(&brokers).expect("it answers"), 7);
     server.kill().await?;
-    assert!(TcpStream::connect(&brokers).is_err(), "a killed broker answers");
+    assert!(ask_for_versions(&brokers).is_err(), "a killed broker answers");
     server.restart().await?;
     assert_eq!(server.brokers(), brokers);
     assert_eq!(ask_for_versions(&brokers).expect("it answers"), 7);
@@ -33,7 +33,7 @@ async fn it_answers_until_it_is_killed_and_again_at_the_same_address() -> Result
     server.resume()?;
     assert_eq!(ask_for_versions(&brokers).expect("it answers"), 7);
     server.stop().await?;
-    assert!(TcpStream::connect(&brokers).is_err(), "a stopped broker answers");
+    assert!(ask_for_versions(&brokers).is_err(), "a stopped broker answers");
     assert_eq!(server.log()?.matches("ready in").count(), 2, "the log tells of each of its lives");
     Ok(())
 }

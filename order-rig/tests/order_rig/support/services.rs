@@ -28,7 +28,7 @@ pub(crate) struct Services {
 pub(crate) enum Broker {
     RabbitMq(Vhost),
     #[cfg(feature = "kafka")]
-    Kafka(saga_kafka::MockCluster),
+    Kafka(saga_servers::TansuServer),
     #[cfg(feature = "sqs")]
     Sqs(saga_servers::MotoServer),
 }
@@ -50,7 +50,7 @@ impl Services {
 
     #[cfg(feature = "kafka")]
     pub(crate) fn on_kafka() -> Self {
-        Self::on_files(Broker::Kafka(saga_kafka::MockCluster::start().expect("a mock cluster")))
+        Self::on_files(Broker::Kafka(blocking(saga_servers::TansuServer::start_durable()).expect("tansu starts")))
     }
 
     #[cfg(feature = "sqs")]
@@ -143,7 +143,7 @@ impl Broker {
         match self {
             Self::RabbitMq(vhost) => vhost.url().to_owned(),
             #[cfg(feature = "kafka")]
-            Self::Kafka(cluster) => format!("kafka://{}?topics=on-demand", cluster.brokers()),
+            Self::Kafka(tansu) => format!("kafka://{}?partitions=3", tansu.brokers()),
             // What a dead process had comes again soon.
             #[cfg(feature = "sqs")]
             Self::Sqs(_) => "sqs:orders?visibility=3".to_owned(),

