@@ -52,7 +52,7 @@ mod url;
 mod wait;
 mod watchdog;
 
-pub use self::certificate::Certificate;
+pub use self::certificate::{Certificate, Certificates};
 pub use self::error::Error;
 pub use self::management::Management;
 pub use self::moto::MotoServer;

@@ -111,6 +111,25 @@ fn g4_with_kafka_between_killed_services_every_order_ends() {
     every_order_ends_although_each_process_is_killed(&Services::on_kafka());
 }
 
+/// G4: Kafka carries the messages, and its broker is killed while the orders run.
+#[cfg(feature = "kafka")]
+#[test]
+fn g4_with_a_killed_kafka_broker_every_order_ends() {
+    let mut services = Services::on_kafka();
+    let mut random = Random::new(seed_from_env("ORDER_RIG_KILL_SEED"));
+    let orders = services.some_orders(ORDERS);
+    let _replicas = ["payments", "shipping"].map(|service| services.start(service));
+    let mut driver = services.drive(&orders).spawn().expect("it runs");
+    for _ in 0..2 {
+        wait_for(&services, &mut driver, services.shop.ended() + 1 + random.below(8));
+        let broker = services.broker.kafka();
+        crate::support::blocking(broker.kill()).expect("it is killed");
+        crate::support::blocking(broker.restart()).expect("it comes back");
+    }
+    all_ended(driver.wait_with_output().expect("it ends"), ORDERS);
+    assert_eq!(number(&services.verify(), "orders"), ORDERS as u64);
+}
+
 /// G4: SQS carries the messages, and the only process of each service and the driver of the orders are killed.
 #[cfg(feature = "sqs")]
 #[test]

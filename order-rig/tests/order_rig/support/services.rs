@@ -142,9 +142,9 @@ impl Broker {
     pub(crate) fn url(&self) -> String {
         match self {
             Self::RabbitMq(vhost) => vhost.url().to_owned(),
+            // What a dead process had is given to others soon.
             #[cfg(feature = "kafka")]
-            Self::Kafka(tansu) => format!("kafka://{}?partitions=3", tansu.brokers()),
-            // What a dead process had comes again soon.
+            Self::Kafka(tansu) => format!("kafka://{}?partitions=3&session_timeout=6", tansu.brokers()),
             #[cfg(feature = "sqs")]
             Self::Sqs(_) => "sqs:orders?visibility=3".to_owned(),
         }
@@ -161,6 +161,16 @@ impl Broker {
                 ("AWS_ENDPOINT_URL", moto.url()),
             ],
             _ => Vec::new(),
+        }
+    }
+
+    /// The broker of Kafka's protocol, to be killed.
+    #[cfg(feature = "kafka")]
+    #[track_caller]
+    pub(crate) fn kafka(&mut self) -> &mut saga_servers::TansuServer {
+        match self {
+            Self::Kafka(tansu) => tansu,
+            _ => panic!("the broker is another one"),
         }
     }
 
