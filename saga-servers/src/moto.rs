@@ -85,10 +85,18 @@ impl MotoServer {
     /// The log cannot be read.
     pub fn requests(&self) -> Result<BTreeMap<String, usize>, Error> {
         let mut requests = BTreeMap::new();
-        for name in self.folder.whole_log(LOG)?.lines().filter_map(|line| line.strip_prefix("request: ")) {
+        for name in self.log()?.lines().filter_map(|line| line.strip_prefix("request: ")) {
             *requests.entry(name.to_owned()).or_default() += 1;
         }
         Ok(requests)
+    }
+
+    /// All that it logged.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn log(&self) -> Result<String, Error> {
+        self.folder.whole_log(LOG)
     }
 
     /// Ends the server; all that it had is lost.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, ensure};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use rdkafka::ClientConfig;
@@ -20,6 +20,7 @@ use crate::messages::{CALL, body};
 
 /// How long anything may take before something is broken.
 const PATIENCE: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Publishes so many records, of which as many are unconfirmed at a time as the relay gives the transport in a call, and returns the confirmed
 /// ones a second.
@@ -80,8 +81,14 @@ pub(super) async fn receive(brokers: &str, topic: &str, messages: u32, bytes: us
         let consumer: BaseConsumer = config.create()?;
         consumer.subscribe(&[&topic])?;
         let (mut came, mut received, mut watch) = (0, 0, None);
+        let mut silence = Stopwatch::started();
         while came < messages {
-            let Some(record) = consumer.poll(PATIENCE) else { bail!("only {came} of {messages} records came") };
+            let Some(record) = consumer.poll(LOOK) else {
+                // Nothing is returned either when partitions were assigned.
+                ensure!(silence.elapsed() < PATIENCE, "only {came} of {messages} records came");
+                continue;
+            };
+            silence = Stopwatch::started();
             let record = record?.detach();
             received += record.payload().map_or(0, <[u8]>::len);
             watch.get_or_insert_with(Stopwatch::started);
@@ -90,7 +97,7 @@ pub(super) async fn receive(brokers: &str, topic: &str, messages: u32, bytes: us
                 consumer.commit_consumer_state(CommitMode::Sync)?;
             }
         }
-        anyhow::ensure!(received == messages as usize * bytes, "the records are not as they were sent");
+        ensure!(received == messages as usize * bytes, "the records are not as they were sent");
         let watch = watch.context("nothing came")?;
         Ok(f64::from(messages - 1) / watch.elapsed().as_secs_f64())
     });
