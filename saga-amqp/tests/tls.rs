@@ -10,15 +10,10 @@ use std::process::{Command, Output};
 
 use saga_amqp::{AmqpOptions, AmqpTransport};
 use saga_core::transport::{Subscription, Transport as _};
-use saga_servers::{Certificate, RabbitMqServer};
+use saga_servers::{Certificates, RabbitMqServer};
 
 /// Whether one of the features is there.
 const HAS_TLS: bool = cfg!(any(feature = "tls-ring", feature = "tls-aws-lc-rs", feature = "tls-native"));
-/// The subject of each certificate, and what it may be used for.
-const CERTIFICATES: [(&str, &str, &str); 2] = [
-    ("authority", "/CN=an authority", "basicConstraints=critical,CA:TRUE"),
-    ("broker", "/CN=localhost", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
-];
 
 #[tokio::main]
 async fn main() {
@@ -51,14 +46,11 @@ async fn without_a_feature_there_is_a_sentence() {
 }
 
 async fn a_trusted_broker_is_connected_to_and_no_other() {
-    let folder = tempfile::tempdir().unwrap();
-    make_certificates(folder.path());
-    let file = |name: &str| folder.path().join(name);
-    let certificate = Certificate { certificate: file("broker.pem"), key: file("broker.key") };
-    let server = RabbitMqServer::start_with_tls(certificate).await.unwrap();
-    let trusting = run_again(&server.tls_url(), &file("authority.pem"));
+    let certificates = Certificates::make().unwrap();
+    let server = RabbitMqServer::start_with_tls(certificates.broker()).await.unwrap();
+    let trusting = run_again(&server.tls_url(), &certificates.authority());
     assert_eq!(said(&trusting), "connected", "{trusting:?}");
-    let other = run_again(&server.tls_url(), &file("other.pem"));
+    let other = run_again(&server.tls_url(), &certificates.other_authority());
     let text = said(&other);
     assert!(!other.status.success() && text.contains("cannot connect to the broker at localhost"), "{other:?}");
     assert!(!text.contains("guest:guest") && !text.contains('\n'), "{text}");
@@ -73,22 +65,4 @@ fn said(output: &Output) -> String {
 fn run_again(address: &str, authority: &Path) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.arg(address).env("SSL_CERT_FILE", authority).env_remove("SSL_CERT_DIR").output().unwrap()
-}
-
-/// An authority, a certificate for the broker that it signed, and another authority that signed nothing.
-fn make_certificates(folder: &Path) {
-    let [(authority, authority_subject, is_authority), (broker, broker_subject, names)] = CERTIFICATES;
-    openssl(folder, authority, authority_subject, is_authority, &[]);
-    openssl(folder, "other", authority_subject, is_authority, &[]);
-    let signed = ["-CA", "authority.pem", "-CAkey", "authority.key", "-addext", "basicConstraints=critical,CA:FALSE"];
-    openssl(folder, broker, broker_subject, names, &signed);
-}
-
-fn openssl(folder: &Path, name: &str, subject: &str, extension: &str, more: &[&str]) {
-    let (key, certificate) = (format!("{name}.key"), format!("{name}.pem"));
-    let mut command = Command::new("openssl");
-    command.current_dir(folder).args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-sha256"]);
-    command.args(["-keyout", &key, "-out", &certificate, "-subj", subject, "-addext", extension]).args(more);
-    let output = command.output().expect("openssl is installed");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -25,6 +25,9 @@
 //!   files are elsewhere.
 //! - **Full queue**: a policy limits the queue of a service that is down. The fault counts if a message was refused.
 //!
+//! With Kafka or SQS instead of RabbitMQ, the faults are left out that only RabbitMQ can have: cuts of its connections, its queues, its memory
+//! and its disk, and the copies of its messages. SQS is a mock that forgets everything, so it is not killed either.
+//!
 //! # Modules
 //!
 //! - [`plan`] decides which faults occur, when, and to which process or server. It is a pure function of the seed.
@@ -44,4 +47,4 @@ mod world;
 
 pub use report::{Report, Row};
 pub use run::{Options, Where, run};
-pub use world::{Programs, print_time};
+pub use world::{Programs, Transport, print_time};

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 use order_rig::outside::LateCalls;
-use saga_chaos::{Options, Programs, Where, print_time, run};
+use saga_chaos::{Options, Programs, Transport, Where, print_time, run};
 
 /// Runs orders through three services while replicas, servers and connections are broken, and judges the result.
 #[derive(Debug, Parser)]
@@ -22,12 +22,36 @@ struct Arguments {
     /// The plan follows from it [default: another one each time]
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
+    /// What carries the messages; faults that only RabbitMQ can have are left out elsewhere
+    #[arg(long, value_enum, default_value_t = Carrier::Rabbitmq)]
+    transport: Carrier,
     /// The services outside carry out calls that land after their undo
     #[arg(long)]
     no_bar: bool,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
+}
+
+/// A transport, as it is named on the command line.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Carrier {
+    /// RabbitMQ
+    Rabbitmq,
+    /// Kafka: tansu, a broker of its protocol
+    Kafka,
+    /// Amazon SQS and SNS: moto, a mock
+    Sqs,
+}
+
+impl From<Carrier> for Transport {
+    fn from(carrier: Carrier) -> Self {
+        match carrier {
+            Carrier::Rabbitmq => Self::RabbitMq,
+            Carrier::Kafka => Self::Kafka,
+            Carrier::Sqs => Self::Sqs,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -65,6 +89,7 @@ async fn chaos(arguments: &Arguments) -> anyhow::Result<bool> {
         seed,
         length: Duration::from_secs(seconds),
         servers: Where::Own,
+        transport: arguments.transport.into(),
         late_calls: if arguments.no_bar { LateCalls::CarriedOut } else { LateCalls::Refused },
         held_per_mille: HELD_PER_MILLE,
         held_past_undo: 3,

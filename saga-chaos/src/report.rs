@@ -3,11 +3,15 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::world::Transport;
+
 /// The result of a run.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Report {
     /// The seed of the plan.
     pub seed: u64,
+    /// What carried the messages.
+    pub transport: Transport,
     /// For how long there were faults, in seconds.
     pub faults_seconds: u64,
     /// What was done and what was counted.
@@ -62,6 +66,10 @@ impl fmt::Display for Report {
             writeln!(f, "everything is in {}", folder.display())?;
         }
         let verdict = if self.is_green() { "nothing is wrong" } else { "something is wrong" };
-        writeln!(f, "{verdict}; again: cargo xtask chaos --seed {} --seconds {}", self.seed, self.faults_seconds)
+        let Self { seed, transport, faults_seconds, .. } = self;
+        writeln!(
+            f,
+            "{verdict}; again: cargo xtask chaos --transport {transport} --seed {seed} --seconds {faults_seconds}"
+        )
     }
 }

@@ -15,7 +15,8 @@ use crate::plan::{MEMBER_SILENCE, Plan, Role, Shape};
 use crate::report::Report;
 use crate::watch::{NotAtRest, Watched, Watcher, look_for_rest, wait_for_rest};
 use crate::world::{
-    ClockShift, Diary, Happened, Outside, Programs, Replica, ReplicaKey, Servers, Setting, Times, Waves, prepare_shop,
+    Carrier, ClockShift, Diary, Happened, Outside, Programs, Replica, ReplicaKey, Servers, Setting, Times, Transport,
+    Waves, prepare_shop,
 };
 
 /// What to run.
@@ -27,6 +28,8 @@ pub struct Options {
     pub length: Duration,
     /// Whose servers.
     pub servers: Where,
+    /// What carries the messages; shared servers have RabbitMQ only.
+    pub transport: Transport,
     /// What becomes of calls that land after their undo.
     pub late_calls: LateCalls,
     /// Under how many of a thousand keys calls outside are held.
@@ -63,7 +66,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 ///
 /// When it could not be done. What is wrong with the orders is in the report.
 pub async fn run(options: Options) -> anyhow::Result<Report> {
-    let shape = if options.servers == Where::Own { Shape::Everything } else { Shape::ReplicasOnly };
+    let shape = match (options.servers, options.transport) {
+        (Where::Shared, _) => Shape::ReplicasOnly,
+        (Where::Own, Transport::RabbitMq) => Shape::Everything,
+        (Where::Own, Transport::Kafka) => Shape::OnKafka,
+        (Where::Own, Transport::Sqs) => Shape::OnSqs,
+    };
     let plan = Plan::of(options.seed, options.length, shape);
     let folder = tempfile::Builder::new().prefix("saga-chaos-").tempdir().context("cannot make a folder")?;
     let diary = Arc::new(Diary::open(folder.path(), options.is_shown)?);
@@ -96,7 +104,7 @@ impl World {
         let path = folder.path();
         let shift = ClockShift::proven(&options.programs.chaos).await?;
         let servers = Arc::new(match options.servers {
-            Where::Own => Servers::start().await?,
+            Where::Own => Servers::start(options.transport).await?,
             Where::Shared => Servers::shared().await?,
         });
         diary.say("the servers run");
@@ -111,7 +119,8 @@ impl World {
             folder: path.to_path_buf(),
             programs: programs.clone(),
             store: servers.database(key.role).proxied.clone(),
-            transport: servers.broker_proxy.url().to_owned(),
+            transport: servers.carrier.transport(),
+            environment: servers.carrier.environment(),
             outside: outside.proxy.url().to_owned(),
             times: TIMES,
             products: products.clone(),
@@ -130,12 +139,13 @@ impl World {
     async fn run(&self, plan: &Plan) -> anyhow::Result<Report> {
         let watcher = Arc::new(Watcher::new(&self.servers.database(Role::Orders).url, &self.diary));
         let mut tasks = JoinSet::new();
-        let copies =
-            copy_everything(self.servers.broker_url.clone(), Arc::clone(&self.counts), Arc::clone(&self.diary));
-        tasks.spawn(async move {
-            copies.await;
-            Ok(())
-        });
+        if let Carrier::RabbitMq(rabbitmq) = &self.servers.carrier {
+            let copies = copy_everything(rabbitmq.url.clone(), Arc::clone(&self.counts), Arc::clone(&self.diary));
+            tasks.spawn(async move {
+                copies.await;
+                Ok(())
+            });
+        }
         let watching = Arc::clone(&watcher);
         tasks.spawn(async move {
             watching.watch().await;
@@ -241,7 +251,9 @@ impl World {
             repeats: (cuts + restarts + full) as u32 * 6,
         };
         let judged = judge(&evidence).await?;
-        let mut report = Report { seed: plan.seed, faults_seconds: plan.length.as_secs(), ..Report::default() };
+        let faults_seconds = plan.length.as_secs();
+        let transport = self.options.transport;
+        let mut report = Report { seed: plan.seed, transport, faults_seconds, ..Report::default() };
         self.count(&mut report, &judged, watched, keys.len()).await;
         report.remainder = judged.remainder.landed.len() as u64;
         let reported: std::collections::BTreeSet<_> =
@@ -318,7 +330,7 @@ impl World {
         let counted = |count| self.counts.of(count);
         report.count("replicas killed", counted(Count::Kills));
         report.count("restarts of PostgreSQL", counted(Count::PostgresRestarts));
-        report.count("restarts of RabbitMQ", counted(Count::BrokerRestarts));
+        report.count("restarts of the broker", counted(Count::BrokerRestarts));
         report.count("cuts in commits", counted(Count::CutsInCommits));
         report.count("cuts in publishes", counted(Count::CutsInPublishes));
         report.count("cuts in acknowledgements", counted(Count::CutsInAcknowledgements));
@@ -370,7 +382,7 @@ impl World {
     /// Keeps the folder when this value is gone, with what the servers said.
     async fn keep(&self) -> PathBuf {
         if let Some(own) = &self.servers.own {
-            let logs = [("postgres", own.postgres.lock().await.log()), ("rabbitmq", own.broker.lock().await.log())];
+            let logs = [("postgres", own.postgres.lock().await.log()), ("broker", own.broker.lock().await.log())];
             for (server, log) in logs {
                 let path = self.folder.path().join(format!("{server}.log"));
                 let kept = log.map_err(anyhow::Error::from).and_then(|log| Ok(std::fs::write(path, log)?));

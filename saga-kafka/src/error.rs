@@ -67,6 +67,12 @@ pub(crate) fn is_unknown_topic(code: RDKafkaErrorCode) -> bool {
     matches!(code, RDKafkaErrorCode::UnknownTopic | RDKafkaErrorCode::UnknownTopicOrPartition)
 }
 
+/// Whether a broker takes nothing more from the producer that sent the message. A new one has a number of its own.
+pub(crate) fn is_of_a_lost_producer(code: RDKafkaErrorCode) -> bool {
+    use RDKafkaErrorCode as Code;
+    matches!(code, Code::ProducerFenced | Code::InvalidProducerEpoch | Code::UnknownProducerId)
+}
+
 /// Whether the same call will fail again until a person changes something.
 pub(crate) fn is_lasting(code: RDKafkaErrorCode) -> bool {
     use RDKafkaErrorCode as Code;

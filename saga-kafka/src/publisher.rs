@@ -12,7 +12,7 @@ use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::producer::Producer as _;
 use saga_core::transport::{TransportError, TransportErrorKind};
 
-use crate::error::{failed, is_unknown_topic, not_delivered, too_late};
+use crate::error::{failed, is_of_a_lost_producer, is_unknown_topic, not_delivered, too_late};
 use crate::health::{PublisherHealth, Reach};
 use crate::options::KafkaOptions;
 use crate::partitioner::partition;
@@ -133,7 +133,7 @@ impl Publisher {
         if is_unknown_topic(code) {
             lock(&self.inner.spread).remove(&message.topic);
         }
-        if producer.is_broken() {
+        if producer.is_broken() || is_of_a_lost_producer(code) {
             self.replace(producer);
         }
         // The thread looks whether it is the cluster or the message.
@@ -145,7 +145,7 @@ impl Publisher {
         Arc::clone(&lock(&self.inner.producer))
     }
 
-    /// An idempotent producer that lost count of what the brokers have can send nothing more.
+    /// An idempotent producer that lost count of what the brokers have, or that they do not know any more, can send nothing more.
     fn replace(&self, broken: &Arc<Producer>) {
         let mut current = lock(&self.inner.producer);
         if !Arc::ptr_eq(&current, broken) {

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::str::FromStr;
+use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 use saga_core::transport::{TransportError, TransportErrorKind};
@@ -13,7 +14,7 @@ const FORM: &str = "a URL such as kafka://user:password@one:9092,two:9092?prefix
 impl KafkaOptions {
     /// The options of a URL: `kafka://` or, encrypted, `kafka+ssl://`, then the brokers that are asked first. A user and a password
     /// before them are sent by SASL's mechanism PLAIN; both are percent-encoded. These parameters are known: `prefix`, `partitions`,
-    /// `replication_factor`, and `topics`, which is `create`, `on-demand` or `check`.
+    /// `replication_factor`, `session_timeout` in seconds, and `topics`, which is `create`, `on-demand` or `check`.
     ///
     /// `kafka+ssl://` needs the feature `tls`.
     ///
@@ -73,6 +74,7 @@ fn with_parameter(options: KafkaOptions, name: &str, value: &str) -> Result<Kafk
         "prefix" => options.prefix(value),
         "partitions" => options.partitions(number(name, value)?),
         "replication_factor" => options.replication_factor(number(name, value)?),
+        "session_timeout" => options.session_timeout(Duration::from_secs(number(name, value)?)),
         "topics" => options.topics(match value {
             "create" => Topics::Create,
             "on-demand" => Topics::OnDemand,
@@ -80,7 +82,7 @@ fn with_parameter(options: KafkaOptions, name: &str, value: &str) -> Result<Kafk
             other => return Err(format!("topics is create, on-demand or check, not {other}")),
         }),
         other => {
-            let known = "prefix, partitions, replication_factor and topics";
+            let known = "prefix, partitions, replication_factor, session_timeout and topics";
             return Err(format!("there is no parameter {other}; there are {known}"));
         }
     })
@@ -107,9 +109,11 @@ mod tests {
 
     #[test]
     fn a_url_says_who_is_asked_and_how() {
-        let options =
-            parse("kafka://one:9092,two:9093/?prefix=shop.&partitions=24&replication_factor=3&topics=on-demand");
+        let options = parse(
+            "kafka://one:9092,two:9093/?prefix=shop.&partitions=24&replication_factor=3&session_timeout=6&topics=on-demand",
+        );
         let options = options.unwrap();
+        assert_eq!(options.session_timeout, std::time::Duration::from_secs(6));
         assert_eq!(options.brokers, "one:9092,two:9093");
         assert_eq!((options.partitions, options.replication_factor, options.topics), (24, 3, Topics::OnDemand));
         assert_eq!(options.names().unwrap().topic("orders").unwrap(), "shop.orders");

@@ -1,18 +1,18 @@
-//! A private server that stands for Amazon SQS and SNS: moto, a mock in Python.
+//! A private server that stands for Amazon SQS, SNS and S3: moto, a mock in Python.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
 use crate::error::Error;
 use crate::folder::Folder;
+use crate::pip;
 use crate::ports::{STARTS_MAX, free_port, says_port_is_taken};
 use crate::process::ProcessGroup;
-use crate::programs::python_with_venv;
 use crate::signal::Signal;
 use crate::wait::LOOK_EVERY;
 
@@ -23,7 +23,7 @@ const LOG: &str = "moto.log";
 const PROGRAM: &str = "serve.py";
 const START_PATIENCE: Duration = Duration::from_mins(1);
 
-/// A mock of Amazon SQS and SNS on a free port, empty, which accepts all credentials. It keeps everything in its memory.
+/// A mock of Amazon SQS, SNS and S3 on a free port, empty, which accepts all credentials. It keeps everything in its memory.
 ///
 /// It obeys groups, their order, visibility, redrive policies and the limits of batches and sizes. It does not refuse characters that
 /// SQS does not carry, more than ten attributes, and handles that have expired.
@@ -44,8 +44,7 @@ impl MotoServer {
     /// # Cancel safety
     /// Dropped, what was started ends.
     pub async fn start() -> Result<Self, Error> {
-        let python = tokio::task::spawn_blocking(installed).await;
-        let python = python.map_err(|error| Error::system("install moto")(std::io::Error::other(error)))??;
+        let python = pip::installed(SERVER, "moto[server]", VERSION).await?.join("bin/python");
         let folder = Folder::temporary(SERVER)?;
         let program = folder.write(PROGRAM, include_str!("moto.py"))?;
         let mut server = Self { process: None, port: 0, folder };
@@ -63,6 +62,22 @@ impl MotoServer {
         format!("http://127.0.0.1:{}", self.port)
     }
 
+    /// Makes a bucket of S3.
+    ///
+    /// # Errors
+    /// The server does not answer, or refuses the name.
+    ///
+    /// # Cancel safety
+    /// Dropped, the bucket may have been made.
+    pub async fn create_bucket(&self, name: &str) -> Result<(), Error> {
+        let answer = asked(self.port, &format!("PUT /{name}")).await;
+        let answer = answer.map_err(Error::system("ask moto for a bucket"))?;
+        if answer.contains(" 200 ") {
+            return Ok(());
+        }
+        Err(Error::Refused { asked: format!("make the bucket {name}"), answer })
+    }
+
     /// How many requests with messages came so far, by their names: `send_message_batch`, `receive_message`, `delete_message_batch`,
     /// `change_message_visibility_batch` and `publish_batch`.
     ///
@@ -70,10 +85,18 @@ impl MotoServer {
     /// The log cannot be read.
     pub fn requests(&self) -> Result<BTreeMap<String, usize>, Error> {
         let mut requests = BTreeMap::new();
-        for name in self.folder.whole_log(LOG)?.lines().filter_map(|line| line.strip_prefix("request: ")) {
+        for name in self.log()?.lines().filter_map(|line| line.strip_prefix("request: ")) {
             *requests.entry(name.to_owned()).or_default() += 1;
         }
         Ok(requests)
+    }
+
+    /// All that it logged.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn log(&self) -> Result<String, Error> {
+        self.folder.whole_log(LOG)
     }
 
     /// Ends the server; all that it had is lost.
@@ -125,64 +148,18 @@ impl MotoServer {
 
 /// Whether a server answers there that is moto.
 async fn answers(port: u16) -> bool {
-    let asking = async {
-        let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
-        stream.write_all(b"GET /moto-api/data.json HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n").await?;
-        let mut answer = vec![0; 64];
-        let length = stream.read(&mut answer).await?;
-        answer.truncate(length);
-        Ok::<_, std::io::Error>(answer)
-    };
-    asking.await.is_ok_and(|answer| String::from_utf8_lossy(&answer).contains(" 200 "))
+    asked(port, "GET /moto-api/data.json").await.is_ok_and(|answer| answer.contains(" 200 "))
 }
 
-/// The Python of the environment with moto, which is made if it is not there. It is made beside and then renamed, so that what has its
-/// name is whole. Of several processes, one makes it and the others wait.
-fn installed() -> Result<PathBuf, Error> {
-    let parent = cache()?;
-    let environment = parent.join(format!("moto-{VERSION}"));
-    let python = environment.join("bin/python");
-    if python.exists() {
-        return Ok(python);
-    }
-    std::fs::create_dir_all(&parent).map_err(Error::system(format!("make the folder {}", parent.display())))?;
-    let lock = std::fs::File::create(parent.join("moto.lock")).map_err(Error::system("make a file to lock"))?;
-    lock.lock().map_err(Error::system("lock a file"))?;
-    if python.exists() {
-        return Ok(python);
-    }
-    let new = tempfile::Builder::new().prefix("moto-new-").tempdir_in(&parent);
-    let new = new.map_err(Error::system("make a temporary folder"))?;
-    let venv = new.path().join("venv");
-    call(Command::new(python_with_venv()?).args(["-m", "venv"]).arg(&venv), "make a virtual environment of Python")?;
-    let package = format!("moto[server]=={VERSION}");
-    let mut pip = Command::new(venv.join("bin/python"));
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", &package]);
-    call(&mut pip, "install moto from PyPI: is there a network, or a mirror in PIP_INDEX_URL?")?;
-    std::fs::rename(&venv, &environment).map_err(Error::system(format!("make {}", environment.display())))?;
-    Ok(python)
-}
-
-/// `saga-servers` in the user's folder of caches.
-fn cache() -> Result<PathBuf, Error> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let caches = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")));
-    let caches = caches.ok_or_else(|| Error::Refused {
-        asked: "the folder of caches".to_owned(),
-        answer: "neither XDG_CACHE_HOME nor HOME is set".to_owned(),
-    })?;
-    Ok(caches.join("saga-servers"))
-}
-
-/// Runs a program to its end; a failure has the end of what it printed.
-fn call(command: &mut Command, doing: &str) -> Result<(), Error> {
-    let output = command.stdin(Stdio::null()).output().map_err(Error::system(doing))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let printed = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-    let lines: Vec<&str> = printed.lines().collect();
-    Err(Error::Refused { asked: doing.to_owned(), answer: lines[lines.len().saturating_sub(10)..].join("\n") })
+/// The first line of the answer to a request without a body.
+async fn asked(port: u16, request: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;
+    // Moto finds the service by the host and by how the request is signed.
+    let text = format!("{request} HTTP/1.0\r\nHost: 127.0.0.1\r\nAuthorization: AWS a:b\r\nContent-Length: 0\r\n\r\n");
+    stream.write_all(text.as_bytes()).await?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).await?;
+    Ok(answer)
 }
 
 #[cfg(test)]
@@ -198,13 +175,5 @@ mod tests {
         assert!(TcpStream::connect(&address).is_ok(), "it listens at its address");
         server.kill().await.expect("it can be killed");
         assert!(TcpStream::connect(&address).is_err(), "a killed server answers");
-    }
-
-    #[test]
-    fn what_could_not_be_installed_is_said() {
-        let error =
-            call(Command::new("sh").args(["-c", "echo no route to host >&2; exit 1"]), "install moto from PyPI");
-        let said = error.expect_err("it failed").to_string();
-        assert_eq!(said, "install moto from PyPI failed: no route to host");
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::certificate::Certificate;
 use crate::error::Error;
 use crate::folder::Folder;
 use crate::management::Management;
@@ -36,15 +37,6 @@ pub struct RabbitMqServer {
     ports: Ports,
     certificate: Option<Certificate>,
     folder: Folder,
-}
-
-/// What a broker shows who connects with TLS, as files in PEM.
-#[derive(Debug, Clone)]
-pub struct Certificate {
-    /// The certificate.
-    pub certificate: PathBuf,
-    /// Its key.
-    pub key: PathBuf,
 }
 
 impl RabbitMqServer {

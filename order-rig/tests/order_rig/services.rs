@@ -104,15 +104,29 @@ fn each_service_may_have_a_file() {
     assert_eq!(number(&services.verify(), "orders"), FEW as u64);
 }
 
-/// Kafka carries the messages. No process is killed, and no service has two: where two members join a group at once, librdkafka's mock
-/// may end by an assertion of its own, see decision 31.
+/// G4: Kafka carries the messages, and the only process of each service and the driver of the orders are killed.
 #[cfg(feature = "kafka")]
 #[test]
-fn with_kafka_between_the_services_every_order_ends() {
-    let services = Services::on_kafka();
+fn g4_with_kafka_between_killed_services_every_order_ends() {
+    every_order_ends_although_each_process_is_killed(&Services::on_kafka());
+}
+
+/// G4: Kafka carries the messages, and its broker is killed while the orders run.
+#[cfg(feature = "kafka")]
+#[test]
+fn g4_with_a_killed_kafka_broker_every_order_ends() {
+    let mut services = Services::on_kafka();
+    let mut random = Random::new(seed_from_env("ORDER_RIG_KILL_SEED"));
     let orders = services.some_orders(ORDERS);
-    let [_payments, _shipping] = ["payments", "shipping"].map(|service| services.start(service));
-    all_ended(services.drive(&orders).output().expect("it runs"), ORDERS);
+    let _replicas = ["payments", "shipping"].map(|service| services.start(service));
+    let mut driver = services.drive(&orders).spawn().expect("it runs");
+    for _ in 0..2 {
+        wait_for(&services, &mut driver, services.shop.ended() + 1 + random.below(8));
+        let broker = services.broker.kafka();
+        crate::support::blocking(broker.kill()).expect("it is killed");
+        crate::support::blocking(broker.restart()).expect("it comes back");
+    }
+    all_ended(driver.wait_with_output().expect("it ends"), ORDERS);
     assert_eq!(number(&services.verify(), "orders"), ORDERS as u64);
 }
 
@@ -120,16 +134,20 @@ fn with_kafka_between_the_services_every_order_ends() {
 #[cfg(feature = "sqs")]
 #[test]
 fn g4_with_sqs_between_killed_services_every_order_ends() {
-    let services = Services::on_sqs();
+    every_order_ends_although_each_process_is_killed(&Services::on_sqs());
+}
+
+#[cfg(any(feature = "kafka", feature = "sqs"))]
+fn every_order_ends_although_each_process_is_killed(services: &Services) {
     let mut random = Random::new(seed_from_env("ORDER_RIG_KILL_SEED"));
     let orders = services.some_orders(ORDERS);
     let mut replicas = ["payments", "shipping"].map(|service| services.start(service));
     let mut driver = services.drive(&orders).spawn().expect("it runs");
     for (replica, service) in replicas.iter_mut().zip(["payments", "shipping"]) {
-        wait_for(&services, &mut driver, services.shop.ended() + 1 + random.below(8));
+        wait_for(services, &mut driver, services.shop.ended() + 1 + random.below(8));
         std::mem::replace(replica, services.begin(service)).kill();
     }
-    wait_for(&services, &mut driver, services.shop.ended() + 1 + random.below(8));
+    wait_for(services, &mut driver, services.shop.ended() + 1 + random.below(8));
     driver.kill().expect("it is killed");
     driver.wait().expect("it ends");
     all_ended(services.drive(&orders).output().expect("it runs"), ORDERS);

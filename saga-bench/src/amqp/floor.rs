@@ -1,4 +1,4 @@
-//! The floors: bare lapin, which sends the same bodies without an outbox, and the transport without the relay.
+//! The floor: bare lapin, which sends the same bodies without an outbox.
 
 use anyhow::{Context as _, Result, ensure};
 use futures_util::StreamExt as _;
@@ -8,16 +8,12 @@ use lapin::options::{
 };
 use lapin::types::FieldTable;
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, Consumer};
-use saga_core::store::{OutboxRow, Timestamp};
-use saga_core::transport::{Message, Transport as _};
 
-use super::outbox::{EVENT, TOPIC, body, message};
 use super::servers::{CONFIRM_WINDOW, Place};
 use crate::clock::Stopwatch;
+use crate::messages::{EVENT, TOPIC, body};
 
 const PERSISTENT: u8 = 2;
-/// How many messages the transport is given at a time: as many as the relay gives it at most.
-const CALL: u32 = 500;
 /// The queue of the subscription that every place has.
 const QUEUE: &str = "bench.receiver";
 
@@ -35,35 +31,6 @@ pub(super) async fn publish(place: &Place, messages: u32, bytes: usize) -> Resul
     }
     while !waiting.is_empty() {
         confirmed(waiting.next().await)?;
-    }
-    Ok(f64::from(messages) / watch.elapsed().as_secs_f64())
-}
-
-/// Publishes the messages through the transport, without an outbox and a relay.
-pub(super) async fn transport(place: &Place, messages: u32, bytes: usize) -> Result<f64> {
-    let transport = place.transport().await?;
-    let committed = |number| {
-        let new = message(number, 1, bytes);
-        Message::from(OutboxRow {
-            id: new.id,
-            kind: new.kind,
-            tenant: new.tenant,
-            aggregate_type: new.aggregate_type,
-            aggregate_id: new.aggregate_id,
-            event_type: new.event_type,
-            payload: new.payload,
-            position: new.position,
-            committed_at: Timestamp(1),
-            headers: new.headers,
-            attempts: 0,
-        })
-    };
-    let watch = Stopwatch::started();
-    for first in (0..messages).step_by(CALL as usize) {
-        let call = (first..messages.min(first + CALL)).map(committed).collect();
-        for answer in transport.publish(call).await {
-            answer?;
-        }
     }
     Ok(f64::from(messages) / watch.elapsed().as_secs_f64())
 }

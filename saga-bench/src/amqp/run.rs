@@ -1,13 +1,16 @@
 //! The contenders in rounds, each in a new database and a new virtual host, and their results.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use clap::Args;
 
-use super::receipt::{self, Committer};
-use super::servers::{CONFIRM_WINDOW, Servers};
-use super::{floor, relay};
+use super::floor;
+use super::servers::{CONFIRM_WINDOW, Place, Servers};
 use crate::figures::{Figures, Target, percentile, print_table};
 use crate::line::Line;
+use crate::messages::receipt::{self, Committer};
+use crate::messages::{relay, without_outbox};
 
 const BENCH: &str = "amqp";
 /// What the relay is to reach, as a share of bare lapin.
@@ -101,9 +104,11 @@ impl Rates {
         let (messages, bytes) = (options.messages, options.bytes as usize);
         let place = async |name: &str| servers.place(&format!("{name}_{round}")).await;
         self.bare.values.push(floor::publish(&place("bare").await?, messages, bytes).await?);
-        self.transport.values.push(floor::transport(&place("transport").await?, messages, bytes).await?);
-        self.single.values.push(relay::run(&place("single").await?, messages, 1, bytes).await?);
-        self.ordered.values.push(relay::run(&place("ordered").await?, messages, PER_KEY, bytes).await?);
+        self.transport
+            .values
+            .push(without_outbox(&place("transport").await?.transport().await?, messages, bytes).await?);
+        self.single.values.push(relayed(&place("single").await?, messages, 1, bytes).await?);
+        self.ordered.values.push(relayed(&place("ordered").await?, messages, PER_KEY, bytes).await?);
         Ok(())
     }
 
@@ -129,6 +134,15 @@ struct Receipts {
     told: Option<Spread>,
 }
 
+async fn relayed(place: &Place, messages: u32, per_key: u32, bytes: usize) -> Result<f64> {
+    relay::run(place.store().await?, Arc::new(place.transport().await?), messages, per_key, bytes).await
+}
+
+async fn received(place: &Place, committer: Committer, messages: u32, bytes: usize) -> Result<Vec<f64>> {
+    let stores = [place.store().await?, place.store().await?];
+    receipt::run(stores, Arc::new(place.transport().await?), committer, messages, bytes).await
+}
+
 /// The median, and what one in a hundred takes longer than.
 struct Spread {
     half: Figures,
@@ -149,11 +163,11 @@ impl Receipts {
         let (messages, bytes) = (options.receipts, options.bytes as usize);
         let place = async |name: &str| servers.place(&format!("{name}_{round}")).await;
         self.bare.add(&floor::receipts(&place("idle").await?, messages, bytes).await?);
-        let same = receipt::run(&place("same").await?, Committer::SameProcess, messages, bytes).await?;
+        let same = received(&place("same").await?, Committer::SameProcess, messages, bytes).await?;
         self.same_process.add(&same);
-        self.other.add(&receipt::run(&place("other").await?, Committer::Other, messages, bytes).await?);
+        self.other.add(&received(&place("other").await?, Committer::Other, messages, bytes).await?);
         if let Some(told) = &mut self.told {
-            told.add(&receipt::run(&place("told").await?, Committer::OtherTells, messages, bytes).await?);
+            told.add(&received(&place("told").await?, Committer::OtherTells, messages, bytes).await?);
         }
         Ok(())
     }

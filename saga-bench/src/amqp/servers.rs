@@ -2,11 +2,11 @@
 
 use anyhow::{Context as _, Result};
 use saga_amqp::{AmqpOptions, AmqpTransport};
-use saga_core::transport::{Subscription, Transport as _};
+use saga_core::transport::Transport as _;
 use saga_postgres::PostgresStore;
 use saga_servers::{PostgresServer, RabbitMqServer};
 
-use super::outbox::TOPIC;
+use crate::messages::subscription;
 use crate::postgres::server;
 
 /// How many messages are unconfirmed at a time, for every contender.
@@ -39,14 +39,9 @@ impl Servers {
         let broker_url = self.broker.create_vhost(name).await?;
         let place = Place { database_url, broker_url };
         // The queue stays when the subscription ends.
-        drop(place.transport().await?.subscribe(subscription()).await?);
+        drop(place.transport().await?.subscribe(subscription(1)).await?);
         Ok(place)
     }
-}
-
-/// The receiver of the contenders' messages.
-pub(super) fn subscription() -> Subscription {
-    Subscription { name: "receiver".to_owned(), topics: vec![TOPIC.to_owned()], prefetch: 1 }
 }
 
 impl Place {

@@ -60,7 +60,7 @@ impl Injector<'_> {
         let limit = |limit| format!("rabbit_disk_monitor:set_disk_free_limit(\"{limit}\")");
         let (full, usual, millis) = (limit(UNREACHABLE), limit(USUAL), time.as_millis());
         let alarm = format!("{full}, Alarms = rabbit_alarm:get_alarms(), timer:sleep({millis}), {usual}, Alarms.");
-        let alarms = broker.control(&["eval", &alarm]).await?;
+        let alarms = broker.rabbitmq()?.control(&["eval", &alarm]).await?;
         ensure!(alarms.contains("disk"), "the broker raised no alarm for its disk, but {alarms}");
         self.counts.add(Count::FullBrokerDisks);
         self.diary.say("the broker's disk has room again");

@@ -22,7 +22,8 @@ impl Injector<'_> {
         let _both = self.locks.both_replicas.lock().await;
         // Held to the end, so that no other fault kills the broker or deletes the queue meanwhile.
         let _broker = self.own()?.broker.lock().await;
-        let policy = format!("policies/{}/{POLICY}", self.servers.vhost);
+        let rabbitmq = self.servers.carrier.rabbitmq()?;
+        let policy = format!("policies/{}/{POLICY}", rabbitmq.vhost);
         self.limit(role, &policy).await?;
         let mut away: Vec<&Replica> = Vec::new();
         for replica in self.replicas.iter().filter(|replica| replica.key.role == role) {
@@ -44,7 +45,7 @@ impl Injector<'_> {
             self.refused_messages().await
         });
         let refused = refused.await;
-        let lifted = self.servers.management.delete(&policy).await;
+        let lifted = rabbitmq.management.delete(&policy).await;
         for replica in away {
             replica.call_back().await;
         }
@@ -64,13 +65,14 @@ impl Injector<'_> {
         let pattern = format!("^{}$", queue.replace('.', "\\."));
         // What becomes of messages beyond it, `reject-publish`, is an argument of the queue.
         let limit = json!({ "pattern": pattern, "definition": { "max-length": MESSAGES_MAX }, "apply-to": "queues" });
-        let path = format!("queues/{}/{queue}", self.servers.vhost);
+        let rabbitmq = self.servers.carrier.rabbitmq()?;
+        let path = format!("queues/{}/{queue}", rabbitmq.vhost);
         let limited = timeout(BROKER_PATIENCE, async {
-            while self.servers.management.put(policy, &limit).await.is_err() {
+            while rabbitmq.management.put(policy, &limit).await.is_err() {
                 sleep(LOOK_EVERY).await;
             }
             loop {
-                let found = self.servers.management.get(&path).await.unwrap_or_default();
+                let found = rabbitmq.management.get(&path).await.unwrap_or_default();
                 if found["policy"] == POLICY {
                     return found;
                 }

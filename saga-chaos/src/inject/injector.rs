@@ -108,7 +108,7 @@ impl Injector<'_> {
                 }
             }
             Fault::KillServer(server) => self.kill_server(server).await?,
-            Fault::Cut(at) => self.cut(at).await,
+            Fault::Cut(at) => self.cut(at).await?,
             Fault::DeleteQueue(role) => self.delete_queue(role).await?,
             Fault::MemoryAlarm(time) => self.memory_alarm(time).await?,
             Fault::Overload(time) => return self.overload(time).await,
@@ -142,15 +142,13 @@ impl Injector<'_> {
                 self.counts.add(Count::PostgresRestarts);
                 self.diary.say("PostgreSQL is back");
             }
-            Server::RabbitMq => {
+            Server::Broker => {
                 let mut broker = own.broker.lock().await;
                 self.locks.broker_is_down.send_replace(true);
-                broker.kill().await?;
-                self.diary.enter(0, Happened::Killed);
-                broker.restart().await?;
+                broker.kill_and_restart(|| self.diary.enter(0, Happened::Killed)).await?;
                 self.locks.broker_is_down.send_replace(false);
                 self.counts.add(Count::BrokerRestarts);
-                self.diary.say("RabbitMQ is back");
+                self.diary.say("the broker is back");
                 sleep(BROKER_IN_USE).await;
             }
         }
@@ -159,13 +157,13 @@ impl Injector<'_> {
 
     /// Waits until the bytes come by. When they never do, for instance because no process sends anything, it is given
     /// up.
-    async fn cut(&self, at: CutAt) {
+    async fn cut(&self, at: CutAt) -> anyhow::Result<()> {
         let (proxy, lock) = match at.server() {
             Server::Postgres => (&self.servers.postgres_proxy, &self.locks.postgres),
-            Server::RabbitMq => (&self.servers.broker_proxy, &self.locks.broker),
+            Server::Broker => (&self.servers.carrier.rabbitmq()?.proxy, &self.locks.broker),
         };
         let _one_at_a_time = lock.lock().await;
-        if at.server() == Server::RabbitMq {
+        if at.server() == Server::Broker {
             let mut is_down = self.locks.broker_is_down.subscribe();
             // The sender lives as long as this value.
             let _ = is_down.wait_for(|is_down| !is_down).await;
@@ -189,6 +187,7 @@ impl Injector<'_> {
         self.counts.add(count);
         let came = if count == Count::CutsOutOfReach { ": it never came by" } else { "" };
         self.diary.say(format_args!("{}{came}", Fault::Cut(at)));
+        Ok(())
     }
 
     /// What is in the queue is lost with it, and the consumers are told that they are cancelled. They declare it again.
@@ -199,17 +198,18 @@ impl Injector<'_> {
             Some(own) => Some(own.broker.lock().await),
             None => None,
         };
-        let path = format!("queues/{}/saga.service:{}", self.servers.vhost, role.name());
+        let rabbitmq = self.servers.carrier.rabbitmq()?;
+        let path = format!("queues/{}/saga.service:{}", rabbitmq.vhost, role.name());
         let deleted = timeout(BROKER_PATIENCE, async {
             // A broker that is on its way back has neither the interface nor the queue yet.
-            while self.servers.management.delete(&path).await.is_err() {
+            while rabbitmq.management.delete(&path).await.is_err() {
                 sleep(LOOK_EVERY).await;
             }
         });
         deleted.await.context("the queue could not be deleted")?;
         self.counts.add(Count::QueuesDeleted);
         let declared = timeout(BROKER_PATIENCE, async {
-            while self.servers.management.get(&path).await.is_err() {
+            while rabbitmq.management.get(&path).await.is_err() {
                 sleep(LOOK_EVERY).await;
             }
         });
@@ -222,10 +222,11 @@ impl Injector<'_> {
         let own = self.own()?;
         // Held to the end, so that no other fault kills the broker meanwhile: it comes back without an alarm.
         let broker = own.broker.lock().await;
-        broker.control(&["set_vm_memory_high_watermark", "0.00001"]).await?;
+        let rabbitmq = broker.rabbitmq()?;
+        rabbitmq.control(&["set_vm_memory_high_watermark", "0.00001"]).await?;
         self.diary.say("the broker has too little memory");
         sleep(time).await;
-        broker.control(&["set_vm_memory_high_watermark", "absolute", "512MB"]).await?;
+        rabbitmq.control(&["set_vm_memory_high_watermark", "absolute", "512MB"]).await?;
         self.counts.add(Count::MemoryAlarms);
         self.diary.say("the broker has memory again");
         Ok(())

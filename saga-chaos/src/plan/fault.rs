@@ -33,8 +33,8 @@ impl Role {
 pub enum Server {
     /// PostgreSQL, with `synchronous_commit` on.
     Postgres,
-    /// RabbitMQ.
-    RabbitMq,
+    /// The broker.
+    Broker,
 }
 
 /// What is under way when a connection is cut, and behind how many bytes of it.
@@ -83,7 +83,7 @@ impl CutAt {
     pub const fn server(self) -> Server {
         match self {
             Self::Commit(_) | Self::CommitAnswer(_) => Server::Postgres,
-            Self::Publish(_) | Self::Confirm(_) | Self::Acknowledgement(_) => Server::RabbitMq,
+            Self::Publish(_) | Self::Confirm(_) | Self::Acknowledgement(_) => Server::Broker,
         }
     }
 }
@@ -138,12 +138,23 @@ pub enum Fault {
     FullQueue(Role, Duration),
 }
 
+impl Fault {
+    /// Whether only RabbitMQ can have it.
+    pub(super) fn is_of_rabbitmq(&self) -> bool {
+        match self {
+            Self::DeleteQueue(_) | Self::MemoryAlarm(_) | Self::FullQueue(..) | Self::FullDisk(Disk::Broker, _) => true,
+            Self::Cut(at) => at.server() == Server::Broker,
+            _ => false,
+        }
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kill(role, nth) => write!(f, "SIGKILL {}-{nth}", role.name()),
             Self::KillServer(Server::Postgres) => f.write_str("SIGKILL PostgreSQL, and start it again"),
-            Self::KillServer(Server::RabbitMq) => f.write_str("SIGKILL RabbitMQ, and start it again"),
+            Self::KillServer(Server::Broker) => f.write_str("SIGKILL the broker, and start it again"),
             Self::Cut(CutAt::Commit(bytes)) => write!(f, "cut behind byte {bytes} of a commit"),
             Self::Cut(CutAt::CommitAnswer(bytes)) => write!(f, "cut behind byte {bytes} of the answer to a commit"),
             Self::Cut(CutAt::Publish(bytes)) => write!(f, "cut behind byte {bytes} of a publish"),

@@ -11,8 +11,22 @@ use super::fault::{CutAt, Disk, Fault, Heal, Role, Server};
 pub enum Shape {
     /// Every kind of fault.
     Everything,
+    /// Every kind but those that only RabbitMQ can have.
+    OnKafka,
+    /// The same, and the broker is not killed.
+    OnSqs,
     /// Replicas are killed and stopped; the servers, which others may be using, are left alone.
     ReplicasOnly,
+}
+
+impl Shape {
+    fn has(self, fault: &Fault) -> bool {
+        match self {
+            Self::Everything | Self::ReplicasOnly => true,
+            Self::OnKafka => !fault.is_of_rabbitmq(),
+            Self::OnSqs => !fault.is_of_rabbitmq() && *fault != Fault::KillServer(Server::Broker),
+        }
+    }
 }
 
 /// A fault and when it comes.
@@ -54,10 +68,11 @@ impl Plan {
     pub fn of(seed: u64, length: Duration, shape: Shape) -> Self {
         let mut draw = Draw { random: Random::new(seed), length, faults: Vec::new() };
         match shape {
-            Shape::Everything => draw.everything(),
             Shape::ReplicasOnly => draw.replicas_only(),
+            _ => draw.everything(),
         }
         let mut faults = draw.faults;
+        faults.retain(|planned| shape.has(&planned.fault));
         faults.sort_by_key(|planned| planned.at);
         Self { seed, length, faults }
     }
@@ -169,7 +184,7 @@ impl Draw {
             if at >= self.length {
                 break;
             }
-            self.faults.push(PlannedFault { at, fault: Fault::KillServer(Server::RabbitMq) });
+            self.faults.push(PlannedFault { at, fault: Fault::KillServer(Server::Broker) });
             at += apart;
         }
     }
@@ -224,7 +239,7 @@ mod tests {
             let count = |is_one: fn(&Fault) -> bool| plan.count(is_one);
             assert!(count(|fault| matches!(fault, Fault::Kill(..))) >= 30, "{plan}");
             assert!(count(|fault| *fault == Fault::KillServer(Server::Postgres)) >= 2, "{plan}");
-            assert!(count(|fault| *fault == Fault::KillServer(Server::RabbitMq)) >= 2, "{plan}");
+            assert!(count(|fault| *fault == Fault::KillServer(Server::Broker)) >= 2, "{plan}");
             assert!(count(|fault| matches!(fault, Fault::Cut(_))) >= 10, "{plan}");
             assert!(count(|fault| matches!(fault, Fault::Stop(..))) >= 2, "{plan}");
             assert!(count(|fault| matches!(fault, Fault::Clock(..))) >= 2, "{plan}");
@@ -266,10 +281,23 @@ mod tests {
     }
 
     #[test]
+    fn what_only_rabbitmq_can_have_is_left_out_elsewhere() {
+        for seed in 0..200 {
+            let [kafka, sqs] = [Shape::OnKafka, Shape::OnSqs].map(|shape| Plan::of(seed, SHORT, shape));
+            for plan in [&kafka, &sqs] {
+                assert_eq!(plan.count(Fault::is_of_rabbitmq), 0, "{plan}");
+                assert!(plan.count(|fault| matches!(fault, Fault::Kill(..))) >= 30, "{plan}");
+            }
+            let kills = |plan: &Plan| plan.count(|fault| *fault == Fault::KillServer(Server::Broker));
+            assert!(kills(&kafka) >= 2 && kills(&sqs) == 0, "{kafka}{sqs}");
+        }
+    }
+
+    #[test]
     fn a_plan_reads_as_a_timetable() {
         let text = Plan::of(3, SHORT, Shape::Everything).to_string();
         assert!(text.starts_with("plan of seed 3: "), "{text}");
-        assert!(text.contains(" s  SIGKILL RabbitMQ, and start it again\n"), "{text}");
+        assert!(text.contains(" s  SIGKILL the broker, and start it again\n"), "{text}");
         for fault in
             ["overload for", "not reach PostgreSQL for", "close the standard error of", "no room for tables for"]
         {

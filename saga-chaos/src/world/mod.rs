@@ -1,5 +1,6 @@
 //! Everything that runs: servers, proxies, the services outside, replicas.
 
+mod broker;
 mod clock;
 mod diary;
 mod disk;
@@ -12,6 +13,8 @@ mod servers;
 mod shop;
 mod waves;
 
+pub use broker::Transport;
+pub(crate) use broker::{Broker, Carrier};
 pub use clock::print_time;
 pub(crate) use clock::{ClockShift, now_micros};
 pub(crate) use diary::{Diary, DiaryLine, Happened};

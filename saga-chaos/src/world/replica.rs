@@ -90,6 +90,7 @@ pub(super) struct Shared {
 pub(super) struct Urls {
     store: String,
     transport: String,
+    environment: Vec<(&'static str, String)>,
     outside: String,
 }
 
@@ -126,6 +127,8 @@ pub(crate) struct Setting {
     pub(crate) programs: Programs,
     pub(crate) store: String,
     pub(crate) transport: String,
+    /// What the transport finds there.
+    pub(crate) environment: Vec<(&'static str, String)>,
     pub(crate) outside: String,
     pub(crate) times: Times,
     pub(crate) products: PathBuf,
@@ -151,10 +154,11 @@ impl Slot {
 
 impl Replica {
     pub(crate) async fn new(key: ReplicaKey, setting: Setting) -> anyhow::Result<Self> {
-        let Setting { folder, programs, store, transport, outside, times, products, waves, diary, shift } = setting;
+        let Setting { folder, programs, store, transport, environment, outside, times, products, waves, diary, shift } =
+            setting;
         let way = FaultProxy::start(&store).await?;
         let store = format!("{}?application_name={}", way.url(), key.name());
-        let urls = Urls { store, transport, outside };
+        let urls = Urls { store, transport, environment, outside };
         let slot = Slot::new(ReplicaLog::at(folder.join(format!("{}.log", key.name()))));
         let shared = Shared { folder, programs, urls, times, products, waves, diary, shift, way };
         Ok(Self { key, busy: Arc::default(), slot: Arc::new(Mutex::new(slot)), shared: Arc::new(shared) })
@@ -322,7 +326,7 @@ impl Replica {
             args.extend(["--orders", &file, "--products", &products, "--concurrency", &concurrency, "--json"]);
         }
         let mut command = programs.replica(folder, &args);
-        command.stdin(Stdio::null());
+        command.stdin(Stdio::null()).envs(urls.environment.iter().cloned());
         slot.log.prepare(&mut command)?;
         if slot.clock_minutes != 0 {
             command.envs(shift.environment(slot.clock_minutes));

@@ -1,22 +1,17 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use saga_servers::{FaultProxy, Management, PostgresServer, RabbitMqServer, psql, shared};
+use saga_servers::{FaultProxy, PostgresServer, psql, shared};
 use tokio::sync::Mutex;
 
-use super::SmallDisk;
+use super::{Broker, Carrier, SmallDisk, Transport};
 use crate::plan::Role;
 
-/// The servers, and a proxy in front of each.
+/// The servers, and a proxy in front of PostgreSQL and RabbitMQ.
 #[derive(Debug)]
 pub(crate) struct Servers {
     pub(crate) postgres_proxy: FaultProxy,
-    pub(crate) broker_proxy: FaultProxy,
-    pub(crate) management: Management,
-    /// The virtual host, as it stands in paths of the management interface.
-    pub(crate) vhost: String,
-    /// The broker's own address.
-    pub(crate) broker_url: String,
+    pub(crate) carrier: Carrier,
     databases: Vec<Database>,
     pub(crate) own: Option<Own>,
     _lent: Vec<Lent>,
@@ -28,7 +23,7 @@ pub(crate) struct Own {
     /// The file system of the services' tables, or why there is none. It goes before the server does.
     pub(crate) disk: Arc<anyhow::Result<SmallDisk>>,
     pub(crate) postgres: Arc<Mutex<PostgresServer>>,
-    pub(crate) broker: Arc<Mutex<RabbitMqServer>>,
+    pub(crate) broker: Arc<Mutex<Broker>>,
 }
 
 /// What was made on servers that others use too; it is removed with this value.
@@ -51,8 +46,8 @@ pub(crate) struct Database {
 
 impl Servers {
     /// Servers of their own.
-    pub(crate) async fn start() -> anyhow::Result<Self> {
-        let (postgres, broker) = tokio::try_join!(PostgresServer::start(), RabbitMqServer::start())?;
+    pub(crate) async fn start(transport: Transport) -> anyhow::Result<Self> {
+        let (postgres, broker) = tokio::try_join!(PostgresServer::start(), Broker::start(transport))?;
         let disk = SmallDisk::mount(postgres.folder(), postgres.data_folder());
         let place = match &disk {
             Ok(disk) => {
@@ -67,10 +62,10 @@ impl Servers {
             psql(&postgres.url(), &format!("CREATE DATABASE {} TABLESPACE {place}", role.name())).await?;
             urls.push((role, postgres.url_of(role.name())));
         }
-        let (broker_url, management) = (broker.url(), broker.management()?);
+        let carrier = broker.carrier().await?;
         let disk = Arc::new(disk);
         let own = Own { disk, postgres: Arc::new(Mutex::new(postgres)), broker: Arc::new(Mutex::new(broker)) };
-        Self::behind_proxies(urls, broker_url, management, "%2F".to_owned(), Some(own), Vec::new()).await
+        Self::behind_a_proxy(urls, carrier, Some(own), Vec::new()).await
     }
 
     /// Databases and a virtual host on the servers that the tests of a run share; those cannot be killed.
@@ -86,20 +81,18 @@ impl Servers {
         let (broker_url, management, name) =
             (vhost.url().to_owned(), vhost.management().clone(), vhost.name().to_owned());
         lent.push(Lent::Vhost(vhost));
-        Self::behind_proxies(urls, broker_url, management, name, None, lent).await
+        let carrier = Carrier::of_rabbitmq(broker_url, management, name).await?;
+        Self::behind_a_proxy(urls, carrier, None, lent).await
     }
 
-    async fn behind_proxies(
+    async fn behind_a_proxy(
         urls: Vec<(Role, String)>,
-        broker_url: String,
-        management: Management,
-        vhost: String,
+        carrier: Carrier,
         own: Option<Own>,
         lent: Vec<Lent>,
     ) -> anyhow::Result<Self> {
         let (_, first) = urls.first().context("there are databases")?;
         let postgres_proxy = FaultProxy::start(first).await?;
-        let broker_proxy = FaultProxy::start(&broker_url).await?;
         let proxied = |url: &str| {
             let (server, _) = postgres_proxy.url().rsplit_once('/')?;
             let (_, database) = url.rsplit_once('/')?;
@@ -110,7 +103,7 @@ impl Servers {
             let proxied = proxied(&url).context("an address of a database has a path")?;
             databases.push(Database { role, url, proxied });
         }
-        Ok(Self { postgres_proxy, broker_proxy, management, vhost, broker_url, databases, own, _lent: lent })
+        Ok(Self { postgres_proxy, carrier, databases, own, _lent: lent })
     }
 
     /// The databases, the one of the orders first.

@@ -1,21 +1,16 @@
-//! Who gets which partition, where a group begins, and what becomes of what a receiver has.
+//! Who gets which partition, where a group begins, and what becomes of what a receiver has: on tansu, on which members may join at once.
 
 use std::collections::BTreeSet;
 
 use saga_core::transport::{Incoming, Message, MessageKind, Settlement, Subscription, Transport, service_topic};
 use saga_kafka::KafkaTransport;
 
-use crate::support::Cluster;
-use crate::support::messages::{PATIENCE, TOPIC, accept, message, number, publish, receive, subscribe, take};
+use crate::support::messages::{PATIENCE, accept, message, number, publish, receive, subscribe, take};
+use crate::support::{Cluster, Place};
 
+/// How many a topic has that is created.
 const PARTITIONS: i32 = 4;
 const COUNT: u32 = 40;
-
-async fn cluster() -> Cluster {
-    let cluster = Cluster::start();
-    cluster.create_topic(&format!("g.{TOPIC}"), PARTITIONS).await;
-    cluster
-}
 
 /// Waits until the subscription of this transport has so many partitions.
 async fn has_partitions(transport: &KafkaTransport, count: usize) {
@@ -34,8 +29,8 @@ async fn has_partitions(transport: &KafkaTransport, count: usize) {
 /// T-SUB-1: each message goes to one of two processes, and both have some.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_processes_share_the_partitions() {
-    let cluster = cluster().await;
-    let (one, two) = (cluster.transport("g.").await, cluster.transport("g.").await);
+    let place = Place::new().await;
+    let (one, two) = (place.transport().await, place.transport().await);
     let mut first = subscribe(&one, "a", 100).await;
     let mut second = subscribe(&two, "a", 100).await;
     has_partitions(&two, 2).await;
@@ -59,13 +54,13 @@ async fn two_processes_share_the_partitions() {
 /// T-SUB-7 and T-SUB-8: what a receiver has of a partition that moves comes to the new owner, marked, and its tag is void.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_tags_of_a_partition_that_moved_are_void() {
-    let cluster = cluster().await;
-    let one = cluster.transport("g.").await;
+    let place = Place::new().await;
+    let one = place.transport().await;
     let mut first = subscribe(&one, "a", 100).await;
     publish(&one, (0..COUNT).map(message).collect()).await;
     let held = receive(&mut first, COUNT as usize).await;
     assert!(held.iter().all(|delivery| !delivery.redelivered), "it is the first time");
-    let two = cluster.transport("g.").await;
+    let two = place.transport().await;
     let mut second = subscribe(&two, "a", 100).await;
     has_partitions(&two, 2).await;
     let moved = receive(&mut second, 1).await;
@@ -94,8 +89,8 @@ async fn the_tags_of_a_partition_that_moved_are_void() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_group_begins_at_the_end_and_goes_on_where_it_was() {
-    let cluster = cluster().await;
-    let transport = cluster.transport("g.").await;
+    let place = Place::new().await;
+    let transport = place.transport().await;
     publish(&transport, (0..10).map(message).collect()).await;
     let mut incoming = subscribe(&transport, "a", 100).await;
     publish(&transport, (10..20).map(message).collect()).await;
@@ -105,7 +100,7 @@ async fn a_new_group_begins_at_the_end_and_goes_on_where_it_was() {
     // Another process takes the place of the first, which left, and misses nothing.
     drop(incoming);
     transport.close().await;
-    let second = cluster.transport("g.").await;
+    let second = place.transport().await;
     publish(&second, (20..30).map(message).collect()).await;
     let mut incoming = subscribe(&second, "a", 100).await;
     let mut came = take(&mut incoming, 10).await;
@@ -115,8 +110,8 @@ async fn a_new_group_begins_at_the_end_and_goes_on_where_it_was() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_new_processes_begin_together_and_miss_nothing() {
-    let cluster = cluster().await;
-    let (one, two) = (cluster.transport("g.").await, cluster.transport("g.").await);
+    let place = Place::new().await;
+    let (one, two) = (place.transport().await, place.transport().await);
     publish(&one, (0..10).map(message).collect()).await;
     let (mut first, mut second) = tokio::join!(subscribe(&one, "a", 100), subscribe(&two, "a", 100));
     publish(&one, (10..20).map(message).collect()).await;
@@ -151,8 +146,8 @@ async fn a_service_gets_all_that_was_sent_to_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_receiver_gets_everything_in_order() {
     const MANY: u32 = 2_000;
-    let cluster = cluster().await;
-    let transport = cluster.transport("g.").await;
+    let place = Place::new().await;
+    let transport = place.transport().await;
     let mut incoming = subscribe(&transport, "a", 2).await;
     let messages = (0..MANY).map(|number| Message { key: "k".into(), ..message(number) }).collect();
     publish(&transport, messages).await;
@@ -165,8 +160,8 @@ async fn a_slow_receiver_gets_everything_in_order() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_closed_transport_receives_nothing_more() {
-    let cluster = cluster().await;
-    let transport = cluster.transport("g.").await;
+    let place = Place::new().await;
+    let transport = place.transport().await;
     let mut incoming: Box<dyn Incoming> = subscribe(&transport, "a", 2).await;
     transport.close().await;
     let error = incoming.receive(1).await.expect_err("it is closed");

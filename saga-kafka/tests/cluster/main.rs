@@ -6,4 +6,5 @@ mod support;
 
 mod faults;
 mod groups;
+mod killed;
 mod strangers;

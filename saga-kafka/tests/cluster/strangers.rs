@@ -5,16 +5,19 @@ use std::time::Duration;
 use rdkafka::ClientConfig;
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, DefaultProducerContext, Producer as _, ThreadedProducer};
-use saga_core::transport::{Headers, MessageKind, Settlement, Subscription, Transport, service_topic};
+use saga_core::transport::{
+    Headers, Incoming, Message, MessageKind, Settlement, Subscription, Transport, service_topic,
+};
 use saga_kafka::KafkaTransport;
+use saga_servers::TansuServer;
 
-use crate::support::messages::{message, publish, receive, subscribe, take};
-use crate::support::{Cluster, options};
+use crate::support::messages::{accept, message, publish, receive, subscribe, take};
+use crate::support::{Cluster, on_tansu};
 
 /// Sends a record as a stranger does, and waits until the cluster has it.
-fn send(cluster: &Cluster, topic: &str, key: &str, payload: &[u8], headers: &[(&str, &str)]) {
+fn send(brokers: &str, topic: &str, key: &str, payload: &[u8], headers: &[(&str, &str)]) {
     let producer: ThreadedProducer<DefaultProducerContext> =
-        ClientConfig::new().set("bootstrap.servers", &cluster.brokers).create().unwrap();
+        ClientConfig::new().set("bootstrap.servers", brokers).create().unwrap();
     let headers =
         headers.iter().fold(OwnedHeaders::new(), |all, (key, value)| all.insert(Header { key, value: Some(*value) }));
     producer
@@ -29,7 +32,7 @@ async fn what_is_no_message_is_delivered_with_the_reason_and_settled() {
     let cluster = Cluster::start();
     let transport = cluster.transport("s.").await;
     let mut incoming = subscribe(&transport, "a", 10).await;
-    send(&cluster, "s.orders", "k", b"{}", &[("type", "OrderPlaced"), ("trace", "7")]);
+    send(&cluster.brokers, "s.orders", "k", b"{}", &[("type", "OrderPlaced"), ("trace", "7")]);
     let came = receive(&mut incoming, 1).await;
     let unreadable = came[0].message.as_ref().expect_err("it is no message");
     assert_eq!(unreadable.problem, "the header message-id is missing");
@@ -47,7 +50,7 @@ async fn what_is_no_message_becomes_a_dead_letter_as_it_came() {
     let transport = cluster.transport("s.").await;
     let mut incoming = subscribe(&transport, "a", 10).await;
     let mut dead = transport.dead_letters("a", 10).await.unwrap().expect("there are dead letters");
-    send(&cluster, "s.orders", "k", b"{}", &[("type", "OrderPlaced")]);
+    send(&cluster.brokers, "s.orders", "k", b"{}", &[("type", "OrderPlaced")]);
     let mut first = None;
     for _ in 0..=3 {
         let came = receive(&mut incoming, 1).await;
@@ -60,29 +63,49 @@ async fn what_is_no_message_becomes_a_dead_letter_as_it_came() {
     assert_eq!((info.queue.as_str(), info.reason.as_str(), info.deliveries), ("s.orders", "rejected", 4));
 }
 
-/// What `docs/cdc.md` sends is received: a command of a service whose outbox a connector reads.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_command_of_a_debezium_connector_is_received() {
-    let cluster = Cluster::start();
-    let transport = KafkaTransport::connect_with(options(&cluster, "s.").debezium()).await.unwrap();
-    let topic = service_topic("payments");
-    let subscription = Subscription { name: topic.clone(), topics: vec![topic.clone()], prefetch: 10 };
-    let mut incoming = transport.subscribe(subscription).await.unwrap();
-    let sent = message(7);
-    let headers = Headers { saga_key: Some("order/17".into()), step: Some("charge-card".into()), ..Headers::default() };
-    let headers_column = headers.encode();
-    let columns = [
-        ("id", sent.id.to_string()),
-        ("type", "charge-card".to_owned()),
+/// The headers that a connector makes of the columns of the outbox, as `docs/cdc.md` configures it.
+fn columns(id: String, event_type: &str, kind: &str, headers: &Headers, position: u32) -> Vec<(&'static str, String)> {
+    vec![
+        ("id", id),
+        ("type", event_type.to_owned()),
         ("tenant", String::new()),
-        ("kind", "command".to_owned()),
-        ("headers", headers_column),
-        ("position", "1".to_owned()),
-    ];
-    let columns: Vec<(&str, &str)> = columns.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    send(&cluster, "outbox.event.payments", "order-17", b"7", &columns);
-    let came = receive(&mut incoming, 1).await;
-    let read = came[0].message.as_ref().expect("it is a message");
-    assert_eq!((read.id, read.kind, &read.topic), (sent.id, MessageKind::Command, &topic));
-    assert_eq!((read.key.as_str(), &read.headers, read.payload.as_slice()), ("order-17", &headers, b"7".as_slice()));
+        ("kind", kind.to_owned()),
+        ("headers", headers.encode()),
+        ("position", position.to_string()),
+    ]
+}
+
+/// What `docs/cdc.md` sends is received from a broker: a command of a service whose outbox a connector reads, and an event of a saga. What the
+/// receiver sends goes to the same topics, and has this transport's headers.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_debezium_connector_sends_is_received() {
+    let server = TansuServer::start().await.unwrap();
+    let transport = KafkaTransport::connect_with(on_tansu(&server, "").debezium()).await.unwrap();
+    let service = service_topic("payments");
+    let subscription =
+        Subscription { name: service.clone(), topics: vec![service.clone(), "orders".into()], prefetch: 10 };
+    let mut incoming = transport.subscribe(subscription).await.unwrap();
+    let (command, event) = (message(7), message(8));
+    let headers = Headers { saga_key: Some("order/17".into()), step: Some("charge-card".into()), ..Headers::default() };
+    let send = |topic: &str, payload: &[u8], columns: Vec<(&str, String)>| {
+        let columns: Vec<(&str, &str)> = columns.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        send(&server.brokers(), topic, "order-17", payload, &columns);
+    };
+    send("outbox.event.payments", b"7", columns(command.id.to_string(), "charge-card", "command", &headers, 1));
+    let came = take_one(&mut incoming).await;
+    assert_eq!((came.id, came.kind, &came.topic), (command.id, MessageKind::Command, &service));
+    assert_eq!((came.key.as_str(), &came.headers, came.payload.as_slice()), ("order-17", &headers, b"7".as_slice()));
+    send("outbox.event.orders", b"8", columns(event.id.to_string(), "OrderPlaced", "event", &Headers::default(), 2));
+    let came = take_one(&mut incoming).await;
+    assert_eq!((came.id, came.kind, came.topic.as_str()), (event.id, MessageKind::Event, "orders"));
+    assert_eq!((came.key.as_str(), came.event_type.as_str()), ("order-17", "OrderPlaced"));
+    publish(&transport, vec![message(9)]).await;
+    assert_eq!(take_one(&mut incoming).await, message(9));
+}
+
+/// Receives and accepts one message.
+async fn take_one(incoming: &mut Box<dyn Incoming>) -> Message {
+    let came = receive(incoming, 1).await;
+    accept(incoming, &came).await;
+    came[0].message.clone().expect("it is a message")
 }

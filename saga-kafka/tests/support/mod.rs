@@ -1,8 +1,12 @@
-//! The cluster of the tests: librdkafka's mock, inside the process.
+//! The brokers of the tests: librdkafka's mock cluster inside the process, and tansu.
 #![allow(dead_code, unused_imports, reason = "no test uses all of it")]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod cluster;
+mod harness;
 pub(crate) mod messages;
+mod tansu;
 
 pub(crate) use self::cluster::{Cluster, options};
+pub(crate) use self::harness::Kafka;
+pub(crate) use self::tansu::{Place, on_tansu};

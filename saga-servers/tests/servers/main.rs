@@ -6,3 +6,4 @@ mod proxy;
 mod rabbitmq;
 mod redis;
 mod shared;
+mod tansu;

@@ -9,6 +9,11 @@ use crate::workspace::cargo;
 /// Builds the chaos run and starts it with `arguments`. It is built as tests are, with all assertions.
 pub(crate) fn chaos(arguments: &[String]) -> Result<()> {
     eprintln!("{}", server_packages()?);
-    run(cargo().args(["build", "--package", "saga-chaos"]))?;
-    run(cargo().args(["run", "--package", "saga-chaos", "--bin", "saga-chaos", "--"]).args(arguments))
+    // The transports other than RabbitMQ are features, which take their time to build.
+    let named =
+        |feature: &&str| arguments.iter().any(|argument| argument.trim_start_matches("--transport=") == *feature);
+    let features: Vec<&str> = ["kafka", "sqs"].into_iter().filter(named).collect();
+    let package = ["--package", "saga-chaos", "--features", &features.join(",")];
+    run(cargo().arg("build").args(package))?;
+    run(cargo().arg("run").args(package).args(["--bin", "saga-chaos", "--"]).args(arguments))
 }

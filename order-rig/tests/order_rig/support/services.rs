@@ -28,7 +28,7 @@ pub(crate) struct Services {
 pub(crate) enum Broker {
     RabbitMq(Vhost),
     #[cfg(feature = "kafka")]
-    Kafka(saga_kafka::MockCluster),
+    Kafka(saga_servers::TansuServer),
     #[cfg(feature = "sqs")]
     Sqs(saga_servers::MotoServer),
 }
@@ -50,7 +50,7 @@ impl Services {
 
     #[cfg(feature = "kafka")]
     pub(crate) fn on_kafka() -> Self {
-        Self::on_files(Broker::Kafka(saga_kafka::MockCluster::start().expect("a mock cluster")))
+        Self::on_files(Broker::Kafka(blocking(saga_servers::TansuServer::start_durable()).expect("tansu starts")))
     }
 
     #[cfg(feature = "sqs")]
@@ -142,9 +142,9 @@ impl Broker {
     pub(crate) fn url(&self) -> String {
         match self {
             Self::RabbitMq(vhost) => vhost.url().to_owned(),
+            // What a dead process had is given to others soon.
             #[cfg(feature = "kafka")]
-            Self::Kafka(cluster) => format!("kafka://{}?topics=on-demand", cluster.brokers()),
-            // What a dead process had comes again soon.
+            Self::Kafka(tansu) => format!("kafka://{}?partitions=3&session_timeout=6", tansu.brokers()),
             #[cfg(feature = "sqs")]
             Self::Sqs(_) => "sqs:orders?visibility=3".to_owned(),
         }
@@ -161,6 +161,16 @@ impl Broker {
                 ("AWS_ENDPOINT_URL", moto.url()),
             ],
             _ => Vec::new(),
+        }
+    }
+
+    /// The broker of Kafka's protocol, to be killed.
+    #[cfg(feature = "kafka")]
+    #[track_caller]
+    pub(crate) fn kafka(&mut self) -> &mut saga_servers::TansuServer {
+        match self {
+            Self::Kafka(tansu) => tansu,
+            _ => panic!("the broker is another one"),
         }
     }
 

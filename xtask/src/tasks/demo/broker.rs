@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use saga_servers::{MotoServer, RabbitMqServer};
+use saga_servers::{MotoServer, RabbitMqServer, TansuServer};
 
 use crate::workspace::cargo;
 
@@ -13,6 +13,8 @@ use crate::workspace::cargo;
 pub(crate) enum Transport {
     /// RabbitMQ.
     Rabbitmq,
+    /// Kafka: tansu, a broker of its protocol that is installed from `PyPI`, on a mock of Amazon S3.
+    Kafka,
     /// Amazon SQS and SNS: moto, a mock in Python that is installed from `PyPI`.
     Sqs,
 }
@@ -22,8 +24,10 @@ impl Transport {
     pub(super) fn build_command(self) -> Command {
         let mut command = cargo();
         command.args(["build", "--release", "--package", "order-rig", "--bins"]);
-        if self == Self::Sqs {
-            command.args(["--features", "order-rig/sqs"]);
+        match self {
+            Self::Rabbitmq => {}
+            Self::Kafka => _ = command.args(["--features", "order-rig/kafka"]),
+            Self::Sqs => _ = command.args(["--features", "order-rig/sqs"]),
         }
         command
     }
@@ -32,6 +36,7 @@ impl Transport {
 /// A broker that runs. It ends with this value.
 pub(super) enum Broker {
     RabbitMq(RabbitMqServer),
+    Kafka(TansuServer),
     Sqs(MotoServer),
 }
 
@@ -40,6 +45,7 @@ impl Broker {
     pub(super) async fn start(transport: Transport) -> Result<Self> {
         Ok(match transport {
             Transport::Rabbitmq => Self::RabbitMq(RabbitMqServer::start().await?),
+            Transport::Kafka => Self::Kafka(TansuServer::start_durable().await?),
             Transport::Sqs => Self::Sqs(MotoServer::start().await?),
         })
     }
@@ -48,6 +54,7 @@ impl Broker {
     pub(super) fn url(&self) -> String {
         match self {
             Self::RabbitMq(rabbitmq) => rabbitmq.url(),
+            Self::Kafka(tansu) => format!("kafka://{}?partitions=6", tansu.brokers()),
             Self::Sqs(_) => "sqs:demo".to_owned(),
         }
     }

@@ -9,14 +9,14 @@ use saga_postgres::PostgresStore;
 use uuid::Uuid;
 
 /// What the messages are about.
-pub(super) const TOPIC: &str = "order";
+pub(crate) const TOPIC: &str = "order";
 /// The name of the event.
-pub(super) const EVENT: &str = "order-noted";
+pub(crate) const EVENT: &str = "order-noted";
 /// How many messages one commit writes.
 const COMMITTED_AT_A_TIME: u32 = 500;
 
 /// The content of a message: text of that many bytes.
-pub(super) fn body(bytes: usize) -> Vec<u8> {
+pub(crate) fn body(bytes: usize) -> Vec<u8> {
     format!("\"{}\"", "x".repeat(bytes.saturating_sub(2))).into_bytes()
 }
 

@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
-use saga_amqp::AmqpTransport;
 use saga_core::transport::{Incoming, Message, Subscription, Transport, TransportError};
 use tokio::sync::Notify;
 
 /// Hands everything on, and counts.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Counting {
-    inner: AmqpTransport,
+    inner: Arc<dyn Transport>,
     count: Arc<Count>,
 }
 
@@ -23,7 +22,7 @@ struct Count {
 }
 
 impl Counting {
-    pub(super) fn new(inner: AmqpTransport) -> Self {
+    pub(super) fn new(inner: Arc<dyn Transport>) -> Self {
         Self { inner, count: Arc::default() }
     }
 

@@ -1,18 +1,19 @@
 //! From commit to receipt: one message at a time, on servers that have nothing else to do.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use saga_core::step::{Event, StepContext};
 use saga_core::store::{Hint, Hints as _};
-use saga_core::transport::{Incoming, Settlement, Transport as _};
+use saga_core::transport::{Incoming, Settlement, Transport};
 use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
 use saga_postgres::PostgresStore;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
 use super::outbox::{EVENT, TOPIC, commit, message};
-use super::servers::{Place, subscription};
+use super::sent::subscription;
 use crate::clock::micros_since_1970;
 
 /// How long a message may take before something is broken.
@@ -40,7 +41,7 @@ async fn note(_tx: &mut PgConnection, ctx: &StepContext, bytes: usize) -> Result
 
 /// Where a message is committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Committer {
+pub(crate) enum Committer {
     /// By a step of the process that relays.
     SameProcess,
     /// By a process that shares only the database with the relay, and sends it no hint.
@@ -49,13 +50,18 @@ pub(super) enum Committer {
     OtherTells,
 }
 
-/// From commit to receipt, in milliseconds. The time runs from when the database writes the row, so the commit itself is in it.
-pub(super) async fn run(place: &Place, committer: Committer, messages: u32, bytes: usize) -> Result<Vec<f64>> {
+/// From commit to receipt, in milliseconds, by a process with the first of two connections to one database; the second is another
+/// process's. The time runs from when the database writes the row, so the commit itself is in it.
+pub(crate) async fn run(
+    [own, other]: [PostgresStore; 2],
+    transport: Arc<dyn Transport>,
+    committer: Committer,
+    messages: u32,
+    bytes: usize,
+) -> Result<Vec<f64>> {
     let saga: Saga<PostgresStore, usize> = Saga::named(TOPIC).input::<usize>().step::<note>().build()?;
-    let transport = place.transport().await?;
-    let mut incoming = transport.subscribe(subscription()).await?;
-    let runtime = Runtime::builder(place.store().await?).transport(transport).saga(&saga).start().await?;
-    let other = place.store().await?;
+    let mut incoming = transport.subscribe(subscription(1)).await?;
+    let runtime = Runtime::builder(own).transport(transport).saga(&saga).start().await?;
     let mut took = Vec::new();
     for number in 0..messages {
         tokio::time::sleep(Duration::from_millis(u64::from(number * GOLDEN % 1_000 * PAUSE_MAX_MILLIS / 1_000))).await;
