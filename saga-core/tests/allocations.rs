@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use saga_core::memory::{MemoryConn, MemoryStore};
-use saga_core::{Outcome, Runtime, Saga, Settings, StepError, saga_step};
+use saga_core::{Entity, Outcome, Runtime, Saga, Settings, StepError, saga_step};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use tokio::task::JoinSet;
 
@@ -45,6 +45,25 @@ async fn confirm_order(_tx: &mut MemoryConn, order: u32) -> Result<u32, StepErro
     Ok(order + 3)
 }
 
+/// What a step that locks something may allocate: what a step may, and the entity, which is named when the transaction begins and
+/// again when the step is the next one, with the request, its answer and what the function sees of it.
+const PER_LOCKED_STEP: f64 = 57.5;
+
+#[saga_step(no_compensation, lock = |order| Entity::new("stock", order))]
+async fn reserve_locked(_tx: &mut MemoryConn, order: u32) -> Result<u32, StepError> {
+    Ok(order + 1)
+}
+
+#[saga_step(no_compensation, lock = |order| Entity::new("card", order))]
+async fn charge_locked(_tx: &mut MemoryConn, order: u32) -> Result<u32, StepError> {
+    Ok(order + 2)
+}
+
+#[saga_step(no_compensation, lock = |order| Entity::new("order", order))]
+async fn confirm_locked(_tx: &mut MemoryConn, order: u32) -> Result<u32, StepError> {
+    Ok(order + 3)
+}
+
 /// The same, with allocations that nobody needs: one for each step of its saga.
 #[saga_step(no_compensation)]
 async fn confirm_order_wastefully(_tx: &mut MemoryConn, order: u32) -> Result<u32, StepError> {
@@ -66,11 +85,22 @@ fn a_step_allocates_no_more_than_this_and_a_heavier_one_does() {
     assert!(ordinary_one > PER_STEP - 1.0, "a step got lighter, and the bound should follow: {counted}");
     assert!(wasteful_one > PER_STEP, "{counted}");
     assert!(alone > PER_STEP, "{counted}");
+    let (locked, alone) =
+        (per_step(&locked(), |_| ()), per_step(&locked(), |settings| settings.steps_per_transaction_max = 1));
+    let counted = format!("{locked:.1} allocations of a step with a lock; alone {alone:.1}");
+    assert!(locked <= PER_LOCKED_STEP, "a step with a lock got heavier: {counted}");
+    assert!(locked > PER_LOCKED_STEP - 1.0, "a step with a lock got lighter, and the bound should follow: {counted}");
+    assert!(alone > PER_LOCKED_STEP, "{counted}");
 }
 
 fn ordinary() -> Saga<MemoryStore, u32> {
     let saga = Saga::named("create-order").input::<u32>();
     saga.step::<reserve_stock>().step::<charge_card>().step::<confirm_order>().build().unwrap()
+}
+
+fn locked() -> Saga<MemoryStore, u32> {
+    let saga = Saga::named("locked-order").input::<u32>();
+    saga.step::<reserve_locked>().step::<charge_locked>().step::<confirm_locked>().build().unwrap()
 }
 
 /// The allocations of a step, on one thread, so that every run does the same.

@@ -12,6 +12,7 @@ use crate::error::store_error;
 use crate::lock_wait::{LockWait, millis};
 use crate::rows::signed;
 use crate::store::PostgresStore;
+use crate::taken_locks::TakenLocks;
 
 /// The number of arguments of `grant_claims_of_tenants`.
 const ARGUMENTS: usize = 14;
@@ -29,17 +30,24 @@ pub(crate) struct Granted {
 
 /// Locks the rows of the claims, and starts the sagas of claims without a row. The handler of a lone claim may wait for
 /// locks up to its time limit, but the key of its saga is waited for only shortly: the lock timeout of the begin holds
-/// for the function, and is changed after it.
+/// for the function, and is changed after it. A claim without the locks that it requires is not granted.
 pub(crate) async fn grant(
     store: &PostgresStore,
     conn: &mut PgConnection,
     claims: &[Claim],
+    locks: &TakenLocks,
     limit: Duration,
 ) -> Result<Granted, StoreError> {
     // In lock order, so that two batches never wait for each other in a circle.
-    let mut rows: Vec<usize> = (0..claims.len()).filter(|index| claims[*index].start.is_none()).collect();
+    let may_run = |index: &usize| locks.has_required(claims, *index);
+    let mut rows: Vec<usize> =
+        (0..claims.len()).filter(|index| claims[*index].start.is_none() && may_run(index)).collect();
     rows.sort_unstable_by_key(|index| claims[*index].work.id);
-    let mut starts: Vec<&NewSaga> = claims.iter().filter_map(|claim| claim.start.as_deref()).collect();
+    let mut starts: Vec<&NewSaga> =
+        (0..claims.len()).filter(may_run).filter_map(|index| claims[index].start.as_deref()).collect();
+    if rows.is_empty() && starts.is_empty() {
+        return Ok(Granted { xact: String::new(), claims: vec![false; claims.len()], started: Vec::new() });
+    }
     starts.sort_by_key(|saga| (&saga.tenant, &saga.key));
     let wanted = starts.iter().map(|saga| saga.definition.clone());
     let numbers = store.number_definitions(conn, OPERATION, wanted, LockWait::AsInTransaction, false).await?;

@@ -19,6 +19,7 @@ use crate::grant::{Granted, grant, keep_unmoved_sagas};
 use crate::lock_wait::LockWait;
 use crate::lock_wait::millis;
 use crate::store::PostgresStore;
+use crate::taken_locks::{TakenLocks, take_locks};
 
 /// How often sagas may move while a body decides. They are held from the first time on, so that one time is enough.
 const DECISIONS_MAX: usize = 4;
@@ -54,10 +55,8 @@ enum Savepoint {
 pub(crate) fn begin_statement(store: &PostgresStore, claims: &[Claim], body: &Body) -> String {
     let limit = longest(claims, body);
     let options = &store.shared().options;
-    let savepoint = match claims.len() {
-        1 => format!("; SAVEPOINT {}", store.shared().savepoint),
-        _ => String::new(),
-    };
+    let savepoint =
+        if begins_with_savepoint(claims) { format!("; SAVEPOINT {}", store.shared().savepoint) } else { String::new() };
     // A key that another transaction is about to take is not waited for here, since a worker would be blocked: see
     // `grant`.
     let is_start =
@@ -77,8 +76,12 @@ pub(crate) async fn run(
     savepoints: Savepoints,
 ) -> Result<(Vec<usize>, bool), Aborted> {
     let limit = longest(claims, body);
-    let granted = grant(store, conn, claims, limit).await?;
+    let locks = take_locks(store, conn, claims).await?;
+    let granted = grant(store, conn, claims, &locks, limit).await?;
     body.granted(&granted.claims);
+    for (index, taken) in locks {
+        body.locked(index, taken);
+    }
     let indexes: Vec<usize> = (0..claims.len()).filter(|index| granted.claims[*index]).collect();
     let Some(mut last) = indexes.last().copied() else { return Ok((indexes, true)) };
     let mut handlers = Handlers::new(store, claims, savepoints, limit);
@@ -91,6 +94,11 @@ pub(crate) async fn run(
     let had_no_savepoint = handlers.had_no_savepoint;
     record(store, conn, claims, body, &granted, last).await?;
     Ok((indexes, had_no_savepoint))
+}
+
+/// Whether the savepoint of a lone command is set with the begin. A rollback to it would release the locks of its steps.
+fn begins_with_savepoint(claims: &[Claim]) -> bool {
+    matches!(claims, [claim] if claim.locks.is_empty())
 }
 
 struct Handlers<'a> {
@@ -113,7 +121,7 @@ struct Handlers<'a> {
 impl<'a> Handlers<'a> {
     fn new(store: &'a PostgresStore, claims: &'a [Claim], savepoints: Savepoints, limit: Duration) -> Self {
         // The savepoint of a lone command was set with the begin.
-        let is_lone = claims.len() == 1;
+        let is_lone = begins_with_savepoint(claims);
         Self {
             store,
             claims,
@@ -224,7 +232,7 @@ impl<'a> Handlers<'a> {
     /// Grants again the claims that were released with the savepoint. Another transaction may have taken the row
     /// meanwhile.
     async fn regrant(&self, conn: &mut PgConnection) -> Result<(), Aborted> {
-        let granted = grant(self.store, conn, self.claims, self.limit_before).await?;
+        let granted = grant(self.store, conn, self.claims, &TakenLocks::default(), self.limit_before).await?;
         if granted.claims.contains(&false) {
             return Err(
                 conflict(OPERATION, "another transaction took the row of a handler that was rolled back").into()

@@ -96,6 +96,7 @@ mod statement_cache;
 mod statistics;
 mod store;
 mod table_archive;
+mod taken_locks;
 mod test_clock;
 mod timeline;
 mod transaction;

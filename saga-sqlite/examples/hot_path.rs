@@ -100,6 +100,7 @@ async fn work(store: SqliteStore, lease: Lease, next: Arc<AtomicU32>, sagas: u32
                 step: StepId::doing(STEP_NAMES[step as usize]),
                 kind: WorkKind::Do,
                 start: None,
+                locks: Vec::new(),
             };
             let body = Step { claim: claim.clone(), position: step, lease };
             store.transact(vec![claim], Box::new(body)).await?;

@@ -76,6 +76,7 @@ mod shares;
 mod start_in;
 mod statistics;
 mod store;
+mod taken_locks;
 mod test_clock;
 mod thread_role;
 mod transaction;

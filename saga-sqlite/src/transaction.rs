@@ -21,6 +21,7 @@ use crate::saga_rows::{CurrentProgress, current_progress, insert_progress, inser
 use crate::savepoints::Savepoints;
 use crate::session::Session;
 use crate::store::SqliteStore;
+use crate::taken_locks::TakenLocks;
 
 /// How often sagas may move while a body decides. No other transaction writes meanwhile, so once is enough.
 const DECISIONS_MAX: usize = 4;
@@ -83,8 +84,10 @@ impl Transact {
         let mut all_progress = Vec::with_capacity(self.claims.len());
         let mut granted = Vec::with_capacity(self.claims.len());
         self.savepoints = Savepoints::default();
-        for claim in &self.claims {
+        let mut locks = TakenLocks::take(&session.conn, &self.claims)?;
+        for (index, claim) in self.claims.iter().enumerate() {
             let progress = match &claim.start {
+                _ if !locks.has_required(claim, index) => None,
                 None => grant(&session.conn, claim)?,
                 Some(saga) => begin(session, saga)?,
             };
@@ -95,6 +98,9 @@ impl Transact {
             all_progress.extend(progress.map(|progress| (claim.saga, progress)));
         }
         self.body.granted(&granted);
+        for (index, taken) in locks.drain() {
+            self.body.locked(index, taken);
+        }
         if all_progress.is_empty() {
             return Ok(());
         }
@@ -108,6 +114,7 @@ impl Transact {
             }
         }
         self.savepoints.close_handler(session)?;
+        locks.record(&session.conn)?;
         self.record(session, &all_progress)?;
         self.savepoints.release_job(session)
     }

@@ -75,6 +75,7 @@ pub async fn begun<S: Store>(store: &S, key: &str) -> Claim {
         step: StepId::doing(STEP),
         kind: WorkKind::Do,
         start: None,
+        locks: Vec::new(),
     };
     let started = loop {
         match store.start(vec![saga.clone()]).await {

@@ -5,8 +5,9 @@ use crate::fixture::Bench;
 use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
     acts, batch_steps, begun, claims, concurrency, definitions, hints, histories, inbox, keys, lanes, leases, letters,
-    limits, listing, members, misses, outbox, publish_in, purge, purge_kept, records, recovery, reports, running_on,
-    sagas, sampling, semantic_locks, shares, start_in, starting, tenants, together, transaction, unknown, waiting,
+    limits, listing, locks_in_transactions, members, misses, outbox, publish_in, purge, purge_kept, records, recovery,
+    reports, running_on, sagas, sampling, semantic_locks, shares, start_in, starting, tenants, together, transaction,
+    unknown, waiting,
 };
 use crate::transport::{self, acknowledge, content, dead_letters, delivery, full_queue, ordering, prefetch, publish};
 
@@ -352,6 +353,11 @@ fn locking<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-LOCK-7"] => semantic_locks::a_wait_ends_with_its_time::<H>,
         ["S-LOCK-8"] => semantic_locks::a_lost_row_asks_for_nothing::<H>,
         ["S-LOCK-9"] => semantic_locks::tenants_have_entities_of_their_own::<H>,
+        ["S-LOCK-2", "S-LOCK-10"] => locks_in_transactions::a_lock_lasts_as_long_as_the_transaction::<H>,
+        ["S-LOCK-10"] => locks_in_transactions::a_claim_without_its_lock_is_not_granted::<H>,
+        ["S-LOCK-10"] => locks_in_transactions::a_lock_that_was_granted_before_is_kept::<H>,
+        ["S-LOCK-10"] => locks_in_transactions::claims_of_a_transaction_share_no_entity::<H>,
+        ["S-LOCK-10"] => locks_in_transactions::nobody_else_is_granted_what_an_open_transaction_has::<H> needs Shared,
     ]
 }
 

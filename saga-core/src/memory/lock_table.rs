@@ -67,6 +67,30 @@ impl LockTable {
         (answer, woken)
     }
 
+    /// Whether the saga has asked for a lock of this name.
+    pub(super) fn is_asked_for(&self, request: &LockRequest) -> bool {
+        self.by_name.contains_key(&(request.saga, request.name.clone()))
+    }
+
+    /// The tokens of the same request, if it was granted before.
+    pub(super) fn granted_before(&self, request: &LockRequest) -> Option<Vec<u64>> {
+        let row = &self.rows[self.by_name.get(&(request.saga, request.name.clone()))?];
+        let is_granted = row.state == LockState::Granted && row.asked.entities == request.entities;
+        is_granted.then(|| row.tokens.clone())
+    }
+
+    /// Whether no request has an entity of this one or waits for it.
+    pub(super) fn is_free(&self, request: &LockRequest) -> bool {
+        let is_named = |entity: &Entity| self.by_entity.contains_key(&(request.tenant.clone(), entity.clone()));
+        !request.entities.iter().any(is_named)
+    }
+
+    /// The next number or token.
+    pub(super) fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
     /// Ends locks and requests, and grants what is not blocked any more. Returns the work rows that are due now.
     pub(super) fn unlock(&mut self, unlocks: &[Unlock], now: Timestamp) -> Vec<WorkId> {
         let ends = |row: &Row| {
@@ -250,10 +274,5 @@ impl LockTable {
             }
         }
         entities
-    }
-
-    fn next(&mut self) -> u64 {
-        self.last += 1;
-        self.last
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::hashing::QuickMap;
 use crate::key::{Key, StepId, Tenant};
-use crate::store::{IdempotencyKey, SagaId, WorkId};
+use crate::store::{Entity, IdempotencyKey, SagaId, WorkId};
 
 /// An ordering key: tenant, aggregate type and aggregate id.
 pub(super) type OrderingKey = (Tenant, String, String);
@@ -25,6 +25,8 @@ pub(super) enum Lock {
     Counter(OrderingKey),
     /// The key of a request.
     Request(IdempotencyKey),
+    /// What a step locks.
+    Entity(Tenant, Entity),
     /// A row of the business table.
     Row(String),
 }

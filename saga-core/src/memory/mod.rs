@@ -36,6 +36,7 @@ mod shared;
 mod start_in;
 mod store;
 mod table;
+mod taken_locks;
 mod transaction;
 mod transport;
 mod transport_queue;

@@ -5,13 +5,17 @@ use async_trait::async_trait;
 use super::MemoryStore;
 use super::clock::Moment;
 use super::data::Data;
+use super::taken_locks::is_held;
 use super::unlock::{set_due, wake};
 use crate::store::{LockAnswer, LockFilter, LockRequest, SemanticLocks, StoreError, StoredLock, Timestamp};
 
 #[async_trait]
 impl SemanticLocks for MemoryStore {
     async fn ask_for_locks(&self, requests: Vec<LockRequest>) -> Result<Vec<LockAnswer>, StoreError> {
-        self.writing("ask_for_locks", |data, now| {
+        self.writing_shortly("ask_for_locks", |data, now| {
+            if requests.iter().any(|request| is_held(data, request)) {
+                return None;
+            }
             Some(Ok(requests.iter().map(|request| ask(data, request.clone(), now)).collect()))
         })
         .await

@@ -9,6 +9,7 @@ use super::conn::{MemoryConn, Savepoint, TxState};
 use super::data::Data;
 use super::locks::{Lock, TxId};
 use super::store::unknown_commit;
+use super::taken_locks::{Taken, has_required, take_locks};
 use crate::store::{
     Capabilities, Changes, Claim, Durability, HandlerVerdict, Miss, MovedSaga, NewSaga, RetryClass, Status, Store,
     StoreError, StoreErrorKind, TransactError, TransactionBody, WorkKind,
@@ -36,8 +37,11 @@ impl Store for MemoryStore {
         self.shared.clock.note_call();
         self.ask_hook(CommitPoint::Reading("transact")).await?;
         let mut conn = MemoryConn::begin(&self.shared);
-        let granted = grant(&mut self.shared.lock(), &claims, &mut conn.starts, conn.tx);
+        let (granted, taken) = grant(&mut self.shared.lock(), &claims, &mut conn.starts, conn.tx);
         body.granted(&granted);
+        for (index, taken) in taken {
+            body.locked(index, taken);
+        }
         if !granted.contains(&true) {
             return Ok(());
         }
@@ -126,10 +130,15 @@ async fn run(
     Ok(verdict)
 }
 
-/// Which claims are granted. Their rows are locked from here on.
-fn grant(data: &mut Data, claims: &[Claim], starts: &mut Vec<NewSaga>, me: TxId) -> Vec<bool> {
+/// Which claims are granted, and with which locks of their steps. Their rows are locked from here on.
+fn grant(data: &mut Data, claims: &[Claim], starts: &mut Vec<NewSaga>, me: TxId) -> (Vec<bool>, Taken) {
+    let taken = take_locks(data, claims, me);
     let mut granted = Vec::with_capacity(claims.len());
-    for claim in claims {
+    for (index, claim) in claims.iter().enumerate() {
+        if !has_required(claim, index, &taken) {
+            granted.push(false);
+            continue;
+        }
         if let Some(saga) = &claim.start {
             granted.push(take_key(data, saga, starts, me));
             continue;
@@ -149,7 +158,7 @@ fn grant(data: &mut Data, claims: &[Claim], starts: &mut Vec<NewSaga>, me: TxId)
         }
         granted.push(is_granted);
     }
-    granted
+    (granted, taken)
 }
 
 /// Locks the key of a saga that is started, unless the key is taken or another transaction holds it.

@@ -24,6 +24,8 @@ pub(crate) struct Definition<S: Store> {
     pub(crate) width: usize,
     /// Whether a step of it takes a semantic lock, or one of the sagas that are steps of it.
     pub(crate) takes_locks: bool,
+    /// Whether calls of a step of it are made under a lock.
+    pub(crate) locks_calls: bool,
     /// What is told of it, where events ask for it.
     pub(crate) told: Option<Box<EmittedEvents>>,
     /// How long a saga has until its pivot, where nothing else is said when it starts.
@@ -173,6 +175,7 @@ impl<S: Store> Definition<S> {
         let digest = digest(&shape);
         let id = DefinitionId { name: Arc::from(name), version };
         let takes_locks = steps.iter().any(StepDefinition::takes_locks);
+        let locks_calls = steps.iter().any(|step| step.lock.is_some());
         Self {
             id,
             digest,
@@ -180,6 +183,7 @@ impl<S: Store> Definition<S> {
             steps,
             width,
             takes_locks,
+            locks_calls,
             told: None,
             deadline: None,
             max_concurrent: None,
@@ -199,6 +203,7 @@ impl<S: Store> Definition<S> {
             steps,
             width: self.width,
             takes_locks: self.takes_locks,
+            locks_calls: self.locks_calls,
             told: None,
             deadline: self.deadline,
             max_concurrent: self.max_concurrent,
@@ -320,6 +325,7 @@ impl<S: Store> Definition<S> {
         let digest = Sha256::digest(format!("hosted-step-1 {name}")).into();
         let pivot = (shape.undo == UndoShape::Missing).then_some(0);
         let shape = Shape { steps: vec![shape], pivot };
+        let locks_calls = step.lock.is_some();
         Self {
             id: DefinitionId { name: name.into(), version: 1 },
             digest,
@@ -327,6 +333,7 @@ impl<S: Store> Definition<S> {
             steps: vec![step],
             width: 1,
             takes_locks: false,
+            locks_calls,
             told: None,
             deadline: None,
             max_concurrent: None,

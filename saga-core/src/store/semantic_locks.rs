@@ -184,6 +184,7 @@ pub struct LockFilter {
 /// - `S-LOCK-7` A request that has waited as long as it may, and is asked again, stops waiting and is answered with [`LockAnswer::TimedOut`]. It is never granted afterwards, and blocks no other.
 /// - `S-LOCK-8` A request whose work row does not have the given epoch is answered with [`LockAnswer::Gone`] and leaves nothing.
 /// - `S-LOCK-9` Tenants never meet: the same entity of two tenants is two entities.
+/// - `S-LOCK-10` A step transaction ([`Claim::locks`](super::Claim::locks)) takes a lock without waiting for it: if its request was granted before and names the same entities, or if there is no such request, no row of a request names one of its entities, and neither another claim nor another open transaction took one. A claim is not granted without a lock that it requires. Until the transaction ends, the entity is granted to no other. A call that asks for it waits only shortly, and fails as a `Conflict`. With the transaction the lock ends and leaves no row; a token of it is higher than each one that was granted before.
 #[async_trait]
 pub trait SemanticLocks: Send + Sync {
     /// Asks for locks. Each request is answered as if it were made alone, in their order.

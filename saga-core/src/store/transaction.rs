@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Changes, NewSaga, SagaId, SagaRow, StepRecord, StoreError, WorkKind, WorkRef};
+use super::{Changes, NewSaga, SagaId, SagaRow, StepRecord, StoreError, TakenLock, WantedLock, WorkKind, WorkRef};
 use crate::env::BoxFuture;
 use crate::key::{Key, StepId, Tenant};
 
@@ -25,12 +25,14 @@ pub struct Claim {
     /// Set where this transaction is to start the saga itself: then there is no work row, and the claim is granted if the
     /// key is free.
     pub start: Option<Arc<NewSaga>>,
+    /// The locks that the transaction takes for the step, and for the steps that may follow it in the transaction.
+    pub locks: Vec<Arc<WantedLock>>,
 }
 
 impl Claim {
     /// A claim of a work row.
     pub(crate) fn new(work: WorkRef, saga: SagaId, tenant: &Tenant, key: &Key, step: StepId, kind: WorkKind) -> Self {
-        Self { work, saga, tenant: tenant.clone(), key: key.clone(), step, kind, start: None }
+        Self { work, saga, tenant: tenant.clone(), key: key.clone(), step, kind, start: None, locks: Vec::new() }
     }
 }
 
@@ -52,7 +54,7 @@ pub enum HandlerVerdict {
     Abandon,
 }
 
-/// The engine's side of a step transaction. The store calls `granted` once, `run` for every granted claim in order,
+/// The engine's side of a step transaction. The store calls `granted` once, `locked` for every claim with locks, `run` for every granted claim in order,
 /// except for one that [`has_run`](TransactionBody::has_run), and again while the verdict is
 /// [`KeepAndContinue`](HandlerVerdict::KeepAndContinue) or [`UndoAndContinue`](HandlerVerdict::UndoAndContinue),
 /// `changes` once, and `decide_again` while sagas have moved.
@@ -62,6 +64,11 @@ pub enum HandlerVerdict {
 pub trait TransactionBody<C>: Send {
     /// Which of the claims were granted, in their order.
     fn granted(&mut self, granted: &[bool]);
+
+    /// Which of the locks of that claim the transaction has, in their order.
+    fn locked(&mut self, index: usize, taken: Vec<Option<TakenLock>>) {
+        let _ = (index, taken);
+    }
 
     /// How long the next handler of that claim may take.
     fn time_limit(&self, index: usize) -> Duration;

@@ -28,7 +28,7 @@ async fn confirm_order(tx: &mut PgConnection, order: i64) -> Result<i64, StepErr
     insert(tx, "INSERT INTO confirmations (amount) VALUES ($1)", order).await
 }
 
-async fn insert(tx: &mut PgConnection, sql: &'static str, order: i64) -> Result<i64, StepError> {
+pub(crate) async fn insert(tx: &mut PgConnection, sql: &'static str, order: i64) -> Result<i64, StepError> {
     sqlx::query(sql).bind(order).execute(tx).await?;
     Ok(order)
 }
@@ -38,7 +38,7 @@ async fn insert(tx: &mut PgConnection, sql: &'static str, order: i64) -> Result<
 /// - Of the batch: what one of steps costs, and more room for pages.
 /// - Of a saga: a statement for each of its three steps. In the log: two records of each business row and its key, two of
 ///   each step record and its key; its row with its two keys; its progress with its key.
-const BATCH: Bound<Cost> = Bound {
+pub(crate) const BATCH: Bound<Cost> = Bound {
     batch: Cost { commits: 1, statements: 13, round_trips: 4, wal_records: 25 },
     each: Cost { commits: 0, statements: 3, round_trips: 3, wal_records: 17 },
     together: None,
@@ -61,19 +61,33 @@ async fn a_heavier_path_is_above_the_bound() {
 }
 
 fn bound() -> Cost {
-    bound_of(ROUNDS)
+    bound_of(BATCH)
+}
+
+/// What the sagas may cost, in such batches.
+pub(crate) fn bound_of(batch: Bound<Cost>) -> Cost {
+    bound_of_rounds(batch, ROUNDS)
 }
 
 /// What so many rounds of sagas may cost.
-pub(crate) fn bound_of(rounds: u32) -> Cost {
-    BATCH.of(u64::from(IN_FLIGHT)) * u64::from(rounds) + IDS
+pub(crate) fn bound_of_rounds(batch: Bound<Cost>, rounds: u32) -> Cost {
+    batch.of(u64::from(IN_FLIGHT)) * u64::from(rounds) + IDS
 }
 
 /// Runs the sagas, and answers what they cost, where their steps need no savepoints or nobody waits for that.
 async fn cost(is_spared: bool, change: impl FnOnce(&mut Settings)) -> Cost {
+    cost_when(is_spared, create_order(), change).await
+}
+
+/// The same for other sagas, whose steps need no savepoints.
+pub(crate) async fn cost_of(saga: Saga<PostgresStore, i64>, change: impl FnOnce(&mut Settings)) -> Cost {
+    cost_when(true, saga, change).await
+}
+
+async fn cost_when(is_spared: bool, saga: Saga<PostgresStore, i64>, change: impl FnOnce(&mut Settings)) -> Cost {
     let mut meter = Meter::start().await;
     let store = store(&meter).await;
-    let mut sagas = WholeSagas::begin(store.clone(), create_order(), IN_FLIGHT, change).await;
+    let mut sagas = WholeSagas::begin(store.clone(), saga, IN_FLIGHT, change).await;
     if is_spared {
         sagas.until_spared().await;
     }

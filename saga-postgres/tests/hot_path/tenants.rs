@@ -1,7 +1,7 @@
 //! Whole sagas of a thousand tenants, each of which has one command at a time.
 
 use crate::cost::Cost;
-use crate::sagas::{IN_FLIGHT, bound_of, cost_of_tenants};
+use crate::sagas::{BATCH, IN_FLIGHT, bound_of_rounds, cost_of_tenants};
 
 /// Each of them has one saga among those that are measured.
 const TENANTS: u32 = 1_000;
@@ -10,7 +10,7 @@ const TENANTS: u32 = 1_000;
 async fn a_thousand_tenants_that_share_commits_make_hardly_more_commits_than_one() {
     let cost = cost_of_tenants(TENANTS, |settings| settings.tenants_share_commits = true).await;
     // How many commands share a commit depends on how the transactions take turns.
-    let (commits, bound) = (cost.commits, 2 * bound_of(TENANTS / IN_FLIGHT).commits);
+    let (commits, bound) = (cost.commits, 2 * bound_of_rounds(BATCH, TENANTS / IN_FLIGHT).commits);
     assert!(commits <= bound, "{commits} commits for {TENANTS} tenants; {bound} are twice those of one tenant");
 }
 

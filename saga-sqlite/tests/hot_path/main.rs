@@ -8,6 +8,7 @@ mod support;
 
 mod batches;
 mod cost;
+mod locked;
 mod meter;
 mod sagas;
 mod tenants;

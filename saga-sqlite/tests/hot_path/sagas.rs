@@ -35,7 +35,7 @@ async fn confirm_order(tx: &mut Connection, order: i64) -> Result<i64, StepError
 /// What a batch of whole sagas costs: `BEGIN`, `COMMIT` and a page or two of each table, and of those that have the rows of
 /// six hundred sagas one that is new or lies above them; of a saga its steps' own three statements, its row, its progress,
 /// and three step records.
-const BATCH: Bound<Cost> = Bound {
+pub(crate) const BATCH: Bound<Cost> = Bound {
     batch: Cost { commits: 1, statements: 2, pages: 14 },
     each: Cost { commits: 0, statements: 8, pages: 0 },
     together: None,
@@ -55,14 +55,28 @@ async fn a_heavier_path_is_above_the_bound() {
 }
 
 fn bound() -> Cost {
-    BATCH.of(u64::from(IN_FLIGHT)) * u64::from(ROUNDS)
+    bound_of(BATCH)
+}
+
+/// What the sagas may cost, in such batches.
+pub(crate) fn bound_of(batch: Bound<Cost>) -> Cost {
+    batch.of(u64::from(IN_FLIGHT)) * u64::from(ROUNDS)
 }
 
 /// Runs the sagas, and answers what they cost, where their steps need no savepoints or nobody waits for that.
 async fn cost(is_spared: bool, change: impl FnOnce(&mut Settings)) -> Cost {
+    cost_when(is_spared, create_order(), change).await
+}
+
+/// The same for other sagas, whose steps need no savepoints.
+pub(crate) async fn cost_of(saga: Saga<SqliteStore, i64>, change: impl FnOnce(&mut Settings)) -> Cost {
+    cost_when(true, saga, change).await
+}
+
+async fn cost_when(is_spared: bool, saga: Saga<SqliteStore, i64>, change: impl FnOnce(&mut Settings)) -> Cost {
     let (_folder, store) = support::store().await;
     let meter = Meter::new(&store).await;
-    let mut sagas = WholeSagas::begin(store, create_order(), IN_FLIGHT, change).await;
+    let mut sagas = WholeSagas::begin(store, saga, IN_FLIGHT, change).await;
     if is_spared {
         sagas.until_spared().await;
     }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use saga_core::env::BoxFuture;
-use saga_core::store::{Changes, HandlerVerdict, MovedSaga, TransactionBody};
+use saga_core::store::{Changes, HandlerVerdict, MovedSaga, TakenLock, TransactionBody};
 
 use super::life::Life;
 
@@ -16,6 +16,10 @@ pub(super) struct Watched<C> {
 impl<C: Send> TransactionBody<C> for Watched<C> {
     fn granted(&mut self, granted: &[bool]) {
         self.body.granted(granted);
+    }
+
+    fn locked(&mut self, index: usize, taken: Vec<Option<TakenLock>>) {
+        self.body.locked(index, taken);
     }
 
     fn time_limit(&self, index: usize) -> Duration {

@@ -2,23 +2,39 @@ use std::time::Duration;
 
 use saga_core::env::BoxFuture;
 use saga_core::memory::MemoryConn;
-use saga_core::store::{Changes, HandlerVerdict, MovedSaga, TransactionBody};
+use saga_core::store::{Changes, HandlerVerdict, MovedSaga, TakenLock, TransactionBody};
 
+use super::semantic_locks::TakenLocks;
 use super::{FaultyStore, StoreFlaw};
 
 /// Stands between a store and a body, and twists what they say.
 pub(super) struct FaultyBody {
     pub(super) body: Box<dyn TransactionBody<MemoryConn>>,
     pub(super) store: FaultyStore,
+    /// What is said of the locks of the claims, in the place of what is so.
+    pub(super) made_up: TakenLocks,
 }
 
 impl TransactionBody<MemoryConn> for FaultyBody {
     fn granted(&mut self, granted: &[bool]) {
         self.body.granted(granted);
+        for (index, taken) in self.made_up.clone() {
+            self.body.locked(index, taken);
+        }
         if self.store.has(StoreFlaw::WritesWithoutClaims) && !granted.contains(&true) {
             let changes = self.body.changes();
             self.store.noted().stashed = changes;
         }
+    }
+
+    fn locked(&mut self, index: usize, mut taken: Vec<Option<TakenLock>>) {
+        for taken in taken.iter_mut().flatten() {
+            if self.store.has(StoreFlaw::RepeatsTokens) {
+                taken.tokens.fill(1);
+            }
+            taken.is_stored &= !self.store.has(StoreFlaw::ForgetsWhichLocksAreStored);
+        }
+        self.body.locked(index, taken);
     }
 
     fn time_limit(&self, index: usize) -> Duration {

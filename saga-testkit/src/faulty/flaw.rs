@@ -318,6 +318,12 @@ flaws! {
         LocksUnderAnyEpoch breaks "S-LOCK-8",
         /// The same entity of two tenants is one entity.
         LocksAcrossTenants breaks "S-LOCK-9",
+        /// A step transaction takes what others have.
+        TakesLocksOfOthers breaks "S-LOCK-10",
+        /// A step transaction lets go of its locks when its claims are granted.
+        LetsGoBeforeTheCommit breaks "S-LOCK-10",
+        /// A lock that was granted before counts as one that ends with the transaction.
+        ForgetsWhichLocksAreStored breaks "S-LOCK-10",
     }
 }
 

@@ -1,12 +1,19 @@
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use saga_core::env::BoxFuture;
 use saga_core::key::{Key, Tenant};
+use saga_core::memory::MemoryConn;
 use saga_core::store::{
-    Changes, LockAnswer, LockFilter, LockRequest, Records, SemanticLocks, StoreError, StoredLock, Unlock, Work,
+    Changes, Claim, HandlerVerdict, LockAnswer, LockFilter, LockRequest, MovedSaga, Records, SemanticLocks, Store,
+    StoreError, StoredLock, TakenLock, TransactionBody, Unlock, Work,
 };
 
 use super::{FaultyStore, StoreFlaw};
+
+/// Claims, and what a transaction has of their locks.
+pub(super) type TakenLocks = Vec<(usize, Vec<Option<TakenLock>>)>;
 
 /// How long a request waits that should not wait any more.
 const ON_AND_ON: Duration = Duration::from_hours(1);
@@ -59,6 +66,31 @@ impl FaultyStore {
         Ok(answer)
     }
 
+    /// What is said of the locks of claims in the place of what is so: then the claims are left without locks.
+    pub(super) async fn made_up_locks(&self, claims: &mut [Claim]) -> TakenLocks {
+        let has_locks = |(_, claim): &(usize, &Claim)| !claim.locks.is_empty();
+        let mut made_up = Vec::new();
+        if self.has(StoreFlaw::TakesLocksOfOthers) {
+            let all = |claim: &Claim| claim.locks.iter().map(|wanted| Some(made_up_lock(&wanted.request))).collect();
+            made_up = claims.iter().enumerate().filter(has_locks).map(|(index, claim)| (index, all(claim))).collect();
+        }
+        if self.has(StoreFlaw::LetsGoBeforeTheCommit) && claims.iter().enumerate().any(|claim| has_locks(&claim)) {
+            let probe = Probe::default();
+            let taken = Arc::clone(&probe.0);
+            // It rolls back, as it was not granted what it came for.
+            _ = self.inner.transact(claims.to_vec(), Box::new(probe)).await;
+            made_up = std::mem::take(&mut *taken.lock().unwrap_or_else(PoisonError::into_inner));
+            let has_all = |taken: &[Option<TakenLock>]| taken.iter().all(Option::is_some);
+            if !made_up.iter().all(|(_, taken)| has_all(taken)) {
+                return Vec::new();
+            }
+        }
+        for (index, _) in &made_up {
+            claims[*index].locks.clear();
+        }
+        made_up
+    }
+
     async fn ask_inner(&self, request: &LockRequest) -> Result<LockAnswer, StoreError> {
         let answers = self.inner.ask_for_locks(vec![request.clone()]).await?;
         Ok(answers.into_iter().next().unwrap_or(LockAnswer::Gone))
@@ -84,5 +116,37 @@ impl FaultyStore {
             return Vec::new();
         }
         changes.iter_mut().flat_map(|change| std::mem::take(&mut change.unlocked)).collect()
+    }
+}
+
+fn made_up_lock(request: &LockRequest) -> TakenLock {
+    TakenLock { tokens: vec![1; request.entities.len()], is_stored: false }
+}
+
+/// A body that only looks at its locks.
+#[derive(Default)]
+struct Probe(Arc<Mutex<TakenLocks>>);
+
+impl TransactionBody<MemoryConn> for Probe {
+    fn granted(&mut self, _granted: &[bool]) {}
+
+    fn locked(&mut self, index: usize, taken: Vec<Option<TakenLock>>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((index, taken));
+    }
+
+    fn time_limit(&self, _index: usize) -> Duration {
+        ON_AND_ON
+    }
+
+    fn run<'a>(&'a mut self, _index: usize, _conn: &'a mut MemoryConn) -> BoxFuture<'a, HandlerVerdict> {
+        Box::pin(async { HandlerVerdict::Conflict })
+    }
+
+    fn changes(&mut self) -> Vec<Changes> {
+        Vec::new()
+    }
+
+    fn decide_again(&mut self, _moved: Vec<MovedSaga>) -> Option<Vec<Changes>> {
+        None
     }
 }

@@ -41,7 +41,8 @@ impl Store for FaultyStore {
             self.noted().running = taken;
         }
         let starts: Vec<_> = claims.iter().filter_map(|claim| claim.start.as_deref().cloned()).collect();
-        let body = FaultyBody { body, store: self.clone() };
+        let made_up = self.made_up_locks(&mut claims).await;
+        let body = FaultyBody { body, store: self.clone(), made_up };
         let mut answer = self.inner.transact(claims, Box::new(body)).await;
         self.noted().running.clear();
         if self.has(StoreFlaw::HidesTheCulprit) {

@@ -15,6 +15,7 @@ pub(crate) mod leases;
 pub(crate) mod letters;
 pub(crate) mod limits;
 pub(crate) mod listing;
+pub(crate) mod locks_in_transactions;
 pub(crate) mod members;
 pub(crate) mod misses;
 pub(crate) mod outbox;

@@ -18,7 +18,7 @@ use crate::harness::StoreHarness;
 const LOCK: &str = STEP;
 
 /// A request for accounts.
-fn request(begun: &Begun, accounts: &[u32]) -> LockRequest {
+pub(super) fn request(begun: &Begun, accounts: &[u32]) -> LockRequest {
     LockRequest {
         tenant: begun.tenant.clone(),
         saga: begun.id,
@@ -31,14 +31,14 @@ fn request(begun: &Begun, accounts: &[u32]) -> LockRequest {
     }
 }
 
-async fn ask<H: StoreHarness>(bench: &Bench<H>, request: LockRequest) -> Result<LockAnswer, Failed> {
+pub(super) async fn ask<H: StoreHarness>(bench: &Bench<H>, request: LockRequest) -> Result<LockAnswer, Failed> {
     let mut answers = past_locks(|| bench.store.ask_for_locks(vec![request.clone()])).await?;
     ensure!(answers.len() == 1, "one lock was asked for, and there are {} answers", answers.len());
     answers.pop().ok_or_else(|| Failed("no answer".into()))
 }
 
 /// The tokens of a lock that must be granted.
-async fn granted<H: StoreHarness>(bench: &Bench<H>, request: LockRequest) -> Result<Vec<u64>, Failed> {
+pub(super) async fn granted<H: StoreHarness>(bench: &Bench<H>, request: LockRequest) -> Result<Vec<u64>, Failed> {
     let (key, count) = (request.key.clone(), request.entities.len());
     match ask(bench, request).await? {
         LockAnswer::Granted(tokens) if tokens.len() == count => Ok(tokens),
@@ -47,7 +47,7 @@ async fn granted<H: StoreHarness>(bench: &Bench<H>, request: LockRequest) -> Res
 }
 
 /// The saga must wait.
-async fn waits<H: StoreHarness>(bench: &Bench<H>, request: LockRequest) -> Outcome {
+pub(super) async fn waits<H: StoreHarness>(bench: &Bench<H>, request: LockRequest) -> Outcome {
     let key = request.key.clone();
     let answer = ask(bench, request).await?;
     ensure!(matches!(answer, LockAnswer::Waits(_)), "{key} should wait, and was answered {answer:?}");
@@ -58,19 +58,19 @@ fn all_of(begun: &Begun) -> Changes {
     Changes { unlocked: vec![Unlock::Owner(begun.tenant.clone(), begun.key.clone())], ..Changes::default() }
 }
 
-async fn unlock<H: StoreHarness>(bench: &Bench<H>, begun: &Begun) -> Outcome {
+pub(super) async fn unlock<H: StoreHarness>(bench: &Bench<H>, begun: &Begun) -> Outcome {
     let applied = past_locks(|| bench.store.record(vec![all_of(begun)])).await?;
     ensure!(matches!(applied[..], [Ok(())]), "expected the lock to end, got {applied:?}");
     Ok(())
 }
 
-async fn listed<H: StoreHarness>(bench: &Bench<H>, tenant: &Tenant) -> Result<Vec<StoredLock>, Failed> {
+pub(super) async fn listed<H: StoreHarness>(bench: &Bench<H>, tenant: &Tenant) -> Result<Vec<StoredLock>, Failed> {
     let filter = LockFilter { tenant: tenant.clone(), saga: None, entity: None, after: None, limit: 100 };
     Ok(bench.store.locks(&filter).await?)
 }
 
 /// Which sagas have a lock, by their keys.
-async fn having<H: StoreHarness>(bench: &Bench<H>) -> Result<Vec<String>, Failed> {
+pub(super) async fn having<H: StoreHarness>(bench: &Bench<H>) -> Result<Vec<String>, Failed> {
     let locks = listed(bench, &Tenant::default()).await?;
     let granted = locks.into_iter().filter(|lock| lock.state == LockState::Granted);
     let mut keys: Vec<String> = granted.map(|lock| lock.key.to_string()).collect();

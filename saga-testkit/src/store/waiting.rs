@@ -17,7 +17,7 @@ use crate::harness::StoreHarness;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Makes a call while the transaction of this claim is open. Answers what the call gave; nothing if it waited too long.
-async fn while_open<H: StoreHarness, T>(
+pub(super) async fn while_open<H: StoreHarness, T>(
     bench: &Bench<H>,
     claim: Claim,
     changes: Vec<Changes>,
@@ -37,7 +37,7 @@ async fn while_open<H: StoreHarness, T>(
 }
 
 /// That the call gave up, and did not wait until the transaction ended.
-fn ensure_gave_up<T: std::fmt::Debug>(answer: Option<Result<T, StoreError>>) -> Outcome {
+pub(super) fn ensure_gave_up<T: std::fmt::Debug>(answer: Option<Result<T, StoreError>>) -> Outcome {
     ensure!(answer.is_some(), "the call waited for longer than {PATIENCE:?}");
     let kind = answer.and_then(Result::err).map(|error| error.kind());
     ensure_eq!(kind, Some(StoreErrorKind::Conflict), "the kind of the error of a call that met a lock");

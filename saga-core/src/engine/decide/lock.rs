@@ -1,13 +1,18 @@
 //! How a step asks for a lock, and how a step that takes a semantic lock ends.
 
+use std::sync::Arc;
+
 use super::decider::Decider;
 use super::wait::blocked;
-use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem, lock_of};
-use crate::machine::{Ending, Event, Failure, FailureKind, Next};
-use crate::saga::{LONGEST, LockWait};
+use crate::engine::instance::{AttemptDetails, AttemptResult, SagaInstance, WorkItem, lock_of};
+use crate::machine::{Command, Effect, Ending, Event, Failure, FailureKind, Next};
+use crate::saga::{LONGEST, LockWait, LockedOf};
 use crate::step::{LockedEntity, Rejection};
-use crate::store::{Entity, LockAnswer, LockRequest, Store};
+use crate::store::{Entity, LockAnswer, LockRequest, Store, WantedLock, WorkRef};
 use crate::unwind::caught;
+
+/// How many locks of later steps a transaction takes for a saga, at most.
+const FOLLOWING_MAX: usize = 8;
 
 /// What the step asks the store for.
 ///
@@ -27,14 +32,44 @@ pub(crate) fn lock_request<S: Store>(command: &WorkItem<S>, wait: LockWait) -> R
 /// # Errors
 /// The closure of the step cannot name what it locks.
 pub(crate) fn step_lock_request<S: Store>(command: &WorkItem<S>) -> Result<LockRequest, String> {
-    let (saga, step) = (&command.saga, command.step_index());
     let name_entities = lock_of(command).ok_or("it has no lock")?;
+    request_of_step(&command.saga, command.step_index(), name_entities, command.work)
+}
+
+/// What the transaction of the step takes: the lock of the step, and those of the steps that may follow in the transaction, as
+/// far as their inputs are known. `steps_max` is how many steps of a saga share a transaction.
+///
+/// # Errors
+/// The closure of the step cannot name what it locks.
+pub(crate) fn wanted_locks<S: Store>(command: &WorkItem<S>, steps_max: usize) -> Result<Vec<Arc<WantedLock>>, String> {
+    let mut wanted = Vec::new();
+    if lock_of(command).is_some() {
+        wanted.push(Arc::new(WantedLock { request: step_lock_request(command)?, is_required: true }));
+    }
+    let (saga, steps) = (&command.saga, &command.saga.definition.steps);
+    if command.is_undo() || command.recovered || !command.chains || saga.definition.width > 1 {
+        return Ok(wanted);
+    }
+    let is_chained =
+        |step: &usize| saga.definition.effect_of(&saga.state, Command::Do { step: *step }) == Effect::Transactional;
+    let following = (command.step_index() + 1..steps.len()).take(steps_max.saturating_sub(1)).take_while(is_chained);
+    let known = following.filter_map(|step| Some((step, steps[step].lock.filter(|_| steps[step].input.is_none())?)));
+    let requests = known.map_while(|(step, name)| request_of_step(saga, step, name, command.work).ok());
+    wanted.extend(requests.take(FOLLOWING_MAX).map(|request| Arc::new(WantedLock { request, is_required: false })));
+    Ok(wanted)
+}
+
+fn request_of_step<S: Store>(
+    saga: &SagaInstance<S>,
+    step: usize,
+    name_entities: LockedOf,
+    work: WorkRef,
+) -> Result<LockRequest, String> {
     let entities = caught(|| name_entities(saga.input_of(step)))
         .unwrap_or_else(|panic| Err(format!("its closure panicked: {panic}")))
         .and_then(Entity::checked)
         .map_err(|problem| format!("what it locks cannot be said: {problem}"))?;
-    let of = (&saga.tenant, &saga.key);
-    Ok(LockRequest::of_step(saga.id, of, saga.doing(step).as_str(), entities, command.work, LONGEST))
+    Ok(LockRequest::of_step(saga.id, (&saga.tenant, &saga.key), saga.doing(step).as_str(), entities, work, LONGEST))
 }
 
 /// What a step ends with that asked for a semantic lock; nothing if it waits, or if another process has the command.

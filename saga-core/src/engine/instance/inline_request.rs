@@ -41,7 +41,7 @@ impl InlineRequest {
     pub(crate) fn claim(&self, step: Claim) -> Claim {
         match self {
             Self::Start(starting) => Claim { start: Some(Arc::clone(&starting.saga)), ..step },
-            Self::Decision(decision) => decision.claim.clone(),
+            Self::Decision(decision) => Claim { locks: step.locks, ..decision.claim.clone() },
         }
     }
 

@@ -1,5 +1,6 @@
 //! A command that this process has leased.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::held_lease::HeldLease;
@@ -10,7 +11,7 @@ use crate::key::StepId;
 use crate::machine::{self, Effect};
 use crate::saga::{LockedOf, StepDefinition, StepResolve, StepRun};
 use crate::step::{LockedEntity, StepOptions};
-use crate::store::{Claim, ClaimedWork, MemberId, Reported, Store, WorkId, WorkKind, WorkRef};
+use crate::store::{Claim, ClaimedWork, MemberId, Reported, Store, WantedLock, WorkId, WorkKind, WorkRef};
 
 /// A command that this process has leased.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
@@ -42,6 +43,10 @@ pub(crate) struct WorkItem<S: Store> {
     pub(crate) reported: Option<Reported>,
     /// What its step has locked for this attempt; empty before that, and for a step without a lock.
     pub(crate) locked: Vec<LockedEntity>,
+    /// The locks that its transaction takes, before that begins.
+    pub(crate) wanted_locks: Vec<Arc<WantedLock>>,
+    /// Whether its transaction found that others have what it locks, or wait for it: it has to wait as well.
+    pub(crate) asks_for_lock: bool,
 }
 
 impl<S: Store> WorkItem<S> {
@@ -72,6 +77,8 @@ impl<S: Store> WorkItem<S> {
             held_lease: None,
             reported: None,
             locked: Vec::new(),
+            wanted_locks: Vec::new(),
+            asks_for_lock: false,
         }
     }
 
@@ -131,6 +138,8 @@ impl<S: Store> WorkItem<S> {
             held_lease: None,
             reported: claimed.reported,
             locked: Vec::new(),
+            wanted_locks: Vec::new(),
+            asks_for_lock: false,
             saga,
         })
     }

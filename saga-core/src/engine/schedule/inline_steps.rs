@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::scheduler::Scheduler;
-use crate::engine::instance::{InlineDecision, InlineRequest, NotInlined, PendingCommit, WorkItem, lock_of};
+use crate::engine::instance::{InlineDecision, InlineRequest, NotInlined, PendingCommit, WorkItem};
 use crate::engine::queue::BatchLimits;
 use crate::machine::Effect;
 use crate::store::{Claim, Store};
@@ -37,7 +37,6 @@ impl<S: Store> InlineSteps<S> {
                 .is_some_and(|slot| !self.scheduler.bulkheads.limits.is_limited(slot.concurrency_key()))
             && command.effect() == Effect::Transactional
             && command.options().grouped
-            && lock_of(command).is_none()
             && self.is_proven(command.step().name)
     }
 

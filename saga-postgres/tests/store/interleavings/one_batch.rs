@@ -28,6 +28,7 @@ async fn begun_twice(store: &PostgresStore) -> [Claim; 2] {
         step: saga.commands[place].step.clone(),
         kind: saga.commands[place].kind,
         start: None,
+        locks: Vec::new(),
     });
     let started = store.start(vec![saga]).await.unwrap();
     assert!(matches!(started[..], [Started::New]));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::lock_requests::LockRequests;
-use crate::engine::decide::step_lock_request;
+use crate::engine::decide::{step_lock_request, wanted_locks};
 use crate::engine::execute::record::AttemptRecorder;
 use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem, lock_of};
 use crate::machine::Ending;
@@ -20,6 +20,27 @@ pub(crate) struct StepLocks<S: Store> {
 impl<S: Store> StepLocks<S> {
     pub(crate) fn new(records: Arc<AttemptRecorder<S>>, requests: Arc<LockRequests<S>>) -> Self {
         Self { records, requests }
+    }
+
+    /// The transactional commands that may run now: those that have their locks, and those whose transactions take them, which
+    /// `takes_in_transaction` says. A lock that another request has or waits for is asked for.
+    pub(crate) async fn take_or_want(
+        &self,
+        mut commands: Vec<WorkItem<S>>,
+        takes_in_transaction: impl Fn(&WorkItem<S>) -> bool,
+    ) -> Vec<WorkItem<S>> {
+        let steps_max = self.records.ctx.settings.steps_per_transaction_max;
+        let is_wanting = |command: &WorkItem<S>| {
+            command.saga.definition.locks_calls && command.locked.is_empty() && !command.asks_for_lock
+        };
+        for command in commands.iter_mut().filter(|command| is_wanting(command)) {
+            // What cannot be said is refused where it is asked for.
+            match wanted_locks(command, steps_max) {
+                Ok(wanted) if !wanted.is_empty() && takes_in_transaction(command) => command.wanted_locks = wanted,
+                _ => {}
+            }
+        }
+        self.take(commands).await
     }
 
     /// The commands whose functions may be called now: those without a lock, and those that have theirs. One commit carries
@@ -77,5 +98,6 @@ impl<S: Store> StepLocks<S> {
 
 /// Whether the command has to get a lock before its function is called. What took effect already is only recorded.
 fn needs_lock<S: Store>(command: &WorkItem<S>) -> bool {
-    lock_of(command).is_some() && command.locked.is_empty() && command.late_success.is_none()
+    let takes_it = !command.locked.is_empty() || !command.wanted_locks.is_empty();
+    lock_of(command).is_some() && !takes_it && command.late_success.is_none()
 }

@@ -14,7 +14,9 @@ use crate::engine::instance::{AttemptResult, WorkItem};
 use crate::engine::queue::Protection;
 use crate::env::BoxFuture;
 use crate::log;
-use crate::store::{Changes, Claim, HandlerVerdict, MovedSaga, SagaId, SagaRow, Store, TransactError, TransactionBody};
+use crate::store::{
+    Changes, Claim, HandlerVerdict, MovedSaga, SagaId, SagaRow, Store, TakenLock, TransactError, TransactionBody,
+};
 
 /// Commands that share a transaction, with their results. The worker and the body share it, so that nothing is lost when the store
 /// drops the body.
@@ -251,6 +253,12 @@ impl<S: Store> TransactionBody<S::Conn> for Body<S> {
         for (member, &granted) in held.members.iter_mut().zip(granted) {
             member.granted = granted;
             member.start_over();
+        }
+    }
+
+    fn locked(&mut self, index: usize, taken: Vec<Option<TakenLock>>) {
+        if let Some(member) = self.batch.lock().members.get_mut(index) {
+            member.take_locks(taken);
         }
     }
 

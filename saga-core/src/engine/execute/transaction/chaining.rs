@@ -10,14 +10,22 @@ use super::chained_steps::{ChainedStep, ChainedSteps};
 use super::entry::BatchEntry;
 use crate::engine::decide::finished_by;
 use crate::engine::execute::attempt::Attempts;
-use crate::engine::instance::{
-    AttemptDetails, InlineRequest, NextSlot, NextWork, PendingCommit, SendVia, WorkItem, lock_of,
-};
+use crate::engine::instance::{AttemptDetails, InlineRequest, NextSlot, NextWork, PendingCommit, SendVia, WorkItem};
 use crate::engine::queue::SLOW;
 use crate::machine::{Effect, Ending, Next};
-use crate::store::{Advance, Changes, HandlerVerdict, HistoryEntry, HistoryKind, NewWork, Store, Tried, WorkRef};
+use crate::store::{
+    Advance, Changes, HandlerVerdict, HistoryEntry, HistoryKind, NewWork, Store, TakenLock, Tried, WorkRef,
+};
 
 impl<S: Store> BatchEntry<S> {
+    /// The transaction has these locks.
+    pub(crate) fn take_locks(&mut self, taken: Vec<Option<TakenLock>>) {
+        self.locks.set(taken);
+        if let (Some(command), Some(locked)) = (&mut self.command, self.locks.of_claimed()) {
+            command.locked = locked;
+        }
+    }
+
     /// Whether the saga continues in this transaction: then its next step has replaced the one that ended. `batch_size` is how many
     /// commands share the transaction.
     pub(crate) fn chain(&mut self, attempts: &Attempts<S>, verdict: HandlerVerdict, batch_size: usize) -> bool {
@@ -49,9 +57,17 @@ impl<S: Store> BatchEntry<S> {
         if let Some(decided) = self.decided_before() {
             prepared.changes = joined(decided, std::mem::take(&mut prepared.changes));
         }
+        self.keep_unlocks(&mut prepared.changes);
         let changes = prepared.take_changes();
         self.pending = Some(prepared);
         Some(changes)
+    }
+
+    /// Leaves out the ends of locks that end with the transaction.
+    fn keep_unlocks(&self, changes: &mut Changes) {
+        if self.locks.are_wanted() {
+            changes.unlocked.retain(|unlock| !self.locks.end_by_themselves(unlock));
+        }
     }
 
     /// The changes of the decision that is recorded together with the steps.
@@ -92,6 +108,10 @@ impl<S: Store> BatchEntry<S> {
             claimed.slot = slot;
             self.command = Some(claimed);
         }
+        if let Some(command) = self.command.as_mut().filter(|_| self.locks.are_wanted()) {
+            // The next transaction takes them again.
+            command.locked.clear();
+        }
     }
 
     /// The claimed command, to run again. If its steps were chained, they run one by one now.
@@ -124,6 +144,7 @@ impl<S: Store> BatchEntry<S> {
     /// Replaces the step that was done by the next one of the saga, if that can run in this transaction.
     fn chain_next(&mut self, attempts: &Attempts<S>, batch_size: usize) -> bool {
         let has_row = self.has_row();
+        let locks = &self.locks;
         let (Some(command), Some((attempted, next))) = (&mut self.command, &self.attempted) else { return false };
         let next_work = NextWork { ids: self.next_ids, slot: NextSlot::after(command) };
         // Only the claimed step may run again, so the saga of a chained one can be moved.
@@ -135,7 +156,7 @@ impl<S: Store> BatchEntry<S> {
         // A command with its own slot counts against another limit, and waits for a worker.
         let fits = |next: &WorkItem<S>| {
             next.effect() == Effect::Transactional
-                && lock_of(next).is_none()
+                && locks.of_next(next).is_some()
                 && next.slot.is_none()
                 && attempts.joins_others(next)
                 && has_room(next)
@@ -156,6 +177,7 @@ impl<S: Store> BatchEntry<S> {
         let ran = ChainedStep { name: command.step().name, is_undo: command.is_undo(), took: attempted.findings.share };
         self.chained.push(ran);
         successor.slot = command.slot.take();
+        successor.locked = self.locks.of_next(&successor).unwrap_or_default();
         let before = match self.chained_changes.take() {
             None => ChainedSteps { changes: prepared.changes, row, claimed: command },
             Some(mut before) => {
@@ -207,6 +229,7 @@ impl<S: Store> BatchEntry<S> {
         }
         changes.commands.push(NewWork { due_in, lease: None, tried: Some(tried), ..row });
         changes.history.push(failed);
+        self.keep_unlocks(&mut changes);
         let mut prepared = PendingCommit::left(changes, present.saga, due_in, send_via);
         let changes = prepared.take_changes();
         self.pending = Some(prepared);

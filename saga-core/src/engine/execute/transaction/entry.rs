@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::chained_steps::{ChainedStep, ChainedSteps};
+use super::taken_locks::TakenLocks;
 use crate::engine::execute::attempt::{Attempts, erred};
 use crate::engine::instance::{AttemptResult, InlineRequest, PendingCommit, WorkItem};
 use crate::machine::{Ending, Next};
@@ -27,6 +28,8 @@ pub(crate) struct BatchEntry<S: Store> {
     pub(crate) reruns_alone: bool,
     /// The changes as they were prepared, in case the store asks again: chained changes cannot be prepared twice.
     pub(crate) prepared_changes: Option<Box<Changes>>,
+    /// The locks that the transaction takes for its steps.
+    pub(crate) locks: TakenLocks,
 }
 
 impl<S: Store> BatchEntry<S> {
@@ -34,6 +37,7 @@ impl<S: Store> BatchEntry<S> {
     pub(crate) fn new(mut command: WorkItem<S>, next_ids: i64) -> Self {
         Self {
             inline: command.inline.take(),
+            locks: TakenLocks::new(std::mem::take(&mut command.wanted_locks)),
             command: Some(Box::new(command)),
             next_ids,
             granted: false,
@@ -47,7 +51,7 @@ impl<S: Store> BatchEntry<S> {
     }
 
     pub(crate) fn claim(&self) -> Option<Claim> {
-        let own = self.command.as_ref()?.claim();
+        let own = Claim { locks: self.locks.wanted(), ..self.command.as_ref()?.claim() };
         Some(match &self.inline {
             Some(request) => request.claim(own),
             None => own,

@@ -10,6 +10,7 @@ mod failure_cause;
 mod not_committed;
 mod rerun_policy;
 mod savepoints;
+mod taken_locks;
 mod worker;
 
 pub(crate) use self::worker::Transactions;

@@ -16,7 +16,7 @@ use crate::engine::execute::record::AttemptRecorder;
 use crate::engine::instance::{InlineRequest, TakenWork, WorkItem};
 use crate::engine::schedule::take_with_permit;
 use crate::engine::start::log_start;
-use crate::machine::Ending;
+use crate::machine::{Effect, Ending};
 use crate::store::Store;
 use crate::unwind::caught_while;
 
@@ -144,7 +144,8 @@ impl<S: Store> Transactions<S> {
     pub(crate) async fn run_transactions(self: &Arc<Self>, commands: Vec<WorkItem<S>>) {
         let mut waiting = vec![SubBatch::of(commands)];
         while let Some(SubBatch { commands, failures, uses_own_savepoints }) = waiting.pop() {
-            let commands = self.leases.hold_leases(self.locks.take(commands).await).await;
+            let commands = self.locks.take_or_want(commands, |command| self.takes_locks(command)).await;
+            let commands = self.leases.hold_leases(commands).await;
             if commands.is_empty() {
                 continue;
             }
@@ -164,10 +165,16 @@ impl<S: Store> Transactions<S> {
         }
     }
 
-    /// Handles a commit. Returns the commands that run again, each alone.
+    /// Whether the transaction of the command takes its locks. A long one would keep others from asking for them, and they could not
+    /// wait in their order.
+    fn takes_locks(&self, command: &WorkItem<S>) -> bool {
+        command.effect() == Effect::Transactional && !command.recovered && self.attempts.joins_others(command)
+    }
+
+    /// Handles a commit. Returns the commands that run again: each alone, or together those that wait for their locks.
     async fn committed(self: &Arc<Self>, members: Vec<BatchEntry<S>>) -> Vec<SubBatch<S>> {
         self.ctx.health.store_works(OPERATION);
-        let (mut lost, mut apart) = (Vec::new(), Vec::new());
+        let (mut lost, mut apart, mut locked) = (Vec::new(), Vec::new(), Vec::new());
         for member in members {
             let work = member.work();
             if member.reruns_alone {
@@ -175,9 +182,13 @@ impl<S: Store> Transactions<S> {
                 continue;
             }
             let (Some(prepared), true) = (member.pending, member.granted) else {
-                match member.inline {
-                    Some(request) => request.leave(),
-                    None => lost.extend(work),
+                let lacks_lock = member.locks.lack_required();
+                match (member.inline, member.command) {
+                    (Some(request), _) => request.leave(),
+                    (None, Some(command)) if lacks_lock => {
+                        locked.push(WorkItem { asks_for_lock: true, ..*command });
+                    }
+                    _ => lost.extend(work),
                 }
                 continue;
             };
@@ -205,6 +216,9 @@ impl<S: Store> Transactions<S> {
         if !lost.is_empty() {
             // Another process has the command, or the saga started compensating: the next claim reads it again.
             self.committer.scheduler.release(&lost).await;
+        }
+        if !locked.is_empty() {
+            apart.push(SubBatch::of(locked));
         }
         apart
     }

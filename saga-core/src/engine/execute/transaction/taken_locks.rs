@@ -1,0 +1,79 @@
+//! The locks of steps that the transaction itself takes.
+
+use std::sync::Arc;
+
+use crate::engine::instance::{WorkItem, lock_of};
+use crate::step::LockedEntity;
+use crate::store::{Entity, LockRequest, Store, TakenLock, Unlock, WantedLock};
+
+/// The locks that a transaction was to take for a saga, and those that it took.
+#[derive(Debug, Default)]
+pub(crate) struct TakenLocks {
+    wanted: Vec<Arc<WantedLock>>,
+    taken: Vec<Option<TakenLock>>,
+}
+
+impl TakenLocks {
+    pub(crate) fn new(wanted: Vec<Arc<WantedLock>>) -> Self {
+        Self { wanted, taken: Vec::new() }
+    }
+
+    /// What the claim says.
+    pub(crate) fn wanted(&self) -> Vec<Arc<WantedLock>> {
+        self.wanted.clone()
+    }
+
+    pub(crate) fn are_wanted(&self) -> bool {
+        !self.wanted.is_empty()
+    }
+
+    pub(crate) fn set(&mut self, taken: Vec<Option<TakenLock>>) {
+        self.taken = taken;
+    }
+
+    /// Whether the claim was not granted since others have what its step locks, or wait for it.
+    pub(crate) fn lack_required(&self) -> bool {
+        self.pairs().any(|(wanted, taken)| wanted.is_required && taken.is_none())
+    }
+
+    /// What the transaction has for the step that was claimed.
+    pub(crate) fn of_claimed(&self) -> Option<Vec<LockedEntity>> {
+        let (wanted, taken) = self.pairs().find(|(wanted, _)| wanted.is_required)?;
+        Some(locked(&wanted.request, taken?))
+    }
+
+    /// What the transaction has for a command that would follow; empty if the step has no lock. Nothing if the transaction does not
+    /// have its lock.
+    pub(crate) fn of_next<S: Store>(&self, next: &WorkItem<S>) -> Option<Vec<LockedEntity>> {
+        if lock_of(next).is_none() {
+            return Some(Vec::new());
+        }
+        if self.wanted.is_empty() || next.is_undo() {
+            return None;
+        }
+        // A step that may follow has the input of its saga, of which its entities were made.
+        let step = next.saga.doing(next.step_index());
+        let (wanted, taken) = self.pairs().find(|(wanted, _)| wanted.request.name == step.as_str())?;
+        Some(locked(&wanted.request, taken?))
+    }
+
+    /// Whether the lock ends with the transaction, so that no change has to end it.
+    pub(crate) fn end_by_themselves(&self, unlock: &Unlock) -> bool {
+        let Unlock::Lock(_, saga, name) = unlock else { return false };
+        let is_its = |wanted: &LockRequest| (wanted.saga, &wanted.name) == (*saga, name);
+        self.pairs().any(|(wanted, taken)| is_its(&wanted.request) && taken.is_some_and(|taken| !taken.is_stored))
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = (&WantedLock, Option<&TakenLock>)> {
+        self.wanted
+            .iter()
+            .enumerate()
+            .map(|(place, wanted)| (&**wanted, self.taken.get(place).and_then(Option::as_ref)))
+    }
+}
+
+/// The entities as the step named them, with their tokens.
+fn locked(request: &LockRequest, taken: &TakenLock) -> Vec<LockedEntity> {
+    let entities = request.entities.iter().map(|entity: &Entity| entity.named().0);
+    entities.zip(&taken.tokens).map(|(entity, token)| LockedEntity { entity, token: *token }).collect()
+}

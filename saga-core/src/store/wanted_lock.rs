@@ -1,0 +1,22 @@
+//! The locks that a step transaction takes by itself.
+
+use super::LockRequest;
+
+/// A lock that a step transaction takes if no other request has it or waits for it.
+#[derive(Debug, Clone)]
+pub struct WantedLock {
+    /// The lock. Its work row and the limit of its wait mean nothing, since a transaction does not wait for it.
+    pub request: LockRequest,
+    /// Whether the claim is not granted without it. If not, it is for a step that may follow.
+    pub is_required: bool,
+}
+
+/// A lock that a step transaction took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenLock {
+    /// The fencing tokens of its entities, in the order of the request.
+    pub tokens: Vec<u64>,
+    /// Whether an earlier commit granted it. Then it lasts until [`Changes::unlocked`](super::Changes::unlocked) ends it, and
+    /// otherwise until the transaction ends.
+    pub is_stored: bool,
+}
