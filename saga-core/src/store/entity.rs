@@ -55,8 +55,7 @@ impl Entity {
     }
 
     /// Whether it is what a step locks.
-    #[doc(hidden)]
-    pub fn is_of_step(&self) -> bool {
+    pub(crate) fn is_of_step(&self) -> bool {
         self.kind.starts_with(OF_STEP)
     }
 
