@@ -42,6 +42,18 @@ impl SemanticLocks for PostgresStore {
         answers.map_err(|error| store_error(OPERATION, error))
     }
 
+    async fn end_abandoned_locks(&self, limit: usize) -> Result<u64, StoreError> {
+        // The argument depends on the limit of waits, so that it is set before the function is called.
+        let sql = format!(
+            "SELECT {{schema}}.end_abandoned_locks(CASE WHEN short.waits IS NOT NULL THEN $1 END) FROM {}",
+            self.short_wait()
+        );
+        let query = sqlx::query(self.sql(&sql)).bind(rows::limit(limit));
+        let rows = self.call_rows("end_abandoned_locks", query).await?;
+        let ended = rows.first().map_or(Ok(0), |row| rows::unsigned(row, 0));
+        ended.map_err(|error| store_error("end_abandoned_locks", error))
+    }
+
     async fn locks(&self, filter: &LockFilter) -> Result<Vec<StoredLock>, StoreError> {
         let entity = filter.entity.as_ref();
         let query = sqlx::query(self.sql(LIST))

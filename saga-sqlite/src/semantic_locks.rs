@@ -6,11 +6,13 @@ use async_trait::async_trait;
 use rusqlite::{Connection, Row};
 use saga_core::store::{
     Entity, LockAnswer, LockFilter, LockRequest, LockState, SagaId, SemanticLocks, StoreError, StoredLock, Timestamp,
-    WorkId,
+    Unlock, WorkId,
 };
 
 use crate::clock::elapsed_between;
-use crate::lock_table::{blockers, end_wait, entities_of, hand_over, has_work, insert, leave_queue, number_of, settle};
+use crate::lock_table::{
+    blockers, end_wait, entities_of, hand_over, has_work, insert, leave_queue, number_of, settle, unlock,
+};
 use crate::rows::{self, FromRow, limit, signed};
 use crate::store::SqliteStore;
 
@@ -23,6 +25,15 @@ impl SemanticLocks for SqliteStore {
         self.call("ask_for_locks", move |session| {
             let now = session.now();
             Ok(requests.iter().map(|request| ask(&session.conn, request, now)).collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    async fn end_abandoned_locks(&self, limit: usize) -> Result<u64, StoreError> {
+        self.call("end_abandoned_locks", move |session| {
+            let abandoned = abandoned(&session.conn, limit)?;
+            unlock(&session.conn, &abandoned, session.now())?;
+            Ok(abandoned.len() as u64)
         })
         .await
     }
@@ -51,6 +62,18 @@ impl SemanticLocks for SqliteStore {
         })
         .await
     }
+}
+
+/// The locks and requests of steps whose rows are gone, by their numbers.
+fn abandoned(conn: &Connection, at_most: usize) -> rusqlite::Result<Vec<Unlock>> {
+    conn.prepare_cached(
+        "SELECT r.tenant, r.saga, r.name FROM saga_lock_requests r \
+         WHERE NOT EXISTS (SELECT 1 FROM saga_work w WHERE w.id = r.work) AND EXISTS (\
+             SELECT 1 FROM saga_locked_entities e WHERE e.number = r.number AND e.kind LIKE 'step:%') \
+         ORDER BY r.number LIMIT ?1",
+    )?
+    .query_map([limit(at_most)], |row| Ok(Unlock::Lock(rows::tenant(row, 0)?, SagaId(row.get(1)?), row.get(2)?)))?
+    .collect()
 }
 
 fn ask(conn: &Connection, request: &LockRequest, now: Timestamp) -> rusqlite::Result<LockAnswer> {

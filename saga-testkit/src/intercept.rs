@@ -185,6 +185,7 @@ intercept! {
 
     SemanticLocks {
         fn ask_for_locks(requests: Vec<LockRequest>) -> Vec<LockAnswer>;
+        fn end_abandoned_locks(limit: usize) -> u64;
         fn locks(filter: &LockFilter) -> Vec<StoredLock>;
     }
 

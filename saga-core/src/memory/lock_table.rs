@@ -112,6 +112,13 @@ impl LockTable {
         woken
     }
 
+    /// The locks and requests of steps of which this says that their rows are gone, by their numbers.
+    pub(super) fn abandoned(&self, is_gone: impl Fn(WorkId) -> bool, limit: usize) -> Vec<Unlock> {
+        let is_abandoned = |row: &&Row| row.asked.entities.iter().any(Entity::is_of_step) && is_gone(row.asked.work.id);
+        let of = |row: &Row| Unlock::Lock(row.asked.tenant.clone(), row.asked.saga, row.asked.name.clone());
+        self.rows.values().filter(is_abandoned).take(limit).map(of).collect()
+    }
+
     pub(super) fn list(&self, filter: &LockFilter) -> Vec<StoredLock> {
         let is_listed = |(number, row): &(&u64, &Row)| {
             row.asked.tenant == filter.tenant

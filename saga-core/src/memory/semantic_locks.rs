@@ -6,7 +6,7 @@ use super::MemoryStore;
 use super::clock::Moment;
 use super::data::Data;
 use super::taken_locks::is_held;
-use super::unlock::{set_due, wake};
+use super::unlock::{set_due, unlock, wake};
 use crate::store::{LockAnswer, LockFilter, LockRequest, SemanticLocks, StoreError, StoredLock, Timestamp};
 
 #[async_trait]
@@ -17,6 +17,15 @@ impl SemanticLocks for MemoryStore {
                 return None;
             }
             Some(Ok(requests.iter().map(|request| ask(data, request.clone(), now)).collect()))
+        })
+        .await
+    }
+
+    async fn end_abandoned_locks(&self, limit: usize) -> Result<u64, StoreError> {
+        self.writing("end_abandoned_locks", |data, now| {
+            let abandoned = data.semantic_locks.abandoned(|work| !data.work.contains_key(&work), limit);
+            unlock(data, &abandoned, now);
+            Some(Ok(abandoned.len() as u64))
         })
         .await
     }

@@ -54,6 +54,11 @@ impl Entity {
         Self { kind: format!("{OF_STEP}{}", self.kind), ..self }
     }
 
+    /// Whether it is what a step locks.
+    pub(crate) fn is_of_step(&self) -> bool {
+        self.kind.starts_with(OF_STEP)
+    }
+
     /// The entity as the application knows it, and whether a step has locked it.
     pub(crate) fn named(&self) -> (Self, bool) {
         match self.kind.strip_prefix(OF_STEP) {

@@ -185,10 +185,14 @@ pub struct LockFilter {
 /// - `S-LOCK-8` A request whose work row does not have the given epoch is answered with [`LockAnswer::Gone`] and leaves nothing.
 /// - `S-LOCK-9` Tenants never meet: the same entity of two tenants is two entities.
 /// - `S-LOCK-10` A step transaction ([`Claim::locks`](super::Claim::locks)) takes a lock without waiting for it: if its request was granted before and names the same entities, or if there is no such request, no row of a request names one of its entities, and neither another claim nor another open transaction took one. A claim is not granted without a lock that it requires. Until the transaction ends, the entity is granted to no other. A call that asks for it waits only shortly, and fails as a `Conflict`. With the transaction the lock ends and leaves no row; a token of it is higher than each one that was granted before.
+/// - `S-LOCK-11` [`end_abandoned_locks`](SemanticLocks::end_abandoned_locks) ends the locks and requests of steps whose row of `work` is gone, as [`Changes::unlocked`](super::Changes::unlocked) does, at most `limit` of them, and answers how many. Those of steps name entities whose kinds begin with `step:`. It ends no other.
 #[async_trait]
 pub trait SemanticLocks: Send + Sync {
     /// Asks for locks. Each request is answered as if it were made alone, in their order.
     async fn ask_for_locks(&self, requests: Vec<LockRequest>) -> Result<Vec<LockAnswer>, StoreError>;
+
+    /// Ends the locks of steps whose commands are gone.
+    async fn end_abandoned_locks(&self, limit: usize) -> Result<u64, StoreError>;
 
     /// The locks that pass the filter, by their numbers.
     async fn locks(&self, filter: &LockFilter) -> Result<Vec<StoredLock>, StoreError>;

@@ -324,6 +324,10 @@ flaws! {
         LetsGoBeforeTheCommit breaks "S-LOCK-10",
         /// A lock that was granted before counts as one that ends with the transaction.
         ForgetsWhichLocksAreStored breaks "S-LOCK-10",
+        /// Locks of steps whose commands are gone are kept.
+        KeepsAbandonedLocks breaks "S-LOCK-11",
+        /// With the abandoned locks all others end as well.
+        EndsEveryLock breaks "S-LOCK-11",
     }
 }
 

@@ -28,6 +28,20 @@ impl SemanticLocks for FaultyStore {
         Ok(answers)
     }
 
+    async fn end_abandoned_locks(&self, limit: usize) -> Result<u64, StoreError> {
+        if self.has(StoreFlaw::KeepsAbandonedLocks) {
+            return Ok(0);
+        }
+        if self.has(StoreFlaw::EndsEveryLock) {
+            let granted = std::mem::take(&mut self.noted().granted);
+            for lock in granted {
+                let unlocked = vec![Unlock::Lock(lock.tenant, lock.saga, lock.name)];
+                self.inner.record(vec![Changes { unlocked, ..Changes::default() }]).await?;
+            }
+        }
+        self.inner.end_abandoned_locks(limit).await
+    }
+
     async fn locks(&self, filter: &LockFilter) -> Result<Vec<StoredLock>, StoreError> {
         self.inner.locks(filter).await
     }
@@ -52,6 +66,9 @@ impl FaultyStore {
             let epoch = self.noted().epochs.get(&request.work.id).copied();
             request.work.epoch = epoch.unwrap_or(request.work.epoch);
             answer = self.ask_inner(&request).await?;
+        }
+        if matches!(answer, LockAnswer::Granted(_)) {
+            self.noted().granted.push(request.clone());
         }
         match &mut answer {
             LockAnswer::Granted(tokens) if self.has(StoreFlaw::RepeatsTokens) => tokens.fill(1),

@@ -46,6 +46,8 @@ pub(super) struct Noted {
     pub(super) maintenance: u64,
     /// The requests for semantic locks that wait.
     pub(super) waits: Vec<LockRequest>,
+    /// The locks that were granted.
+    pub(super) granted: Vec<LockRequest>,
     /// What is to be written behind the transaction.
     pub(super) stashed: Vec<Changes>,
 }

@@ -126,7 +126,9 @@ pub(crate) async fn claims_of_a_transaction_share_no_entity<H: StoreHarness>(ben
     Ok(())
 }
 
-pub(crate) async fn nobody_else_is_granted_what_an_open_transaction_has<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+pub(crate) async fn an_entity_of_an_open_transaction_is_granted_to_no_other<H: StoreHarness>(
+    bench: Bench<H>,
+) -> Outcome {
     let [first, second, third] = [bench.start("k-1").await?, bench.start("k-2").await?, bench.start("k-3").await?];
     let open = claim(&first, [request(&first, &[1])]);
     let meanwhile = async {

@@ -333,6 +333,28 @@ pub(crate) async fn tenants_have_entities_of_their_own<H: StoreHarness>(bench: B
     Ok(())
 }
 
+pub(crate) async fn locks_of_steps_end_with_their_commands<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let [gone, kept, waiting] = three(&bench).await?;
+    let saga = bench.start("k-4").await?;
+    let of_step = |begun: &Begun, account: u32| LockRequest {
+        entities: vec![Entity::new("step:account", account)],
+        ..request(begun, &[account])
+    };
+    granted(&bench, of_step(&gone, 1)).await?;
+    granted(&bench, of_step(&kept, 2)).await?;
+    granted(&bench, request(&saga, &[1])).await?;
+    waits(&bench, of_step(&waiting, 1)).await?;
+    ensure_eq!(bench.store.end_abandoned_locks(10).await?, 0, "how many end while their commands are there");
+    // Their changes end no lock. A semantic lock lasts behind its step.
+    bench.apply(gone.done(1)).await?;
+    bench.apply(saga.done(1)).await?;
+    ensure_eq!(bench.store.end_abandoned_locks(10).await?, 1, "how many end whose commands are gone");
+    ensure_eq!(having(&bench).await?, ["k-2", "k-3", "k-4"], "the sagas that have a lock");
+    let claimed = bench.claim(bench.lease().await?, 10).await?.work;
+    ensure!(claimed.iter().any(|row| row.saga == waiting.id), "the row of the next saga is not due: {claimed:?}");
+    Ok(())
+}
+
 /// However many ask and end their locks at once, none is forgotten, and none has what another one has.
 pub(crate) async fn many_at_once_get_their_turns<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let taken = Arc::new(std::sync::Mutex::new(std::collections::BTreeSet::new()));

@@ -88,6 +88,11 @@ impl<S: Store> EngineContext<S> {
         sagas.chain(messages).chain(settings.events_retention).min()
     }
 
+    /// Whether calls of a step of a registered definition are made under a lock.
+    pub(crate) fn locks_calls(&self) -> bool {
+        self.definitions.values().any(|definition| definition.locks_calls)
+    }
+
     pub(crate) fn random_uuid(&self) -> Uuid {
         random_uuid(&*self.env)
     }

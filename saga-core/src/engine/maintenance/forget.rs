@@ -1,5 +1,5 @@
 //! What else is kept for a time only: message ids, decided dead letters, the counters of ordering keys, and the keys of
-//! requests.
+//! requests. And locks of steps whose commands are gone.
 
 use super::maintenance::{Maintenance, PassError};
 use crate::engine::store_calls::catch_panic;
@@ -17,6 +17,7 @@ impl<S: Store> Maintenance<S> {
             catch_panic("forget_dead_letters", store.forget_dead_letters(retention, AT_A_TIME)).await?,
             catch_panic("delete_expired_keys", store.delete_expired_keys(AT_A_TIME)).await?,
             catch_panic("forget_published", store.forget_published(retention, AT_A_TIME)).await?,
+            catch_panic("end_abandoned_locks", store.end_abandoned_locks(AT_A_TIME)).await?,
         ];
         Ok(counts.iter().any(|count| *count >= AT_A_TIME as u64))
     }

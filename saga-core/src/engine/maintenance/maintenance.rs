@@ -56,6 +56,8 @@ impl<S: Store> Maintenance<S> {
     pub(crate) async fn run(self: Arc<Self>) {
         let often = |shortest: Duration| (shortest / LOOKS).clamp(self.ctx.settings.poll_interval, INTERVAL_MAX);
         let interval = self.ctx.shortest_retention().map_or(IDLE_INTERVAL, often);
+        // A saga may wait for a lock of a step whose command is gone.
+        let interval = if self.ctx.locks_calls() { interval.min(INTERVAL_MAX) } else { interval };
         let (mut failures, mut pace) = (0, Pace::new());
         loop {
             let pausing = async {

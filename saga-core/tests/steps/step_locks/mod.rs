@@ -4,3 +4,4 @@ mod definitions;
 mod ends;
 mod support;
 mod turns;
+mod versions;
