@@ -85,6 +85,11 @@ impl Brokers {
 }
 
 impl Place {
+    /// Whether a message counts as sent when its receiver has accepted it, so that none can lie there.
+    pub(super) const fn sends_when_accepted(&self) -> bool {
+        matches!(self, Self::Memory(_))
+    }
+
     /// A connection, as another process has one.
     pub(super) async fn connect(&self) -> Result<Arc<dyn Transport>> {
         Ok(match self {

@@ -1,5 +1,7 @@
 //! The contenders in rounds, each in a place of its own, and their results side by side.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use clap::Args;
 
@@ -116,11 +118,16 @@ impl Measured {
             let url = postgres.create_database(&name(work)).await?;
             anyhow::Ok([PostgresStore::connect(&url).await?, PostgresStore::connect(&url).await?])
         };
-        let sent_to = place("relay").await?.connect().await?;
+        let sent_to = place("relay").await?;
+        let transport = sent_to.connect().await?;
         // A queue takes what is sent, as it does in a company.
-        drop(sent_to.subscribe(crate::messages::subscription(1)).await?);
+        drop(transport.subscribe(crate::messages::subscription(1)).await?);
+        let draining = sent_to.sends_when_accepted().then(|| tokio::spawn(receiving::drain(Arc::clone(&transport))));
         let [relaying, _] = store("relay").await?;
-        self.relay.values.push(relay::run(relaying, sent_to, messages, 1, bytes).await?);
+        self.relay.values.push(relay::run(relaying, transport, messages, 1, bytes).await?);
+        if let Some(draining) = draining {
+            draining.abort();
+        }
         self.receiving.values.push(receiving::run(&place("receive").await?, messages, bytes).await?);
         let timed = place("receipt").await?.connect().await?;
         let stores = store("receipt").await?;
