@@ -114,9 +114,7 @@ fn run(benchmark: Benchmark) -> Result<bool> {
 /// Runs the benchmarks one after the other, each as if it were named alone. One that fails is told, and the others go on.
 fn run_all(all: &All) -> Result<bool> {
     let (mut failed, mut is_reached) = (Vec::new(), true);
-    for name in
-        ["postgres", "retention", "remote", "amqp", "http", "dedupe", "reservations", "sqlite", "memory"]
-    {
+    for name in ["postgres", "retention", "remote", "amqp", "http", "dedupe", "reservations", "sqlite", "memory"] {
         if !all.json {
             println!("\n== {name}\n");
         }
