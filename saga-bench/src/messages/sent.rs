@@ -8,7 +8,7 @@ use super::outbox::{TOPIC, message};
 use crate::clock::Stopwatch;
 
 /// How many messages the transport is given at a time: as many as the relay gives it at most.
-pub(crate) const CALL: u32 = 500;
+const CALL: u32 = 500;
 
 /// The receiver of the contenders' messages, who has so many of them at a time.
 pub(crate) fn subscription(prefetch: usize) -> Subscription {

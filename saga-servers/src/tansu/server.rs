@@ -32,7 +32,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(15);
 /// records that it ends behind the first of them. A gateway in front of it repairs both: it remembers the metadata, and asks again. Also unlike
 /// Kafka, the broker
 ///
-/// - creates a topic that does not exist for whoever sends to it, and adds no partitions to one that does;
+/// - creates a topic that does not exist for each client that sends to it, and adds no partitions to one that does;
 /// - refuses no record for its size, and has no TLS: its arguments for a certificate and for a key exclude each other;
 /// - gives a new group its partitions after three seconds, whatever the client says.
 #[derive(Debug)]
