@@ -26,8 +26,7 @@
 //! - **Full queue**: a policy limits the queue of a service that is down. The fault counts if a message was refused.
 //!
 //! With Kafka or SQS instead of RabbitMQ, the faults are left out that only RabbitMQ can have: cuts of its connections, its queues, its memory
-//! and its disk, and the copies of its messages. SQS is a mock that forgets everything, so it is not killed either. What it needs for
-//! a message grows with its queue, so a run over it may not come to rest, which is then said of the orders that did not end.
+//! and its disk, and the copies of its messages. SQS is a mock that forgets everything, so it is not killed either.
 //!
 //! # Modules
 //!

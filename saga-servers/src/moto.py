@@ -1,8 +1,10 @@
 """Moto's SQS and SNS, with what they lack of the services that they stand for. The arguments are moto_server's."""
 
+import collections
 import sys
 import threading
 import time
+import weakref
 
 from moto.server import main
 from moto.sns import models as sns
@@ -32,16 +34,24 @@ counted(SNSResponse, "publish_batch")
 
 # Moto's queues are not made for several threads.
 changed = threading.Condition(threading.RLock())
+# How often each queue has changed. A look at a queue costs time for each message in it, so nobody looks again for the changes of others.
+changes = collections.Counter()
+# What is withheld for a time comes back without a change.
+LOOK_EVERY_SECONDS = 0.3
+# SQS itself says that its counts are approximate.
+COUNT_EVERY_SECONDS = 0.2
 
 
 def one_at_a_time(name):
     original = getattr(sqs.SQSBackend, name)
 
-    def call(*arguments, **named):
+    def call(self, *arguments, **named):
+        queue = named.get("queue_name") or named.get("name") or (arguments[0] if arguments else None)
         with changed:
             try:
-                return original(*arguments, **named)
+                return original(self, *arguments, **named)
             finally:
+                changes[queue] += 1
                 changed.notify_all()
 
     setattr(sqs.SQSBackend, name, call)
@@ -60,20 +70,46 @@ for name in [
 ]:
     one_at_a_time(name)
 
+
+
+def seldom(name):
+    """Moto counts the messages of a queue whenever it looks at an attribute, and it looks at all of them for each message that is sent."""
+    count = getattr(sqs.Queue, name).fget
+    kept = weakref.WeakKeyDictionary()
+
+    def counted(queue):
+        at, number = kept.get(queue, (0, 0))
+        if time.monotonic() >= at + COUNT_EVERY_SECONDS:
+            number = count(queue)
+            kept[queue] = (time.monotonic(), number)
+        return number
+
+    setattr(sqs.Queue, name, property(counted))
+
+
+for name in [
+    "approximate_number_of_messages",
+    "approximate_number_of_messages_delayed",
+    "approximate_number_of_messages_not_visible",
+]:
+    seldom(name)
+
 look = sqs.SQSBackend.receive_message
 
 
 def receive_message(self, queue_name, count, wait_seconds, *others):
     """Moto remembers, while it waits, which groups were blocked when it began. So each look is a new one."""
     end = time.monotonic() + wait_seconds
+    seen, look_at = None, 0
     with changed:
         while True:
-            messages = look(self, queue_name, count, 0, *others)
-            left = end - time.monotonic()
-            if messages or left <= 0:
-                return messages
-            # What is withheld for a time comes back without a change.
-            changed.wait(min(left, 0.1))
+            now = time.monotonic()
+            if changes[queue_name] != seen or now >= min(look_at, end):
+                seen, look_at = changes[queue_name], now + LOOK_EVERY_SECONDS
+                messages = look(self, queue_name, count, 0, *others)
+                if messages or now >= end:
+                    return messages
+            changed.wait(max(0.001, min(look_at, end) - time.monotonic()))
 
 
 sqs.SQSBackend.receive_message = receive_message
