@@ -64,9 +64,7 @@ async fn with_row(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Json<Receipt>, Problem> {
-    let key = key_of(&headers)?;
-    let fingerprint = Sha256::digest(&body).to_vec();
-    let payment: Payment = serde_json::from_slice(&body).map_err(|error| failed(&error))?;
+    let (key, fingerprint, payment) = read(&headers, &body)?;
     let paid: Result<Receipt, Failure> = store
         .write(async |conn| {
             let pay = "WITH kept AS (INSERT INTO payment_keys (principal, key, fingerprint, response) \
@@ -79,9 +77,12 @@ async fn with_row(
     paid.map(Json).map_err(|failure| failed(&failure.0))
 }
 
-fn key_of(headers: &HeaderMap) -> Result<&str, Problem> {
+/// The key of a request, its fingerprint and its payment.
+fn read<'a>(headers: &'a HeaderMap, body: &[u8]) -> Result<(&'a str, Vec<u8>, Payment), Problem> {
     let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok());
-    key.ok_or_else(|| failed(&"the request has no Idempotency-Key"))
+    let key = key.ok_or_else(|| failed(&"the request has no Idempotency-Key"))?;
+    let payment = serde_json::from_slice(body).map_err(|error| failed(&error))?;
+    Ok((key, Sha256::digest(body).to_vec(), payment))
 }
 
 /// The usual pattern: the key is inserted first, and its row gets the response at the end.
@@ -90,9 +91,7 @@ async fn by_hand(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Json<Receipt>, Problem> {
-    let key = key_of(&headers)?;
-    let fingerprint = Sha256::digest(&body).to_vec();
-    let payment: Payment = serde_json::from_slice(&body).map_err(|error| failed(&error))?;
+    let (key, fingerprint, payment) = read(&headers, &body)?;
     let paid: Result<Receipt, Failure> = store
         .write(async |conn| {
             let claim = "INSERT INTO payment_keys (principal, key, fingerprint) VALUES ('ada', $1, $2) \

@@ -10,7 +10,7 @@ use crate::clock::Stopwatch;
 /// How many messages the transport is given at a time: as many as the relay gives it at most.
 const CALL: u32 = 500;
 
-/// The receiver of the contenders' messages, who has so many of them at a time.
+/// The subscription from which all contenders receive. It holds at most `prefetch` messages that are not settled.
 pub(crate) fn subscription(prefetch: usize) -> Subscription {
     Subscription { name: "receiver".to_owned(), topics: vec![TOPIC.to_owned()], prefetch }
 }

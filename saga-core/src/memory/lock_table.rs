@@ -112,7 +112,7 @@ impl LockTable {
         woken
     }
 
-    /// The locks and requests of steps of which this says that their rows are gone, by their numbers.
+    /// The locks and requests of steps whose work rows are gone, oldest first. `is_gone` says whether a work row is gone.
     pub(super) fn abandoned(&self, is_gone: impl Fn(WorkId) -> bool, limit: usize) -> Vec<Unlock> {
         let is_abandoned = |row: &&Row| row.asked.entities.iter().any(Entity::is_of_step) && is_gone(row.asked.work.id);
         let of = |row: &Row| Unlock::Lock(row.asked.tenant.clone(), row.asked.saga, row.asked.name.clone());

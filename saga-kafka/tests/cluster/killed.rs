@@ -27,7 +27,7 @@ async fn relay(transport: KafkaTransport, unknown: Arc<AtomicU32>) {
     }
 }
 
-/// What came, and whether it may have come before.
+/// The messages that the receiver got, and how many of them came again without being marked as redelivered.
 #[derive(Default)]
 struct Came {
     numbers: BTreeSet<u32>,

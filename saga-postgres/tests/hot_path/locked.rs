@@ -23,8 +23,8 @@ async fn confirm_order(tx: &mut PgConnection, order: i64) -> Result<i64, StepErr
     insert(tx, "INSERT INTO confirmations (amount) VALUES ($1)", order).await
 }
 
-/// What a batch costs whose steps lock something that nobody else has: the same, and the statement that takes all locks. Of the
-/// tokens, the log has a record for each 32.
+/// The cost of a batch whose steps lock free entities: that of a batch without locks, and one statement that takes all locks. The
+/// log has one record for every 32 tokens.
 const LOCKED: Bound<Cost> = Bound {
     batch: Cost {
         statements: BATCH.batch.statements + 1,
@@ -42,7 +42,7 @@ async fn sagas_whose_steps_lock_cost_a_statement_more_for_all_of_them() {
     assert_sagas_within(&bound, async || cost_of(locked_order(), |_| ()).await).await;
 }
 
-/// The bound is exceeded where the locks of a step are granted by a commit of their own, as those are that somebody has.
+/// The bound is exceeded where a commit of its own grants the lock of a step, as it does when another step has the entity.
 #[tokio::test]
 async fn locks_that_are_asked_for_are_above_the_bound() {
     let cost = cost_of(locked_order(), |settings| settings.steps_per_transaction_max = 1).await;

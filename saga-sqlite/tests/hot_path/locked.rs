@@ -27,8 +27,8 @@ async fn confirm_order(tx: &mut Connection, order: i64) -> Result<i64, StepError
     Ok(order)
 }
 
-/// What a batch costs whose steps lock something that nobody else has: the same, the last token read and written, and the page of
-/// the tokens. Of each of the three steps, whether it has asked before, and whether its entity is free.
+/// The cost of a batch whose three steps lock free entities: that of a batch without locks, and the last token, read and written, with
+/// its page. Two statements a step ask whether the step has the lock already, and whether the entity is free.
 const LOCKED: Bound<Cost> = Bound {
     batch: Cost { statements: BATCH.batch.statements + 2, pages: BATCH.batch.pages + 1, ..BATCH.batch },
     each: Cost { statements: BATCH.each.statements + 6, ..BATCH.each },

@@ -51,7 +51,7 @@ impl TakenLocks {
         if self.wanted.is_empty() || next.is_undo() {
             return None;
         }
-        // A step that may follow has the input of its saga, of which its entities were made.
+        // Its entities were named from the input of the saga, which is the input of each step that may follow.
         let step = next.saga.doing(next.step_index());
         let (wanted, taken) = self.pairs().find(|(wanted, _)| wanted.request.name == step.as_str())?;
         Some(locked(&wanted.request, taken?))
