@@ -49,6 +49,9 @@ impl Came {
 
 /// G8 and G9: what a broker confirmed survives its end, in the order of its keys, and comes again only where it is marked, or was sent
 /// again since its confirmation was lost.
+///
+/// It does not show a kill in the middle of a write: tansu then loses what it confirmed, so `TansuServer::kill` waits for writes. Its
+/// gateway keeps the metadata of offsets, which tansu does not give back.
 #[tokio::test(flavor = "multi_thread")]
 async fn g8_a_killed_broker_loses_and_doubles_nothing() {
     let mut server = TansuServer::start_durable().await.unwrap();
