@@ -21,7 +21,7 @@ const FOUND_ONCE: &[(u64, &str)] = &[
 ];
 
 /// Seeds of which the checker said that they break something, though they do not, and what it had not thought of. Each is a
-/// case of its own in `sim_checker`.
+/// case of its own in `sim_checker`, but for 20261127016795: there the simulation told the checker something wrong.
 const FOUND_WRONGLY: &[(u64, &str)] = &[
     (7_705_552, "a person had gone past a step that took effect when the saga was called off already"),
     (9_158_783, "a process that was paused reported when its saga had ended, and that was undone without its lock"),
