@@ -11,7 +11,7 @@
 //! within a budget of faults. These models find states in which nothing moves any more. A [`Mutant`] is a planted
 //! mistake; the tests show that the checker finds each of them.
 //!
-//! [`purging`] has a model of its own, with time, and so has [`reserving`], which is about the reservations of another crate.
+//! Three models are of their own: [`purging`] and [`reserving`], which have time, and [`locking`], which has the locks of a database.
 //!
 //! A budget bounds each model, so the checker can visit all its states.
 
@@ -19,6 +19,7 @@ mod bounds;
 mod broker;
 mod claim;
 mod hosted;
+pub mod locking;
 mod message;
 mod model;
 mod mutant;

@@ -1,0 +1,49 @@
+/// A mistake about semantic locks that is made on purpose. The model finds each of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mistake {
+    /// A saga that ends lets go whatever lock is on its entities, and may do so again.
+    EndsLocksOfOthers,
+    /// The token is counted from the rows that are there.
+    TokenOfTheRows,
+    /// The token is taken before the entities are locked.
+    TokenBeforeTheLock,
+    /// The rows are read before the entities are locked.
+    ReadsBeforeItLocks,
+    /// The lock is handed over by a commit of its own, behind the one that ends the saga before.
+    HandsOverLater,
+    /// A request looks only at who has the entity, and not at who waits for it.
+    Overtakes,
+    /// One of the sagas locks its entities in the opposite order.
+    UnsortedTaking,
+    /// The lock ends before the last undo.
+    EndsBeforeTheUndo,
+    /// No store looks for rings of waits.
+    LooksForNoRings,
+    /// Two transactions may let sagas wait at once.
+    NoLockOfWaits,
+    /// A saga that sees no other one wait ends its lock without locking the entities.
+    EndsWithoutTheEntities,
+    /// A request that gave up is still in the queue.
+    GivesUpAndStays,
+    /// A step transaction that could lock the entities does not look at the rows.
+    TriesWithoutLooking,
+}
+
+impl Mistake {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::EndsLocksOfOthers,
+        Self::TokenOfTheRows,
+        Self::TokenBeforeTheLock,
+        Self::ReadsBeforeItLocks,
+        Self::HandsOverLater,
+        Self::Overtakes,
+        Self::UnsortedTaking,
+        Self::EndsBeforeTheUndo,
+        Self::LooksForNoRings,
+        Self::NoLockOfWaits,
+        Self::EndsWithoutTheEntities,
+        Self::GivesUpAndStays,
+        Self::TriesWithoutLooking,
+    ];
+}

@@ -1,0 +1,51 @@
+//! Semantic locks: what the database locks and reads is enough, and each mistake breaks a property.
+
+use std::collections::BTreeSet;
+
+use saga_models::locking::{Locking, Mistake};
+use stateright::{Checker, HasDiscoveries, Model};
+
+fn is_rule(name: &str) -> bool {
+    name.starts_with("S-LOCK") || name.starts_with("each saga")
+}
+
+/// S-LOCK-1 to S-LOCK-7, S-LOCK-10: two sagas and two entities, all pairs of up to two locks of each, steps that take their
+/// locks in their transactions, crashes in the middle of a transaction, and commits that are not heard of.
+#[test]
+fn what_the_database_locks_is_enough() {
+    let checker = Locking::sound().checker().threads(2).spawn_bfs().join();
+    println!("{} states, {} deep", checker.unique_state_count(), checker.max_depth());
+    for (name, path) in checker.discoveries().into_iter().filter(|(name, _)| is_rule(name)) {
+        println!("{name}: {:?}", path.into_actions());
+    }
+    let names = checker.discoveries().into_keys();
+    let (broken, reached): (Vec<_>, Vec<_>) = names.partition(|name| is_rule(name));
+    assert!(broken.is_empty(), "{broken:?}");
+    assert_eq!(reached.len(), 7, "only these states are reached: {reached:?}");
+}
+
+#[test]
+fn each_mistake_breaks_what_forbids_it() {
+    for (mistake, property) in [
+        (Mistake::EndsLocksOfOthers, "S-LOCK-1 two sagas never have one entity"),
+        (Mistake::TokenOfTheRows, "S-LOCK-2 the tokens of an entity grow"),
+        (Mistake::TokenBeforeTheLock, "S-LOCK-2 the tokens of an entity grow"),
+        (Mistake::ReadsBeforeItLocks, "S-LOCK-1 two sagas never have one entity"),
+        (Mistake::HandsOverLater, "S-LOCK-5 a request that is not blocked does not wait"),
+        (Mistake::Overtakes, "S-LOCK-3 no request overtakes one that waits"),
+        (Mistake::UnsortedTaking, "each saga comes to its end"),
+        (Mistake::EndsBeforeTheUndo, "S-LOCK-1 no saga writes what another one may still undo"),
+        (Mistake::LooksForNoRings, "S-LOCK-6 no ring of waits is committed"),
+        (Mistake::NoLockOfWaits, "S-LOCK-6 no ring of waits is committed"),
+        (Mistake::EndsWithoutTheEntities, "S-LOCK-5 a request that is not blocked does not wait"),
+        (Mistake::GivesUpAndStays, "S-LOCK-7 a request that gave up is not granted"),
+        (Mistake::TriesWithoutLooking, "S-LOCK-1 no saga writes what another one may still undo"),
+    ] {
+        let found = HasDiscoveries::AllOf(BTreeSet::from([property]));
+        let checker = Locking::with(mistake).checker().finish_when(found).spawn_bfs().join();
+        let states = checker.unique_state_count();
+        let path = checker.discovery(property).unwrap_or_else(|| panic!("{mistake:?} is not found in {states} states"));
+        println!("{mistake:?} breaks {property} after {states} states, {} actions", path.into_actions().len());
+    }
+    assert_eq!(Mistake::ALL.len(), 13);
+}
