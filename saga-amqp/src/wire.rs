@@ -69,7 +69,7 @@ pub(crate) fn encode(
         headers.insert(KIND.into(), text(message.kind.as_str()));
     }
     for (name, value) in message.headers.pairs() {
-        at_most(&format!("the header {name}"), value.len(), HEADER_BYTES_MAX)?;
+        at_most(&format!("the header {name}"), value.len(), Headers::bytes_max(name, HEADER_BYTES_MAX))?;
         headers.insert(name.into(), text(&value));
     }
     headers.insert(KEY.into(), text(&message.key));
@@ -161,7 +161,7 @@ fn own_headers(kind: MessageKind, headers: &Table<'_>, properties: &BasicPropert
     let mut pairs = Vec::new();
     for name in Headers::NAMES {
         if let Some(value) = headers.text(name)? {
-            at_most(&format!("the header {name}"), value.len(), HEADER_BYTES_MAX)?;
+            at_most(&format!("the header {name}"), value.len(), Headers::bytes_max(name, HEADER_BYTES_MAX))?;
             pairs.push((name, value));
         }
     }

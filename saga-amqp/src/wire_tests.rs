@@ -28,6 +28,7 @@ fn reply() -> Message {
         correlation: Some(MessageId(Uuid::from_u128(8))),
         answer: Some(Answer::Done),
         traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into()),
+        locks: Some(r#"{"credit":[{"kind":"account","id":"7","token":41}]}"#.into()),
         key_id: Some("payments-1".into()),
         signature: Some("00ff".into()),
     };

@@ -24,8 +24,8 @@ const IDEMPOTENCY_KEY: &str = "x-idempotency-key";
 const CONTENT_TYPE: &str = "content-type";
 const JSON: &str = "application/json";
 
-/// What all of a message but its payload has at most, in bytes: 16 texts, their names, and what Kafka adds.
-pub(crate) const HEAD_BYTES_MAX: usize = 16 * TEXT_BYTES_MAX + 4096;
+/// What all of a message but its payload has at most, in bytes: its texts, their names, and what Kafka adds.
+pub(crate) const HEAD_BYTES_MAX: usize = 18 * TEXT_BYTES_MAX;
 
 /// A message as it is handed to the broker.
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ pub(crate) fn encode(message: Message, names: &Names, payload_bytes_max: usize) 
         headers.push((KIND, message.kind.as_str().to_owned()));
     }
     for (name, value) in message.headers.pairs() {
-        at_most(&format!("the header {name}"), value.len(), TEXT_BYTES_MAX)?;
+        at_most(&format!("the header {name}"), value.len(), Headers::bytes_max(name, TEXT_BYTES_MAX))?;
         headers.push((name, value));
     }
     let key = record_key(&message.tenant, &message.key);
@@ -116,7 +116,7 @@ fn head(record: &Record, names: &Names) -> Result<Message, String> {
     let mut pairs = Vec::new();
     for name in Headers::NAMES {
         if let Some(value) = text(name)? {
-            at_most(&format!("the header {name}"), value.len(), TEXT_BYTES_MAX)?;
+            at_most(&format!("the header {name}"), value.len(), Headers::bytes_max(name, TEXT_BYTES_MAX))?;
             pairs.push((name, value));
         }
     }

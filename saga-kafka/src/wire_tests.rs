@@ -33,6 +33,7 @@ fn reply() -> Message {
         correlation: Some(MessageId(Uuid::from_u128(8))),
         answer: Some(Answer::Done),
         traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into()),
+        locks: Some(r#"{"credit":[{"kind":"account","id":"7","token":41}]}"#.into()),
         key_id: Some("payments-1".into()),
         signature: Some("00ff".into()),
     };
@@ -170,6 +171,7 @@ fn the_longest_message_fits_into_what_a_broker_takes() {
         service: Some(long()),
         reply_to: Some(long()),
         traceparent: Some(long()),
+        locks: Some("x".repeat(Headers::LOCKS_BYTES_MAX)),
         key_id: Some(long()),
         signature: Some(long()),
         ..reply().headers

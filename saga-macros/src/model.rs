@@ -259,6 +259,12 @@ pub(crate) fn is_output(ty: &Type) -> bool {
     }
 }
 
+/// Whether a parameter is a semantic lock of the saga: `Locked<lock>`, or an `Option` of it.
+pub(crate) fn is_semantic_lock(ty: &Type) -> bool {
+    let Some(last) = last_segment(ty).filter(|last| !last.arguments.is_empty()) else { return false };
+    last.ident == "Locked" || only_argument(ty, "Option").is_some_and(is_semantic_lock)
+}
+
 /// Whether a parameter is the lock of the step itself: `Locked` without the name of a semantic lock.
 pub(crate) fn is_own_lock(ty: &Type) -> bool {
     last_segment(ty).is_some_and(|last| last.ident == "Locked" && last.arguments.is_empty())

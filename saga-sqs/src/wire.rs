@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use saga_core::store::MessageId;
-use saga_core::transport::{Message, MessageKind, Unreadable};
+use saga_core::transport::{Headers, Message, MessageKind, Unreadable};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
@@ -168,7 +168,7 @@ fn check(message: &Message) -> Result<(), String> {
     at_most("the event type", message.event_type.len(), TEXT_BYTES_MAX)?;
     at_most("the ordering key", message.key.len(), TEXT_BYTES_MAX)?;
     for (name, value) in message.headers.pairs() {
-        at_most(&format!("the header {name}"), value.len(), TEXT_BYTES_MAX)?;
+        at_most(&format!("the header {name}"), value.len(), Headers::bytes_max(name, TEXT_BYTES_MAX))?;
     }
     if message.event_type.is_empty() {
         return Err("the event type is empty".to_owned());

@@ -127,6 +127,11 @@ impl SigningKey {
         }
         code.update(&(message.payload.len() as u64).to_be_bytes());
         code.update(&message.payload);
+        // A message without locks has the text that it had before messages could carry some.
+        if let Some(locks) = &headers.locks {
+            code.update(&(locks.len() as u64).to_be_bytes());
+            code.update(locks.as_bytes());
+        }
         code
     }
 }
@@ -197,7 +202,7 @@ mod tests {
     #[test]
     fn every_field_that_a_receiver_decides_by_is_signed() {
         type Change = fn(&mut Message);
-        let changes: [(&str, Change); 17] = [
+        let changes: [(&str, Change); 18] = [
             ("id", |message| message.id = MessageId(Uuid::from_u128(8))),
             ("kind", |message| message.kind = MessageKind::Report),
             ("tenant", |message| message.tenant = Tenant::new("other").unwrap()),
@@ -212,6 +217,7 @@ mod tests {
             ("reply to", |message| message.headers.reply_to = Some("shipping".into())),
             ("correlation", |message| message.headers.correlation = Some(MessageId(Uuid::from_u128(9)))),
             ("answer", |message| message.headers.answer = Some(Answer::Rejected)),
+            ("locks", |message| message.headers.locks = Some("{}".into())),
             ("no signature", |message| message.headers.signature = None),
             ("half a signature", |message| message.headers.signature.as_mut().unwrap().truncate(32)),
             ("no hex", |message| message.headers.signature = Some("signature".into())),

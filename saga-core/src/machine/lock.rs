@@ -44,6 +44,18 @@ impl LocksBefore {
     }
 }
 
+/// The steps whose semantic locks the saga has.
+pub(crate) fn held_locks(shape: &Shape, state: &SagaState) -> Vec<usize> {
+    let steps = 0..shape.steps.len();
+    let releases = |step: usize, name| shape.steps[step].releases.contains(&name) && has_ended(state, step);
+    let is_held = |step: &usize| {
+        let of = &state.steps[*step];
+        let is_granted = shape.is_lock(*step) && of.phase == StepPhase::Done && !of.lock_lost;
+        is_granted && !steps.clone().any(|other| releases(other, shape.steps[*step].name))
+    };
+    steps.clone().filter(is_held).collect()
+}
+
 fn has_ended(state: &SagaState, step: usize) -> bool {
     matches!(state.steps[step].phase, StepPhase::Done | StepPhase::Skipped)
 }

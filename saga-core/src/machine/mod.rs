@@ -66,6 +66,7 @@ pub use self::host_reply::{AnsweredCommand, answer_again, answer_of, answered_co
 pub use self::host_undo::undo_before_command;
 pub(crate) use self::items::ITEMS_MAX;
 pub use self::items::Items;
+pub(crate) use self::lock::held_locks;
 pub use self::migrate::{Migrated, Route, migrate};
 pub use self::remote::{Caller, Sent};
 pub use self::shape::{ArmOf, Effect, Shape, Side, StepShape, UndoShape};

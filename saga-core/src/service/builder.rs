@@ -120,7 +120,7 @@ impl<S: Store> ServiceBuilder<S> {
             self.problems.push(ServiceProblem::OtherService { step, service });
         }
         let definition = StepDefinition::of::<T>(None, Vec::new());
-        for needed in &definition.needs.outputs {
+        for needed in definition.needs.outputs.iter().filter(|needed| !needed.is_lock) {
             self.problems.push(ServiceProblem::NeedsOutput { step, needed: needed.step });
         }
         if definition.lacks_lock() {

@@ -53,7 +53,7 @@ pub enum OutputError {
 
 impl<T: Step> FromOutputs for Output<T> {
     fn needed() -> NeededOutput {
-        NeededOutput { step: T::NAME, type_id: TypeId::of::<T>(), is_list: false, is_optional: false }
+        NeededOutput { step: T::NAME, type_id: TypeId::of::<T>(), is_list: false, is_optional: false, is_lock: false }
     }
 
     fn from_outputs(outputs: &StepOutputs) -> Result<Self, OutputError> {
@@ -85,7 +85,7 @@ impl<T: Signal> FromOutputs for Signaled<T> {
 
 impl<L: SemanticLock> FromOutputs for Locked<L> {
     fn needed() -> NeededOutput {
-        Output::<Self>::needed()
+        NeededOutput { is_lock: true, ..Output::<Self>::needed() }
     }
 
     fn from_outputs(outputs: &StepOutputs) -> Result<Self, OutputError> {

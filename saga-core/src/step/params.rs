@@ -59,6 +59,8 @@ pub struct NeededOutput {
     pub is_list: bool,
     /// Whether it is taken as an `Option`, since its step stands in an arm of a choice.
     pub is_optional: bool,
+    /// Whether the step takes a semantic lock. A command to another service carries it.
+    pub is_lock: bool,
 }
 
 #[cfg(all(test, feature = "macros"))]

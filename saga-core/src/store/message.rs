@@ -139,6 +139,9 @@ pub struct Headers {
     pub answer: Option<Answer>,
     /// The W3C trace context, passed on unchanged.
     pub traceparent: Option<String>,
+    /// For a command or an undo: the semantic locks that its saga has. A JSON object of their names, each with the list of its
+    /// entities and their fencing tokens; at most [`LOCKS_BYTES_MAX`](Self::LOCKS_BYTES_MAX).
+    pub locks: Option<String>,
     /// The id of the key that the message is signed with.
     pub key_id: Option<String>,
     /// The signature, in hexadecimal digits.
@@ -152,6 +155,7 @@ const REPLY_TO: &str = "saga-reply-to";
 const CORRELATION: &str = "saga-correlation";
 const ANSWER: &str = "saga-answer";
 const TRACEPARENT: &str = "traceparent";
+const LOCKS: &str = "saga-locks";
 const KEY_ID: &str = "saga-key-id";
 const SIGNATURE: &str = "saga-signature";
 
@@ -168,12 +172,20 @@ impl Headers {
         }
     }
 
+    /// The longest text of the header `saga-locks`, in bytes. A command of a saga with longer ones carries none.
+    pub const LOCKS_BYTES_MAX: usize = 16 << 10;
+
+    /// The longest text of the header of this name, in bytes, where a transport has this limit for each of the others.
+    pub fn bytes_max(name: &str, of_others: usize) -> usize {
+        if name == LOCKS { of_others.max(Self::LOCKS_BYTES_MAX) } else { of_others }
+    }
+
     /// The names under which headers travel.
-    pub const NAMES: [&'static str; 9] =
-        [SAGA_KEY, STEP, SERVICE, REPLY_TO, CORRELATION, ANSWER, TRACEPARENT, KEY_ID, SIGNATURE];
+    pub const NAMES: [&'static str; 10] =
+        [SAGA_KEY, STEP, SERVICE, REPLY_TO, CORRELATION, ANSWER, TRACEPARENT, LOCKS, KEY_ID, SIGNATURE];
 
     /// The headers that are set, by their [`NAMES`](Self::NAMES): `saga-cause`, `saga-step`, `saga-service`,
-    /// `saga-reply-to`, `saga-correlation`, `saga-answer`, `traceparent`, `saga-key-id` and `saga-signature`.
+    /// `saga-reply-to`, `saga-correlation`, `saga-answer`, `traceparent`, `saga-locks`, `saga-key-id` and `saga-signature`.
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
         let texts = [
             (SAGA_KEY, self.saga_key.clone()),
@@ -183,6 +195,7 @@ impl Headers {
             (CORRELATION, self.correlation.map(|id| id.to_string())),
             (ANSWER, self.answer.map(|answer| answer.as_str().to_owned())),
             (TRACEPARENT, self.traceparent.clone()),
+            (LOCKS, self.locks.clone()),
             (KEY_ID, self.key_id.clone()),
             (SIGNATURE, self.signature.clone()),
         ];
@@ -204,6 +217,7 @@ impl Headers {
                 SERVICE => headers.service = whole,
                 REPLY_TO => headers.reply_to = whole,
                 TRACEPARENT => headers.traceparent = whole,
+                LOCKS => headers.locks = whole,
                 KEY_ID => headers.key_id = whole,
                 SIGNATURE => headers.signature = whole,
                 CORRELATION => {
@@ -359,6 +373,7 @@ mod tests {
                 correlation: Some(MessageId(Uuid::from_u128(6))),
                 answer: Some(Answer::Done),
                 traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into()),
+                locks: Some(r#"{"credit":[{"kind":"account","id":"7","token":41}]}"#.into()),
                 key_id: Some("payments-1".into()),
                 signature: Some("00ff".into()),
             },

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says what it expects by failing")]
 
 mod between_services;
+mod carried_locks;
 mod for_each_elsewhere;
 mod forgotten_ids;
 mod services;

@@ -5,7 +5,7 @@ use proc_macro2::Ident;
 use crate::{
     args::Options,
     errors::Errors,
-    model::{Model, Role, is_output},
+    model::{Model, Role, is_output, is_semantic_lock},
     rule::Rule,
 };
 
@@ -89,7 +89,8 @@ fn takes_its_name(given: &Options, errors: &mut Errors) {
 }
 
 fn takes_no_output(model: &Model, errors: &mut Errors) {
-    for parameter in model.in_role(Role::Read).filter(|parameter| is_output(&parameter.ty)) {
+    let is_brought = |ty| !is_output(ty) || is_semantic_lock(ty);
+    for parameter in model.in_role(Role::Read).filter(|parameter| !is_brought(&parameter.ty)) {
         let message = "a command of another service brings the step's input, and no output of an earlier step\n\
                        help: make what the step needs a part of the contract's input";
         errors.at(Rule::ImplementsWithOutput, &parameter.written, message);

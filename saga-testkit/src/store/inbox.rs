@@ -31,6 +31,7 @@ pub(crate) fn message(number: u32) -> Message {
             correlation: Some(MessageId(uuid::Uuid::from_u128(9))),
             answer: Some(Answer::Unknown),
             traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into()),
+            locks: Some(r#"{"credit":[{"kind":"account","id":"7","token":41}]}"#.into()),
             key_id: Some("payments-1".into()),
             signature: Some("00ff".into()),
         },

@@ -26,6 +26,7 @@ pub(crate) async fn everything_arrives_as_it_was_sent<H: TransportHarness>(bench
             correlation: Some(message("k", 2).id),
             answer: Some(Answer::Rejected),
             traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into()),
+            locks: Some(r#"{"credit":[{"kind":"account","id":"7","token":41}]}"#.into()),
             key_id: Some("payments-1".into()),
             signature: Some("00ff".into()),
         },

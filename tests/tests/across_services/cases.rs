@@ -12,7 +12,7 @@ use saga_tests::{Books, eventually};
 use uuid::Uuid;
 
 use super::meddler::Meddling;
-use super::shop::{Order, Shop};
+use super::shop::{Order, Shop, under_lock};
 
 pub(crate) fn id(number: u128) -> MessageId {
     MessageId(Uuid::from_u128(number))
@@ -51,6 +51,24 @@ async fn steps_of_other_services_are_done_in_their_databases<S: Books>() {
     assert_eq!(record.unwrap()[0].outcome, RecordedOutcome::Done);
     // The key that an outside call gets is that of the saga that asks, not of the row here.
     assert_eq!(shop.payments.counter("o-1:charge-card").await, 1);
+    shop.is_quiet().await;
+    shop.close().await;
+}
+
+/// S-LOCK-2: another service can refuse a call of a saga that has lost its lock, since it has the token.
+async fn a_command_carries_the_semantic_locks_of_its_saga<S: Books>() {
+    let shop = Shop::<S>::open(Meddling::default()).await;
+    let mut running = Vec::new();
+    for number in 0..4 {
+        let order = Order { cents: 12, heavy: number == 2 };
+        running.push(shop.orders_runtime.start(&under_lock(), format!("o-{number}"), order).await.unwrap());
+    }
+    let mut outcomes = Vec::new();
+    for running in running {
+        outcomes.push(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
+    }
+    assert_eq!(outcomes, [true, true, false, true]);
+    assert_eq!(shop.shipped().await, 3);
     shop.is_quiet().await;
     shop.close().await;
 }
@@ -284,6 +302,7 @@ async fn what_waits_to_be_sent_is_counted_and_parked_keys_can_be_discarded<S: Bo
 
 saga_tests::on_every_pair!(
     steps_of_other_services_are_done_in_their_databases,
+    a_command_carries_the_semantic_locks_of_its_saga,
     g5_a_rejection_elsewhere_undoes_what_others_did,
     g5_an_undo_brings_what_the_mapping_gave_its_step,
     g2_duplicates_of_every_message_change_nothing,

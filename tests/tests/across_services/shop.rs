@@ -5,8 +5,8 @@ use std::time::Duration;
 use saga_core::store::{DeadLetter, DeadLetterFilter};
 use saga_core::transport::{Incoming, Message, Settlement, Subscription, service_topic};
 use saga_core::{
-    Output, Outputs, Runtime, Saga, SagaHandle, Service, Settings, StepContext, StepError, Tenant, saga_compensation,
-    saga_step,
+    Entity, Locked, Output, Outputs, Runtime, Saga, SagaHandle, SemanticLock, Service, Settings, StepContext,
+    StepError, Tenant, saga_compensation, saga_step,
 };
 use saga_tests::{Books, Kept, eventually};
 use serde::{Deserialize, Serialize};
@@ -56,8 +56,9 @@ async fn refund_card<S: Books>(tx: &mut S::Conn, order: Order, payment: Option<S
 }
 
 #[saga_step(implements = contracts::ship_order, compensate = unship_order)]
-async fn ship_order(order: Order) -> Result<i64, StepError> {
-    if order.heavy { Err(StepError::reject("too heavy")) } else { Ok(7) }
+async fn ship_order(order: Order, depot: Option<Locked<Depot>>) -> Result<i64, StepError> {
+    let token = depot.map_or(7, |depot| depot.entities()[0].token.cast_signed());
+    if order.heavy { Err(StepError::reject("too heavy")) } else { Ok(token) }
 }
 
 #[saga_compensation]
@@ -74,6 +75,25 @@ async fn note_order<S: Books>(
 ) -> Result<(), StepError> {
     assert_eq!(parcel, 7);
     S::add(tx, ctx.saga_key(), 1).await?;
+    S::add(tx, "shipped", 1).await?;
+    Ok(())
+}
+
+/// A semantic lock that another service is told of.
+struct Depot;
+
+impl SemanticLock for Depot {
+    const NAME: &'static str = "depot";
+}
+
+#[saga_step(no_compensation)]
+async fn note_locked<S: Books>(
+    tx: &mut S::Conn,
+    _order: Order,
+    depot: Locked<Depot>,
+    Output(token): Output<contracts::ship_order>,
+) -> Result<(), StepError> {
+    assert_eq!(depot.entities()[0].token.cast_signed(), token, "the host had another token");
     S::add(tx, "shipped", 1).await?;
     Ok(())
 }
@@ -97,6 +117,17 @@ fn create_order<S: Books>() -> Saga<S, Order> {
         .step_from::<contracts::charge_card, _>(|order: &Order| Order { heavy: false, ..order.clone() })
         .step::<contracts::ship_order>()
         .step::<note_order>()
+        .build()
+        .unwrap()
+}
+
+/// One at a time, all over the depot.
+pub(crate) fn under_lock<S: Books>() -> Saga<S, Order> {
+    Saga::named("ship-under-lock")
+        .input::<Order>()
+        .semantic_lock::<Depot, _>(|_order: &Order| Entity::new("depot", 1))
+        .step::<contracts::ship_order>()
+        .step::<note_locked>()
         .build()
         .unwrap()
 }
@@ -155,6 +186,7 @@ async fn replica<S: Books>(
         });
     if name == "orders" {
         builder = builder.saga(&create_order()).saga(&subscription()).saga(&one_by_one()).saga(&three_at_once());
+        builder = builder.saga(&under_lock());
     }
     if let Some(service) = &hosts {
         builder = builder.service(service);

@@ -5,6 +5,7 @@ mod changed_types;
 mod choices;
 mod desk;
 mod guarantees;
+mod killed_locks;
 mod lists;
 mod operator;
 mod results;

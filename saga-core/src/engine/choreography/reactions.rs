@@ -56,8 +56,7 @@ pub(crate) fn tombstone_request<S: Store>(
 ) -> Result<HostRequest<S>, HandleError> {
     let key = saga_key_of(message)?.hosted(definition.steps[0].name);
     let by = event_id_of(message).0.as_u128();
-    let made = Some(MappedEvent { input: b"null".to_vec(), hash: Vec::new(), earlier: Vec::new() });
-    Ok(HostRequest { definition: Arc::clone(definition), key, reply_to: String::new(), by, mapped: made })
+    Ok(HostRequest::of_event(definition, key, by, MappedEvent { input: b"null".to_vec(), hash: Vec::new() }))
 }
 
 fn made_of(input: &Mapping, message: &Message) -> Result<Vec<u8>, HandleError> {
@@ -135,14 +134,8 @@ impl<S: Store> Choreography<S> {
         let key = if *is_each { saga_key.hosted_for_event(step, number_of(by)) } else { saga_key.hosted(step) };
         let by = by.0.as_u128();
         let asked = |input, earlier| {
-            let made = Some(MappedEvent { input, hash: request_hash(&message.payload), earlier });
-            HostRequest {
-                definition: Arc::clone(definition),
-                key: key.clone(),
-                reply_to: String::new(),
-                by,
-                mapped: made,
-            }
+            let made = MappedEvent { input, hash: request_hash(&message.payload) };
+            HostRequest { earlier, ..HostRequest::of_event(definition, key.clone(), by, made) }
         };
         let earlier = match self.earlier_of(definition, &message.tenant, &saga_key).await? {
             Earlier::Known(earlier) => earlier,

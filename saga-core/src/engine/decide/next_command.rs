@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::instance::{AttemptDetails, SagaInstance, idle_for};
-use crate::machine::{self, Effect};
+use crate::machine::{self, Effect, held_locks};
 use crate::step::NeededOutput;
 use crate::store::Store;
 
@@ -52,5 +52,15 @@ pub(crate) fn is_in_memory<S: Store>(saga: &SagaInstance<S>, order: machine::Com
     let is_known = |needed: &NeededOutput| {
         saga.outputs.get(needed.step).is_some() || (needed.is_optional && saga.outputs.is_passed_by(needed.step))
     };
-    has_input && has_own && of.needs.outputs.iter().all(is_known)
+    has_input && has_own && of.needs.outputs.iter().all(is_known) && has_locks_to_carry(saga, step)
+}
+
+/// Whether the semantic locks that a command to another service carries are in memory.
+fn has_locks_to_carry<S: Store>(saga: &SagaInstance<S>, step: usize) -> bool {
+    let definition = &saga.definition;
+    if !definition.takes_locks || !matches!(definition.shape.effect(&saga.state, step), Effect::Remote { .. }) {
+        return true;
+    }
+    let held = held_locks(&definition.shape, &saga.state);
+    held.into_iter().all(|lock| saga.outputs.get(definition.steps[lock].name).is_some())
 }

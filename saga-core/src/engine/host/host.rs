@@ -9,7 +9,8 @@ use crate::engine::context::EngineContext;
 use crate::engine::decide::{hosted_state, state_of_early_undo};
 use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, SagaInstance, WorkItem, in_flight};
 use crate::engine::message::{
-    HandleError, HostRequest, InboundMessage, Messages, UndoContent, Validator, check_value, request_hash, step_or_item,
+    HandleError, HostRequest, InboundMessage, Messages, UndoContent, Validator, carried_locks, check_value,
+    missing_lock, request_hash, step_or_item,
 };
 use crate::engine::start::Starter;
 use crate::key::{Key, StepId};
@@ -114,14 +115,17 @@ impl<S: Store> Host<S> {
     ) -> Result<(NewSaga, WorkItem<S>), HandleError> {
         let step = &request.definition.steps[0];
         let input = request.mapped.as_ref().map_or(&message.payload, |mapped| &mapped.input);
-        check_value(step.check_input, input)
-            .map_err(|problem| HandleError::Dead(DeadLetterReason::Undecodable, format!("its content: {problem}")))?;
+        let undecodable = |problem| HandleError::Dead(DeadLetterReason::Undecodable, problem);
+        check_value(step.check_input, input).map_err(|problem| undecodable(format!("its content: {problem}")))?;
+        if let Some(problem) = missing_lock(&request.definition, &request.earlier) {
+            return Err(undecodable(problem));
+        }
         let caller = Caller {
             reply_to: request.reply_to.clone(),
             command: Some(request.by),
             undo: None,
             traceparent: message.headers.traceparent.clone(),
-            earlier: request.mapped.as_ref().map(|mapped| mapped.earlier.clone()).unwrap_or_default(),
+            earlier: request.earlier.clone(),
         };
         let state = hosted_state(&request.definition, caller);
         let mut saga = self.new_hosted(request, message, input, state).await?;
@@ -206,7 +210,8 @@ impl<S: Store> Host<S> {
         let caller = saga.state.caller.get_or_insert_with(|| {
             let traceparent = message.headers.traceparent.clone();
             let reply_to = request.reply_to.clone();
-            Box::new(Caller { reply_to, command: None, undo: None, traceparent, earlier: Vec::new() })
+            let earlier = request.earlier.clone();
+            Box::new(Caller { reply_to, command: None, undo: None, traceparent, earlier })
         });
         caller.undo = Some(request.by);
         if was_taken_back && answer_of(&saga.state).is_some() {
@@ -247,7 +252,7 @@ impl<S: Store> Host<S> {
             command: None,
             undo: Some(request.by),
             traceparent: message.headers.traceparent.clone(),
-            earlier: Vec::new(),
+            earlier: request.earlier.clone(),
         };
         let (state, event) = state_of_early_undo(&request.definition, output.is_some(), caller);
         let mut new = self.new_hosted(request, message, &input, state).await?;
@@ -292,13 +297,9 @@ impl<S: Store> Host<S> {
         let key = Key::from_message(headers.saga_key.as_deref().unwrap_or_default());
         let key = key.map_err(|problem| HandleError::Dead(DeadLetterReason::Unreadable, problem.to_string()))?;
         self.check_age(inbound)?;
-        Ok(HostRequest {
-            definition: Arc::clone(definition),
-            key: key.hosted(step),
-            reply_to: headers.reply_to.clone().unwrap_or_default(),
-            by: inbound.message.id.0.as_u128(),
-            mapped: None,
-        })
+        let earlier = carried_locks(definition, headers.locks.as_deref())
+            .map_err(|problem| HandleError::Dead(DeadLetterReason::Unreadable, problem))?;
+        Ok(HostRequest::of_message(definition, key.hosted(step), &inbound.message, earlier))
     }
 
     /// Refuses a message that is older than the records: whether its step was done before is no longer known.

@@ -183,12 +183,21 @@ pub(crate) fn in_flight<S: Store>(definition: &Arc<Definition<S>>, new: &NewSaga
     Ok(SagaInstance { outputs, ..SagaInstance::of_new(new, definition, state) })
 }
 
-/// What a step that an event asked for reads of earlier ones.
+/// What a hosted step reads of earlier ones: the semantic locks that its command carries, or, if an event asked for it, outputs.
 pub(crate) fn earlier_outputs<S: Store>(definition: &Definition<S>, state: &SagaState) -> StepOutputs {
-    let (Some(told), Some(caller)) = (&definition.told, &state.caller) else { return StepOutputs::new() };
-    let name_of = |step: &str| told.reads.iter().find(|reads| reads.step == step).map(|reads| reads.step);
+    let Some(caller) = &state.caller else { return StepOutputs::new() };
+    let told = definition.told.iter().flat_map(|told| told.reads.iter().map(|reads| reads.step));
+    let locks = definition.steps.iter().flat_map(|step| &step.needs.outputs).filter(|needed| needed.is_lock);
+    let names: Vec<&'static str> = told.chain(locks.clone().map(|needed| needed.step)).collect();
+    let name_of = |step: &str| names.iter().find(|name| **name == step).copied();
     let known = |(step, output): &(String, String)| Some((name_of(step)?, Arc::from(output.as_bytes())));
-    caller.earlier.iter().filter_map(known).collect()
+    let mut outputs: StepOutputs = caller.earlier.iter().filter_map(known).collect();
+    for lock in locks.filter(|lock| lock.is_optional) {
+        if outputs.get(lock.step).is_none() {
+            outputs.pass_by(lock.step);
+        }
+    }
+    outputs
 }
 
 impl<S: Store> Clone for SagaInstance<S> {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use super::carried_locks::locks_of;
 use super::messages::Messages;
 use crate::engine::instance::SagaInstance;
 use crate::machine::{self, Effect};
@@ -52,6 +53,7 @@ impl Messages {
             ..Headers::default()
         };
         headers.traceparent = saga.state.traceparent().map(str::to_owned);
+        headers.locks = locks_of(saga);
         Some(NewMessage {
             event_type: saga.definition.step_id(&saga.state, order).to_string(),
             payload,

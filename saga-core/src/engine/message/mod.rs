@@ -1,5 +1,6 @@
 //! Builds and validates the messages between services. The outbox sends them, and the inbox receives them.
 
+mod carried_locks;
 mod check_value;
 mod closed;
 mod command;
@@ -18,6 +19,7 @@ mod step_reference;
 mod timeline_key;
 mod validator;
 
+pub(crate) use self::carried_locks::{carried_locks, missing_lock};
 pub(crate) use self::check_value::check_value;
 pub(crate) use self::closed::{CLOSED_MAX, closed_sagas};
 pub(crate) use self::command::UndoContent;
