@@ -62,6 +62,13 @@ impl MotoServer {
         format!("http://127.0.0.1:{}", self.port)
     }
 
+    /// What a program that uses an SDK of Amazon finds in its environment: this server, a region and credentials.
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
+        let given = [("AWS_REGION", "us-east-1"), ("AWS_ACCESS_KEY_ID", "moto"), ("AWS_SECRET_ACCESS_KEY", "moto")];
+        let given = given.into_iter().map(|(name, value)| (name, value.to_owned()));
+        given.chain([("AWS_ENDPOINT_URL", self.url())]).collect()
+    }
+
     /// Makes a bucket of S3.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ pub use registry::{start_in_checks, store_checks, transport_checks};
 pub use report::{Report, clauses_in};
 pub use run::{block_on, start_in_suite, store_suite, transport_suite};
 pub use time::{TimeStatistics, VirtualTime};
-pub use transport::Bench as TransportBench;
+pub use transport::{Bench as TransportBench, messages};
 
 /// The `main` of a store's suite. It takes a [`StoreHarness`], or, behind `try`, a `Result` of one and [`Unavailable`].
 /// With `start_in:` in front it takes a [`StartInHarness`].

@@ -109,15 +109,9 @@ impl Broker {
                 transport: format!("kafka://{}?partitions=6&session_timeout=6", tansu.brokers()),
                 environment: Vec::new(),
             },
-            Self::Sqs(moto) => Carrier::Other {
-                transport: "sqs:chaos?visibility=6".to_owned(),
-                environment: vec![
-                    ("AWS_REGION", "us-east-1".to_owned()),
-                    ("AWS_ACCESS_KEY_ID", "a".to_owned()),
-                    ("AWS_SECRET_ACCESS_KEY", "b".to_owned()),
-                    ("AWS_ENDPOINT_URL", moto.url()),
-                ],
-            },
+            Self::Sqs(moto) => {
+                Carrier::Other { transport: "sqs:chaos?visibility=6".to_owned(), environment: moto.environment() }
+            }
         })
     }
 }

@@ -5,7 +5,7 @@ use saga_core::transport::Transport as _;
 use saga_kafka::{KafkaOptions, KafkaTransport};
 use saga_testkit::TransportHarness;
 
-use super::messages::receive;
+use saga_testkit::messages::receive;
 
 /// How often a rejected message comes again: so few that the suite need not reject 20 times.
 const REJECTIONS_MAX: u32 = 3;

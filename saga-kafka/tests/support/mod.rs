@@ -4,9 +4,9 @@
 
 mod cluster;
 mod harness;
-pub(crate) mod messages;
 mod tansu;
 
 pub(crate) use self::cluster::{Cluster, options};
 pub(crate) use self::harness::Kafka;
 pub(crate) use self::tansu::{Place, on_tansu};
+pub(crate) use saga_testkit::messages;

@@ -25,13 +25,7 @@ pub(crate) async fn broker() -> anyhow::Result<Broker> {
     let prefix = format!("booking{}", SCENARIOS.fetch_add(1, Ordering::Relaxed));
     let options = SqsOptions::new(REGION).access_key(KEY.0, KEY.1).endpoint(server.url());
     let options = options.prefix(&prefix).visibility(VISIBILITY);
-    let environment = vec![
-        ("AWS_REGION", REGION.to_owned()),
-        ("AWS_ACCESS_KEY_ID", KEY.0.to_owned()),
-        ("AWS_SECRET_ACCESS_KEY", KEY.1.to_owned()),
-        ("AWS_ENDPOINT_URL", server.url()),
-    ];
     let url = format!("sqs:{prefix}?visibility={}", VISIBILITY.as_secs());
     let transport = Arc::new(SqsTransport::connect_with(options).await?);
-    Ok(Broker { transport, address: Address { url, environment } })
+    Ok(Broker { transport, address: Address { url, environment: server.environment() } })
 }

@@ -154,12 +154,7 @@ impl Broker {
     fn environment(&self) -> Vec<(&'static str, String)> {
         match self {
             #[cfg(feature = "sqs")]
-            Self::Sqs(moto) => vec![
-                ("AWS_REGION", "us-east-1".to_owned()),
-                ("AWS_ACCESS_KEY_ID", "a".to_owned()),
-                ("AWS_SECRET_ACCESS_KEY", "b".to_owned()),
-                ("AWS_ENDPOINT_URL", moto.url()),
-            ],
+            Self::Sqs(moto) => moto.environment(),
             _ => Vec::new(),
         }
     }

@@ -62,8 +62,6 @@ impl Broker {
     /// What the services find in their environment.
     pub(super) fn environment(&self) -> Vec<(&'static str, String)> {
         let Self::Sqs(moto) = self else { return Vec::new() };
-        let given = [("AWS_REGION", "us-east-1"), ("AWS_ACCESS_KEY_ID", "demo"), ("AWS_SECRET_ACCESS_KEY", "demo")];
-        let given = given.into_iter().map(|(name, value)| (name, value.to_owned()));
-        given.chain([("AWS_ENDPOINT_URL", moto.url())]).collect()
+        moto.environment()
     }
 }

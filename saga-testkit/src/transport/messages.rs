@@ -1,4 +1,5 @@
-//! Messages, and who receives them.
+//! Numbered messages for the own tests of a transport: they are published, received and settled by their numbers.
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 
@@ -7,12 +8,12 @@ use saga_core::store::{MessageId, Timestamp};
 use saga_core::transport::{Delivery, Headers, Incoming, Message, MessageKind, Settlement, Subscription, Transport};
 
 /// The topic of the tests.
-pub(crate) const TOPIC: &str = "orders";
+pub const TOPIC: &str = "orders";
 /// How long anything may take that has to happen.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+pub const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The message of a number, with an id and a key of its own.
-pub(crate) fn message(number: u32) -> Message {
+pub fn message(number: u32) -> Message {
     Message {
         id: MessageId(uuid::Uuid::from_u128(u128::from(number) + (0xa3a3_u128 << 96))),
         kind: MessageKind::Event,
@@ -27,18 +28,33 @@ pub(crate) fn message(number: u32) -> Message {
 }
 
 /// The number of a message.
-pub(crate) fn number(delivery: &Delivery) -> u32 {
+///
+/// # Panics
+/// When it is another message, or one that cannot be read.
+pub fn number(delivery: &Delivery) -> u32 {
     let message = delivery.message.as_ref().expect("it is a message");
     String::from_utf8_lossy(&message.payload).parse().expect("the payload is a number")
 }
-
-pub(crate) async fn subscribe(transport: &impl Transport, name: &str, prefetch: usize) -> Box<dyn Incoming> {
+/// Subscribes to [`TOPIC`].
+///
+/// # Panics
+/// When the transport refuses it.
+///
+/// # Cancel safety
+/// Dropped, it may have subscribed.
+pub async fn subscribe(transport: &impl Transport, name: &str, prefetch: usize) -> Box<dyn Incoming> {
     let subscription = Subscription { name: name.into(), topics: vec![TOPIC.into()], prefetch };
     transport.subscribe(subscription).await.expect("one can subscribe")
 }
 
-/// Receives so many messages in time, and leaves them unsettled.
-pub(crate) async fn receive(incoming: &mut Box<dyn Incoming>, count: usize) -> Vec<Delivery> {
+/// Receives so many messages, and leaves them unsettled.
+///
+/// # Panics
+/// When they do not come within two minutes, or the subscription fails.
+///
+/// # Cancel safety
+/// Dropped, what came is unsettled, and comes again.
+pub async fn receive(incoming: &mut Box<dyn Incoming>, count: usize) -> Vec<Delivery> {
     let mut came = Vec::new();
     while came.len() < count {
         let more = tokio::time::timeout(PATIENCE, incoming.receive(count - came.len())).await;
@@ -47,21 +63,39 @@ pub(crate) async fn receive(incoming: &mut Box<dyn Incoming>, count: usize) -> V
     }
     came
 }
-
-pub(crate) async fn accept(incoming: &mut Box<dyn Incoming>, deliveries: &[Delivery]) {
+/// Accepts deliveries.
+///
+/// # Panics
+/// When the subscription fails.
+///
+/// # Cancel safety
+/// Dropped, some of them may be settled.
+pub async fn accept(incoming: &mut Box<dyn Incoming>, deliveries: &[Delivery]) {
     let settled: Vec<_> = deliveries.iter().map(|delivery| (delivery.tag, Settlement::Accept)).collect();
     incoming.settle(&settled).await.expect("it can be settled");
 }
 
 /// Receives and accepts so many messages: their numbers in their order.
-pub(crate) async fn take(incoming: &mut Box<dyn Incoming>, count: usize) -> Vec<u32> {
+///
+/// # Panics
+/// When they do not come within two minutes, or the subscription fails.
+///
+/// # Cancel safety
+/// Dropped, what came may be settled.
+pub async fn take(incoming: &mut Box<dyn Incoming>, count: usize) -> Vec<u32> {
     let came = receive(incoming, count).await;
     accept(incoming, &came).await;
     came.iter().map(number).collect()
 }
 
 /// Publishes until each message is confirmed, as a relay does.
-pub(crate) async fn publish(transport: &impl Transport, messages: Vec<Message>) {
+///
+/// # Panics
+/// When that takes longer than two minutes.
+///
+/// # Cancel safety
+/// Dropped, some of them may be published.
+pub async fn publish(transport: &impl Transport, messages: Vec<Message>) {
     let mut open = messages;
     let confirmed = async {
         while !open.is_empty() {
