@@ -53,7 +53,7 @@ pub async fn subscribe(transport: &impl Transport, name: &str, prefetch: usize) 
 /// When they do not come within two minutes, or the subscription fails.
 ///
 /// # Cancel safety
-/// Dropped, the messages that were received is unsettled, and comes again.
+/// Dropped, messages that it has received are unsettled, and come again.
 pub async fn receive(incoming: &mut Box<dyn Incoming>, count: usize) -> Vec<Delivery> {
     let mut came = Vec::new();
     while came.len() < count {
@@ -81,7 +81,7 @@ pub async fn accept(incoming: &mut Box<dyn Incoming>, deliveries: &[Delivery]) {
 /// When they do not come within two minutes, or the subscription fails.
 ///
 /// # Cancel safety
-/// Dropped, the messages that were received may be settled.
+/// Dropped, messages that it has received may be settled.
 pub async fn take(incoming: &mut Box<dyn Incoming>, count: usize) -> Vec<u32> {
     let came = receive(incoming, count).await;
     accept(incoming, &came).await;
