@@ -3,8 +3,8 @@
 use super::compensate::begin_next_undos;
 use super::decision::Decision;
 use super::forward::begin_next_steps;
-use super::shape::Shape;
-use super::state::{Phase, SagaState};
+use super::state::shape::Shape;
+use super::state::state::{Phase, SagaState};
 
 /// Gives out the steps, or the undos, that may begin now. A saga that has ended stays as it is.
 pub(super) fn advance(shape: &Shape, state: &mut SagaState, decision: &mut Decision) {

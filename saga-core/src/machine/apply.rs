@@ -2,23 +2,24 @@
 
 use super::choice::chosen;
 use super::compensate::{compensated, undo_blocked};
+use super::deadline;
 use super::decision::Decision;
 use super::event::{Event, Refused};
-use super::failure::FailureKind;
 use super::for_each::listed;
-use super::host_undo::undo_requested;
+use super::hosting::host_undo::undo_requested;
 use super::late::{done, late_success, late_unknown};
 use super::lock::LocksBefore;
-use super::lock_lost::unlocked;
-use super::pause::{park, pause, resume};
-use super::restart::restart;
+use super::operating::lock_lost::unlocked;
+use super::operating::pause::{park, pause, resume};
+use super::operating::restart::restart;
+use super::operating::{cancel, operator};
 use super::settle::block;
-use super::shape::{Shape, Side};
 use super::signal::receive;
-use super::state::SagaState;
+use super::state::failure::FailureKind;
+use super::state::shape::{Shape, Side};
+use super::state::state::SagaState;
+use super::state::step_state::StepPhase;
 use super::step_outcome::{blocked, cancelled, unknown, without_effect};
-use super::step_state::StepPhase;
-use super::{cancel, deadline, operator};
 use crate::store::RecordedOutcome;
 
 /// Moves a saga. Every event is accepted in every phase: one that arrives late or twice changes nothing, or is a fact that

@@ -1,8 +1,8 @@
 //! The arms of a choice: at most one of them runs.
 
-use super::shape::Shape;
-use super::state::SagaState;
-use super::step_state::StepPhase;
+use super::state::shape::Shape;
+use super::state::state::SagaState;
+use super::state::step_state::StepPhase;
 
 /// Only the taken arm of a choice runs: the steps of its other arms are not taken. A choice that is not taken comes before
 /// the steps in its arms, so they are not taken either.

@@ -4,10 +4,10 @@ use super::arms::leave_out_other_arms;
 use super::decision::Decision;
 use super::forward::begin_next_steps;
 use super::settle::settle;
-use super::shape::Shape;
-use super::state::{Phase, SagaState};
+use super::state::shape::Shape;
+use super::state::state::{Phase, SagaState};
+use super::state::step_state::StepPhase;
 use super::step_outcome::without_effect;
-use super::step_state::StepPhase;
 use crate::store::RecordedOutcome;
 
 /// A choice was made: it is recorded like a step that is done, and the steps of its other arms never run.

@@ -1,13 +1,13 @@
 //! Whether the saga still wants a command that was claimed.
 
-use super::choreography::is_undo_requested_by_event;
 use super::decision::Command;
 use super::event::Event;
-use super::failure::{Failure, FailureKind};
-use super::lock_lost::lost_lock;
-use super::shape::{Effect, Shape, UndoShape};
-use super::state::{Phase, SagaState};
-use super::step_state::StepPhase;
+use super::hosting::choreography::is_undo_requested_by_event;
+use super::operating::lock_lost::lost_lock;
+use super::state::failure::{Failure, FailureKind};
+use super::state::shape::{Effect, Shape, UndoShape};
+use super::state::state::{Phase, SagaState};
+use super::state::step_state::StepPhase;
 
 /// The reason as it is stored.
 const OWNER_VANISHED: &str = "its owner vanished, and the saga turned round";

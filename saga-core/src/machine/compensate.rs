@@ -1,11 +1,11 @@
 //! Compensation: a saga undoes the steps that took effect or may have.
 
 use super::decision::{Command, Decision};
-use super::failure::{Failure, FailureKind};
 use super::settle::{block, end_waits, settle_undo};
-use super::shape::{Shape, UndoShape};
-use super::state::{Phase, SagaState};
-use super::step_state::StepPhase;
+use super::state::failure::{Failure, FailureKind};
+use super::state::shape::{Shape, UndoShape};
+use super::state::state::{Phase, SagaState};
+use super::state::step_state::StepPhase;
 use super::undo_order::{needs_undo, next_undos};
 use crate::store::RecordedOutcome;
 

@@ -1,13 +1,13 @@
 //! The deadline of a saga: the time by which its pivot must have begun, or all of it be done where it has no pivot.
 
-use super::cancel::cancel;
 use super::decision::Decision;
 use super::event::Refused;
-use super::failure::FailureKind;
-use super::shape::Shape;
-use super::state::{Phase, SagaState};
-use super::step_state::StepPhase;
-use super::timer::{Deadline, Timer};
+use super::operating::cancel::cancel;
+use super::state::failure::FailureKind;
+use super::state::shape::Shape;
+use super::state::state::{Phase, SagaState};
+use super::state::step_state::StepPhase;
+use super::state::timer::{Deadline, Timer};
 use crate::step::Rejection;
 
 /// Removes the deadline of a saga that compensates, only goes forward from now on, or has ended. Returns its row, which is

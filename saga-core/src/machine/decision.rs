@@ -1,6 +1,6 @@
 //! What follows from an event.
 
-use super::timer::Timer;
+use super::state::timer::Timer;
 use crate::store::RecordedOutcome;
 
 /// What follows from an event.

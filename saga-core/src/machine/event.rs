@@ -1,6 +1,6 @@
 //! What can happen to a saga.
 
-use super::failure::Failure;
+use super::state::failure::Failure;
 use crate::step::Rejection;
 
 /// Something that happened to a saga. A step is named by its index in the state.

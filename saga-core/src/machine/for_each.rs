@@ -3,10 +3,10 @@
 use super::decision::Decision;
 use super::forward::begin_next_steps;
 use super::settle::unblock;
-use super::shape::Shape;
-use super::state::{Phase, SagaState};
+use super::state::shape::Shape;
+use super::state::state::{Phase, SagaState};
+use super::state::step_state::StepPhase;
 use super::step_outcome::without_effect;
-use super::step_state::StepPhase;
 use crate::store::RecordedOutcome;
 
 /// The list of a step is known: from now on each of its items is a step of the state.

@@ -1,11 +1,11 @@
 //! Which steps begin next while a saga goes forward.
 
 use super::decision::{Command, Decision};
-use super::lock_lost::lost_lock;
+use super::operating::lock_lost::lost_lock;
 use super::settle::block;
-use super::shape::Shape;
-use super::state::{Phase, SagaState};
-use super::step_state::StepPhase;
+use super::state::shape::Shape;
+use super::state::state::{Phase, SagaState};
+use super::state::step_state::StepPhase;
 
 /// Begins a saga: its state, and the commands of the steps that it begins with.
 pub fn start(shape: &Shape) -> (SagaState, Vec<Command>) {

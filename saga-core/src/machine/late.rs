@@ -2,10 +2,10 @@
 
 use super::compensate::compensate_again;
 use super::decision::{Decision, Revision};
-use super::shape::{Effect, Shape, UndoShape};
-use super::state::{Phase, SagaState};
+use super::state::shape::{Effect, Shape, UndoShape};
+use super::state::state::{Phase, SagaState};
+use super::state::step_state::StepPhase;
 use super::step_outcome::took_effect;
-use super::step_state::StepPhase;
 use crate::store::RecordedOutcome;
 
 /// A step took effect: in time, again, or after it was decided without this success.

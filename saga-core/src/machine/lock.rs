@@ -1,8 +1,8 @@
 //! Which locks end with an event.
 
-use super::shape::Shape;
-use super::state::SagaState;
-use super::step_state::StepPhase;
+use super::state::shape::Shape;
+use super::state::state::SagaState;
+use super::state::step_state::StepPhase;
 
 /// The locks of a saga before an event.
 pub(super) struct LocksBefore {

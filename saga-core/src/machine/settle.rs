@@ -4,11 +4,11 @@
 
 use super::arms::leave_out_other_arms;
 use super::decision::{Decision, Record};
-use super::failure::Stuck;
-use super::remote::Sent;
-use super::shape::Shape;
-use super::state::{Phase, SagaState};
-use super::step_state::StepPhase;
+use super::state::failure::Stuck;
+use super::state::remote::Sent;
+use super::state::shape::Shape;
+use super::state::state::{Phase, SagaState};
+use super::state::step_state::StepPhase;
 use crate::step::limited;
 use crate::store::RecordedOutcome;
 

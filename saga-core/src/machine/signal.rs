@@ -2,9 +2,9 @@
 
 use super::decision::Decision;
 use super::event::Refused;
-use super::shape::Shape;
-use super::state::{Phase, SagaState};
-use super::step_state::StepPhase;
+use super::state::shape::Shape;
+use super::state::state::{Phase, SagaState};
+use super::state::step_state::StepPhase;
 
 /// A signal arrives for a step that waits for it, or that has not begun: then it is kept. The first signal decides, unless
 /// the wait ran out, or the saga stopped going forward, before it. The step itself is done when its command is claimed next.

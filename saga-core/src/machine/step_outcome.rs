@@ -1,15 +1,15 @@
 //! What follows when the outcome of a step in flight is known.
 
 use super::advance::advance;
-use super::choreography::is_undo_requested_by_event;
 use super::compensate::{begin_compensation, begin_next_undos, compensate_again};
 use super::decision::{Command, Decision};
-use super::failure::{Failure, FailureKind};
 use super::forward::begin_next_steps;
+use super::hosting::choreography::is_undo_requested_by_event;
 use super::settle::{block, settle};
-use super::shape::{Effect, Shape, Side, UndoShape};
-use super::state::{Phase, SagaState};
-use super::step_state::StepPhase;
+use super::state::failure::{Failure, FailureKind};
+use super::state::shape::{Effect, Shape, Side, UndoShape};
+use super::state::state::{Phase, SagaState};
+use super::state::step_state::StepPhase;
 use crate::store::RecordedOutcome;
 
 /// A step in flight took effect. It gets its position here, under the lock of the saga's row.

@@ -1,8 +1,8 @@
 //! Sub-sagas: sagas that are steps of others.
 
-use super::failure::{Failure, FailureKind};
-use super::shape::{Shape, StepShape};
-use super::state::{Phase, SagaState};
+use super::state::failure::{Failure, FailureKind};
+use super::state::shape::{Shape, StepShape};
+use super::state::state::{Phase, SagaState};
 
 /// A saga that never begins, since the saga that would have started it compensates. It prevents a late start.
 pub fn tombstone(shape: &Shape, reason: &str) -> SagaState {

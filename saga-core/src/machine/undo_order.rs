@@ -3,9 +3,9 @@
 
 use std::cmp::Reverse;
 
-use super::shape::{Shape, UndoShape};
-use super::state::SagaState;
-use super::step_state::StepPhase;
+use super::state::shape::{Shape, UndoShape};
+use super::state::state::SagaState;
+use super::state::step_state::StepPhase;
 
 /// Whether the step took effect or may have, and has an undo.
 pub(super) fn needs_undo(shape: &Shape, state: &SagaState, step: usize) -> bool {

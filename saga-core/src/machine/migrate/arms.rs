@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use super::route::{Migrated, Route};
 use crate::machine::decision::Record;
-use crate::machine::shape::Shape;
-use crate::machine::state::{Phase, SagaState};
-use crate::machine::step_state::StepPhase;
+use crate::machine::state::shape::Shape;
+use crate::machine::state::state::{Phase, SagaState};
+use crate::machine::state::step_state::StepPhase;
 use crate::store::RecordedOutcome;
 
 /// The choices of the new version that are made, each with the arm that was taken.

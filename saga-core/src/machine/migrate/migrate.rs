@@ -6,11 +6,11 @@
 use super::arms::{Taken, begun_before_choices, has_begun, pass_assumed, remedy_of_choice, taken_there, undecided};
 use super::route::{Migrated, Route};
 use crate::machine::deadline::remove_if_over;
-use crate::machine::failure::Stuck;
-use crate::machine::items::Items;
-use crate::machine::shape::{Effect, Side, UndoShape};
-use crate::machine::state::{Phase, SagaState};
-use crate::machine::step_state::{StepPhase, StepState};
+use crate::machine::state::failure::Stuck;
+use crate::machine::state::items::Items;
+use crate::machine::state::shape::{Effect, Side, UndoShape};
+use crate::machine::state::state::{Phase, SagaState};
+use crate::machine::state::step_state::{StepPhase, StepState};
 use crate::machine::sub_saga::cannot_move;
 
 /// The saga in the steps of the other version. `made` is each choice of its own version that it made, with the arm that it

@@ -1,9 +1,9 @@
 //! How a definition becomes another version of it, and what a saga becomes.
 
 use crate::machine::decision::Record;
-use crate::machine::shape::Shape;
-use crate::machine::state::SagaState;
-use crate::machine::timer::Timer;
+use crate::machine::state::shape::Shape;
+use crate::machine::state::state::SagaState;
+use crate::machine::state::timer::Timer;
 
 /// Where the steps of one version are in another. A step and an arm are named by their indices.
 #[derive(Debug, Clone)]

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::event::Event;
-use super::shape::{Effect, Side};
+use crate::machine::event::Event;
+use crate::machine::state::shape::{Effect, Side};
 use crate::step::{OnExhausted, Rejection, RetryPolicy};
 
 /// How many processes may end during the attempts of one command whose policy has no limit of attempts: 5. A command that ends
@@ -166,22 +166,22 @@ impl Attempt {
     }
 
     /// Whether the step can only go forward: every step after the pivot, and a pivot that may have taken effect.
-    pub(super) fn is_only_forward(&self, in_doubt: bool) -> bool {
+    pub(in crate::machine) fn is_only_forward(&self, in_doubt: bool) -> bool {
         self.side == Side::After || (self.side == Side::Pivot && in_doubt)
     }
 
     /// Whether the saga was to compensate after the last attempt, and cannot: then there is no last attempt.
-    pub(super) fn has_no_way_back(&self, in_doubt: bool) -> bool {
+    pub(in crate::machine) fn has_no_way_back(&self, in_doubt: bool) -> bool {
         self.is_only_forward(in_doubt) && self.policy.on_exhausted == OnExhausted::Compensate
     }
 
     /// How long until the next attempt: the pause of the policy, or a longer one that the other side asks for.
-    pub(super) fn delay(&self, delay_min: Duration) -> Duration {
+    pub(in crate::machine) fn delay(&self, delay_min: Duration) -> Duration {
         self.policy.delay(self.attempts, self.random).max(delay_min)
     }
 
     /// Whether an attempt after this pause begins before the step's limit for all of them.
-    pub(super) fn has_time(&self, delay: Duration) -> bool {
+    pub(in crate::machine) fn has_time(&self, delay: Duration) -> bool {
         self.policy.has_time_after(self.retrying_for.saturating_add(delay))
     }
 }

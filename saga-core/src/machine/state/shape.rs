@@ -204,6 +204,11 @@ impl Shape {
         self.steps.get(step).is_some_and(|step| step.child.is_some())
     }
 
+    /// The steps that are passed when a saga begins at that one: all but it and the steps after it.
+    pub fn before(&self, step: usize) -> Vec<usize> {
+        (0..self.steps.len()).filter(|&other| other != step && !self.is_behind(other, step)).collect()
+    }
+
     /// Whether it has steps that a saga may not take.
     pub fn has_choices(&self) -> bool {
         self.steps.iter().any(StepShape::is_choice)

@@ -20,12 +20,12 @@ pub struct Failure {
 
 impl Failure {
     /// A failure whose reason is a text of the engine.
-    pub(super) fn new(step: usize, kind: FailureKind, message: impl std::fmt::Display) -> Self {
+    pub(in crate::machine) fn new(step: usize, kind: FailureKind, message: impl std::fmt::Display) -> Self {
         Self { step, kind, reason: Rejection::new(message) }
     }
 
     /// A business failure of the step.
-    pub(super) const fn rejected(step: usize, reason: Rejection) -> Self {
+    pub(in crate::machine) const fn rejected(step: usize, reason: Rejection) -> Self {
         Self { step, kind: FailureKind::Rejected, reason }
     }
 }

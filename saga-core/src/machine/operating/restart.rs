@@ -1,18 +1,18 @@
 //! A saga that is started instead of another one of its definition goes on where that one ended.
 
-use super::decision::Decision;
-use super::forward::begin_next_steps;
-use super::settle::settle;
-use super::shape::Shape;
-use super::state::{Phase, SagaState};
-use super::step_state::StepPhase;
+use crate::machine::decision::Decision;
+use crate::machine::forward::begin_next_steps;
+use crate::machine::settle::settle;
+use crate::machine::state::shape::Shape;
+use crate::machine::state::state::{Phase, SagaState};
+use crate::machine::state::step_state::StepPhase;
 use crate::store::RecordedOutcome;
 
 /// These steps count as passed. Their effects belong to the other saga, so this one never undoes them.
 ///
 /// The steps in arms that the other saga did not take are not taken here. Where the arms do not fit their choices, or the
 /// saga has begun, nothing changes.
-pub(super) fn restart(
+pub(in crate::machine) fn restart(
     shape: &Shape,
     state: &mut SagaState,
     steps: &[usize],
@@ -51,11 +51,4 @@ fn fits(shape: &Shape, steps: &[usize], not_taken: &[usize]) -> bool {
     });
     let are_in_arms = not_taken.iter().all(|&step| exists(&step) && shape.steps[step].within.is_some());
     arms_fit && are_in_arms && steps.iter().all(|step| !not_taken.contains(step))
-}
-
-impl Shape {
-    /// The steps that are passed when a saga begins at that one: all but it and the steps after it.
-    pub fn before(&self, step: usize) -> Vec<usize> {
-        (0..self.steps.len()).filter(|&other| other != step && !self.is_behind(other, step)).collect()
-    }
 }

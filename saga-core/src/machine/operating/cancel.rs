@@ -1,18 +1,18 @@
 //! Cancelling a saga before its pivot.
 
-use super::compensate::begin_compensation;
-use super::decision::Decision;
-use super::event::Refused;
-use super::failure::{Failure, FailureKind};
-use super::shape::Shape;
-use super::state::{Phase, SagaState};
-use super::step_state::{StepPhase, StepState};
+use crate::machine::compensate::begin_compensation;
+use crate::machine::decision::Decision;
+use crate::machine::event::Refused;
+use crate::machine::state::failure::{Failure, FailureKind};
+use crate::machine::state::shape::Shape;
+use crate::machine::state::state::{Phase, SagaState};
+use crate::machine::state::step_state::{StepPhase, StepState};
 use crate::step::Rejection;
 
 /// The saga is cancelled: it starts compensating. What is in flight ends first, and what is stuck waits for an operator. A
 /// fresh saga has no command that was claimed, and these are withdrawn: it ends at once. Cancelling gives out no commands, so
 /// a wait is ended by the worker that has its row next.
-pub(super) fn cancel(
+pub(in crate::machine) fn cancel(
     shape: &Shape,
     state: &mut SagaState,
     kind: FailureKind,
@@ -40,7 +40,7 @@ pub(super) fn cancel(
 }
 
 /// Whether nothing has happened since the start.
-pub(super) fn is_fresh(shape: &Shape, state: &SagaState) -> bool {
+pub(in crate::machine) fn is_fresh(shape: &Shape, state: &SagaState) -> bool {
     let is_untouched = |phase| matches!(phase, StepPhase::Ready | StepPhase::Started);
     // The command of a sub-saga leaves no trace on its row, and may have started it.
     let may_have_started = |step: usize| shape.is_child(step) && state.steps[step].phase == StepPhase::Started;

@@ -55,7 +55,7 @@ pub struct Items {
 }
 
 impl Items {
-    pub(super) fn new(step: usize, first: usize, count: usize) -> Self {
+    pub(in crate::machine) fn new(step: usize, first: usize, count: usize) -> Self {
         Self { step, first, count, ..Self::default() }
     }
 
@@ -64,7 +64,7 @@ impl Items {
         self.first..self.first + self.count
     }
 
-    pub(super) fn pack(&mut self, steps: &[StepState]) {
+    pub(in crate::machine) fn pack(&mut self, steps: &[StepState]) {
         let mut run: Option<(StepPhase, usize)> = None;
         let mut before = 0;
         for (number, step) in steps.iter().enumerate() {
@@ -96,7 +96,7 @@ impl Items {
         }
     }
 
-    pub(super) fn unpack(&mut self) -> Result<Vec<StepState>, String> {
+    pub(in crate::machine) fn unpack(&mut self) -> Result<Vec<StepState>, String> {
         let phases = self.read_phases()?;
         let plain = |(number, phase)| self.plain(number, phase, 0);
         let mut steps: Vec<StepState> = phases.into_iter().enumerate().map(plain).collect();
@@ -129,7 +129,7 @@ impl Items {
     }
 
     /// The id of the message that asks for the item at that index of the state; `fresh` where none was asked for so far.
-    pub(super) fn message_of_step(&mut self, step: usize, fresh: u128) -> u128 {
+    pub(in crate::machine) fn message_of_step(&mut self, step: usize, fresh: u128) -> u128 {
         let number = (step - self.first) as u128;
         self.asked.get_or_insert(fresh.wrapping_sub(number)).wrapping_add(number)
     }

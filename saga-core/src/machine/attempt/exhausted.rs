@@ -1,13 +1,13 @@
 //! What comes after the last attempt.
 
 use super::attempt::Attempt;
-use super::event::Event;
-use super::failure::{Failure, FailureKind};
+use crate::machine::event::Event;
+use crate::machine::state::failure::{Failure, FailureKind};
 use crate::step::OnExhausted;
 
 /// No attempt follows, since they are used up or their time is over. The policy says whether the saga compensates; behind the
 /// pivot it cannot.
-pub(super) fn exhausted(attempt: &Attempt, in_doubt: bool, message: String) -> Event {
+pub(in crate::machine) fn exhausted(attempt: &Attempt, in_doubt: bool, message: String) -> Event {
     match given_up(attempt, in_doubt, message) {
         Event::Blocked { step, reason, in_doubt } => {
             Event::Blocked { step, reason: out_of_attempts(attempt, &reason), in_doubt }
@@ -17,7 +17,7 @@ pub(super) fn exhausted(attempt: &Attempt, in_doubt: bool, message: String) -> E
 }
 
 /// No attempt follows, for the reason that the message gives.
-pub(super) fn given_up(attempt: &Attempt, in_doubt: bool, message: String) -> Event {
+pub(in crate::machine) fn given_up(attempt: &Attempt, in_doubt: bool, message: String) -> Event {
     let step = attempt.step;
     if attempt.policy.on_exhausted == OnExhausted::Stuck || attempt.is_only_forward(in_doubt) {
         Event::Blocked { step, reason: message, in_doubt }
@@ -29,6 +29,6 @@ pub(super) fn given_up(attempt: &Attempt, in_doubt: bool, message: String) -> Ev
 }
 
 /// The reason as it is stored.
-pub(super) fn out_of_attempts(attempt: &Attempt, message: &str) -> String {
+pub(in crate::machine) fn out_of_attempts(attempt: &Attempt, message: &str) -> String {
     format!("out of attempts ({}): {message}", attempt.attempts)
 }

@@ -1,10 +1,10 @@
 //! The replies between services about a hosted step, and what follows from them.
 
-use super::event::Event;
-use super::failure::{Failure, FailureKind};
-use super::remote::Sent;
-use super::state::{Phase, SagaState};
-use super::step_state::{StepPhase, StepState};
+use crate::machine::event::Event;
+use crate::machine::state::failure::{Failure, FailureKind};
+use crate::machine::state::remote::Sent;
+use crate::machine::state::state::{Phase, SagaState};
+use crate::machine::state::step_state::{StepPhase, StepState};
 use crate::step::Rejection;
 use crate::store::Answer;
 

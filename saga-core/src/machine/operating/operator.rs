@@ -1,19 +1,19 @@
 //! What an operator does with a stuck saga.
 
-use super::advance::advance;
-use super::arms::leave_out_other_arms;
-use super::compensate::undone;
-use super::decision::{Command, Decision};
-use super::event::{Action, Refused};
-use super::failure::Stuck;
 use super::lock_lost::lost_lock;
-use super::settle::{block, end_waits, settle, show_next_stuck, skip};
-use super::shape::{Effect, Shape};
-use super::state::{Phase, SagaState};
-use super::step_state::StepPhase;
+use crate::machine::advance::advance;
+use crate::machine::arms::leave_out_other_arms;
+use crate::machine::compensate::undone;
+use crate::machine::decision::{Command, Decision};
+use crate::machine::event::{Action, Refused};
+use crate::machine::settle::{block, end_waits, settle, show_next_stuck, skip};
+use crate::machine::state::failure::Stuck;
+use crate::machine::state::shape::{Effect, Shape};
+use crate::machine::state::state::{Phase, SagaState};
+use crate::machine::state::step_state::StepPhase;
 use crate::store::RecordedOutcome;
 
-pub(super) fn act(
+pub(in crate::machine) fn act(
     shape: &Shape,
     state: &mut SagaState,
     action: Action,

@@ -47,7 +47,7 @@ impl SagaState {
         std::mem::replace(self, left)
     }
 
-    pub(super) fn add_items(&mut self, step: usize, count: usize) {
+    pub(in crate::machine) fn add_items(&mut self, step: usize, count: usize) {
         let first = self.steps.len();
         self.items.push(Items::new(step, first, count));
         self.steps.resize(first + count, StepState::new());

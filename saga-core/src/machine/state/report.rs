@@ -1,8 +1,8 @@
 //! The progress reports of commands that have no work row, since they are stuck or not given out again yet.
 
-use super::decision::Command;
 use super::state::{KeptReport, SagaState};
 use super::step_state::StepPhase;
+use crate::machine::decision::Command;
 
 impl SagaState {
     /// The last report of that command, where it is kept here.

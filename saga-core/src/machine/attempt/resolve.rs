@@ -8,13 +8,18 @@
 use std::time::Duration;
 
 use super::attempt::{Attempt, Next, Resolving, attempts_max};
-use super::event::Event;
 use super::exhausted::exhausted;
-use super::failure::Failure;
+use crate::machine::event::Event;
+use crate::machine::state::failure::Failure;
 use crate::step::Rejection;
 
 /// What comes after an attempt without a definite answer, where the step may have taken effect.
-pub(super) fn ask_again(attempt: &Attempt, resolving: Resolving, delay_min: Duration, message: String) -> Next {
+pub(in crate::machine) fn ask_again(
+    attempt: &Attempt,
+    resolving: Resolving,
+    delay_min: Duration,
+    message: String,
+) -> Next {
     let max = attempts_max(&attempt.policy, Some(&resolving.policy));
     let is_unlimited = attempt.policy.attempts.is_none() || resolving.policy.attempts.is_none();
     if is_unlimited || attempt.attempts < max || attempt.has_no_way_back(true) {
@@ -25,7 +30,7 @@ pub(super) fn ask_again(attempt: &Attempt, resolving: Resolving, delay_min: Dura
 }
 
 /// What comes after the resolution said that the step did not happen, where the step is not called again.
-pub(super) fn after_not_done(attempt: &Attempt, resolving: Resolving) -> Next {
+pub(in crate::machine) fn after_not_done(attempt: &Attempt, resolving: Resolving) -> Next {
     let message = "the other side says that it did not happen".to_owned();
     let max = attempts_max(&attempt.policy, Some(&resolving.policy));
     if attempt.attempts < max || resolving.is_fresh {
@@ -36,7 +41,7 @@ pub(super) fn after_not_done(attempt: &Attempt, resolving: Resolving) -> Next {
 
 /// What comes after a rejection, where an earlier call had no answer. The resolution has just said that nothing happened so
 /// far, so only a call that is still in flight may say otherwise.
-pub(super) fn after_late_rejection(attempt: &Attempt, resolving: Resolving, reason: Rejection) -> Next {
+pub(in crate::machine) fn after_late_rejection(attempt: &Attempt, resolving: Resolving, reason: Rejection) -> Next {
     let max = attempts_max(&attempt.policy, Some(&resolving.policy));
     if attempt.attempts >= max && !resolving.is_fresh {
         return after_refusal(attempt, reason);
@@ -46,7 +51,7 @@ pub(super) fn after_late_rejection(attempt: &Attempt, resolving: Resolving, reas
 }
 
 /// What comes after the resolution said that the other side refused the call for good.
-pub(super) fn after_refusal(attempt: &Attempt, reason: Rejection) -> Next {
+pub(in crate::machine) fn after_refusal(attempt: &Attempt, reason: Rejection) -> Next {
     let step = attempt.step;
     Next::Settled(Event::Rejected { step, failure: Failure::rejected(step, reason) })
 }

@@ -40,7 +40,7 @@ pub struct Sent {
 
 impl Sent {
     /// A command of whose message only the id is known.
-    pub(super) const fn without_row(message: u128) -> Self {
+    pub(in crate::machine) const fn without_row(message: u128) -> Self {
         Self { message, work: 0, given: 0 }
     }
 
@@ -51,7 +51,7 @@ impl Sent {
 
     /// The same command when its outcome is recorded: no row waits for the reply, and the record has the input. The id of
     /// the message stays known, since a late success counts.
-    pub(super) const fn settled(self) -> Self {
+    pub(in crate::machine) const fn settled(self) -> Self {
         Self { work: 0, given: 0, ..self }
     }
 }

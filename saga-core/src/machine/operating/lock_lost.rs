@@ -1,14 +1,14 @@
 //! A semantic lock that an operator takes from a saga.
 
-use super::decision::Decision;
-use super::event::Refused;
-use super::shape::Shape;
-use super::state::SagaState;
-use super::step_state::StepPhase;
+use crate::machine::decision::Decision;
+use crate::machine::event::Refused;
+use crate::machine::state::shape::Shape;
+use crate::machine::state::state::SagaState;
+use crate::machine::state::step_state::StepPhase;
 
 /// The saga loses a lock. It may only do so while nothing of it runs: another saga has the entity from this commit on. The
 /// saga begins no step any more, and its undos run as before.
-pub(super) fn unlocked(
+pub(in crate::machine) fn unlocked(
     shape: &Shape,
     state: &mut SagaState,
     step: usize,
@@ -35,7 +35,7 @@ pub(super) fn unlocked(
 }
 
 /// Why no step of the saga may begin: it lost a semantic lock.
-pub(super) fn lost_lock(shape: &Shape, state: &SagaState) -> Option<String> {
+pub(in crate::machine) fn lost_lock(shape: &Shape, state: &SagaState) -> Option<String> {
     let lost = state.steps.iter().position(|step| step.lock_lost)?;
     let name = shape.steps.get(lost).map_or("", |step| step.name);
     Some(format!(

@@ -1,9 +1,9 @@
 //! Decisions about steps that events ask for.
 
-use super::failure::Failure;
 use super::host_reply::answer_of;
-use super::remote::Caller;
-use super::state::{Phase, SagaState};
+use crate::machine::state::failure::Failure;
+use crate::machine::state::remote::Caller;
+use crate::machine::state::state::{Phase, SagaState};
 use crate::store::Answer;
 
 /// What follows when the deadline of a choreographed saga passes.
@@ -25,7 +25,7 @@ pub fn failed_by_now(before: Option<Answer>, state: &SagaState) -> Option<&Failu
 }
 
 /// Whether an event asks to undo a step that another event asked for, and the step is still to be done.
-pub(super) fn is_undo_requested_by_event(state: &SagaState) -> bool {
+pub(in crate::machine) fn is_undo_requested_by_event(state: &SagaState) -> bool {
     let is_requested = |caller: &Caller| caller.reply_to.is_empty() && caller.undo.is_some();
     state.phase == Phase::Running && state.caller.as_deref().is_some_and(is_requested)
 }

@@ -183,11 +183,11 @@ impl SagaState {
         self.paused.is_some() && !self.has_ended()
     }
 
-    pub(super) fn has_ended(&self) -> bool {
+    pub(in crate::machine) fn has_ended(&self) -> bool {
         matches!(self.phase, Phase::Completed | Phase::Compensated)
     }
 
-    pub(super) fn next_position(&mut self) -> u32 {
+    pub(in crate::machine) fn next_position(&mut self) -> u32 {
         self.position += 1;
         self.position
     }

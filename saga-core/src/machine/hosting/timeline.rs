@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::host_reply::answer_of;
-use super::state::SagaState;
-use super::step_state::StepPhase;
+use crate::machine::state::state::SagaState;
+use crate::machine::state::step_state::StepPhase;
 use crate::store::{Answer, Status, Timestamp};
 
 /// How many reports and events are kept of one saga. Further ones are left out, and the timeline says so.

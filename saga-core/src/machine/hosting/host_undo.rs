@@ -1,13 +1,13 @@
 //! A hosted step that its caller asks to undo.
 
-use super::compensate::begin_compensation;
-use super::decision::Decision;
-use super::event::Event;
-use super::failure::{Failure, FailureKind};
-use super::forward::start;
-use super::shape::Shape;
-use super::state::{Phase, SagaState};
-use super::step_state::StepPhase;
+use crate::machine::compensate::begin_compensation;
+use crate::machine::decision::Decision;
+use crate::machine::event::Event;
+use crate::machine::forward::start;
+use crate::machine::state::failure::{Failure, FailureKind};
+use crate::machine::state::shape::Shape;
+use crate::machine::state::state::{Phase, SagaState};
+use crate::machine::state::step_state::StepPhase;
 
 /// A hosted step whose undo arrives before its command, and the event that decides about it. A step that is known to be done
 /// is undone with what the message carries; any other is never done.
@@ -22,7 +22,7 @@ pub fn undo_before_command(shape: &Shape, is_done: bool) -> (SagaState, Event) {
 
 /// The caller asks to undo the hosted step: its effect is undone, and what did not begin never does. What is in flight or
 /// stuck ends first: only then is it known whether there is anything to undo.
-pub(super) fn undo_requested(shape: &Shape, state: &mut SagaState, decision: &mut Decision) {
+pub(in crate::machine) fn undo_requested(shape: &Shape, state: &mut SagaState, decision: &mut Decision) {
     let in_flight = |phase| matches!(phase, StepPhase::Started | StepPhase::Undoing);
     let is_open = state.stuck.is_some() || state.steps.iter().any(|step| in_flight(step.phase));
     if !is_open && matches!(state.phase, Phase::Running | Phase::Completed) {

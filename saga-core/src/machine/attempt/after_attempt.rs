@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::attempt::{Attempt, Ending, Next};
-use super::event::Event;
 use super::exhausted::{exhausted, given_up, out_of_attempts};
-use super::failure::{Failure, FailureKind};
 use super::resolve::{after_late_rejection, after_not_done, after_refusal, ask_again};
+use crate::machine::event::Event;
+use crate::machine::state::failure::{Failure, FailureKind};
 use crate::step::limited;
 
 /// What comes after this attempt.
