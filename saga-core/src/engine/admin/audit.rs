@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::json;
+use super::query::json;
 use crate::key::Key;
 use crate::store::{HistoryEntry, HistoryKind, SagaId, Timestamp};
 

@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::admin_context::AdminContext;
+use super::control::saga_control::SagaControl;
 use super::dead_letters::DeadLetterAdmin;
 use super::outbox::OutboxAdmin;
-use super::query::SagaQuery;
+use super::query::query::SagaQuery;
 use super::retention::RetentionAdmin;
-use super::saga_control::SagaControl;
 use crate::key::Tenant;
 use crate::saga::{Definition, Saga};
 use crate::service::Service;

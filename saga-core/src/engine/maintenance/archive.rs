@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::engine::admin::json;
+use crate::engine::admin::query::json;
 use crate::key::{Key, Tenant};
 use crate::store::{HistoryEntry, SagaId, SagaWithSteps, Status, StepRecord, Timestamp};
 

@@ -28,7 +28,11 @@ impl<S: Store> SagaQuery<S> {
     }
 
     /// Adds what the store knows of the locks of the saga, if a step of it may have taken or asked for one.
-    pub(super) async fn add_locks(&self, status: &mut SagaStatus, outline: &Outline) -> Result<(), RuntimeError> {
+    pub(in crate::engine::admin) async fn add_locks(
+        &self,
+        status: &mut SagaStatus,
+        outline: &Outline,
+    ) -> Result<(), RuntimeError> {
         if !status.steps.iter().any(|step| may_have_lock(step, outline)) {
             return Ok(());
         }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::admin_context::{AdminContext, refused};
-use super::audit::{AuditEntry, ReplacedInput};
+use crate::engine::admin::admin_context::{AdminContext, refused};
+use crate::engine::admin::audit::{AuditEntry, ReplacedInput};
 use crate::engine::context::RuntimeError;
 use crate::engine::instance::SagaInstance;
 use crate::engine::message::{check_value, request_hash};
@@ -12,7 +12,7 @@ use crate::machine::Effect;
 use crate::store::Store;
 
 /// A sub-saga that was started keeps the input that it was started with.
-pub(super) async fn check_not_started<S: Store>(
+pub(in crate::engine::admin) async fn check_not_started<S: Store>(
     ctx: &AdminContext<S>,
     key: &Key,
     saga: &SagaInstance<S>,
@@ -34,7 +34,7 @@ pub(super) async fn check_not_started<S: Store>(
 }
 
 /// Gives the stuck step this input, and notes the hashes of the old and the new one in the audit entry.
-pub(super) fn replace_input<S: Store>(
+pub(in crate::engine::admin) fn replace_input<S: Store>(
     key: &Key,
     saga: &mut SagaInstance<S>,
     input: Vec<u8>,

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::admin_context::{AdminContext, moved, refused};
 use super::due_now::due_now;
 use super::stuck_input::{check_not_started, replace_input};
+use crate::engine::admin::admin_context::{AdminContext, moved, refused};
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::decide::arm_output;
 use crate::engine::instance::{AttemptDetails, SagaInstance};

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::admin_context::refused;
 use super::saga_control::SagaControl;
 use super::stuck_action::{StuckAction, act_on_stuck};
+use crate::engine::admin::admin_context::refused;
 use crate::engine::context::RuntimeError;
 use crate::key::Key;
 use crate::machine::Action;

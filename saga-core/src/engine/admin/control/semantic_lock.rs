@@ -1,9 +1,9 @@
 //! Ending a semantic lock of a saga that does nothing.
 
-use super::admin_context::{AdminContext, refused};
-use super::audit::AuditEntry;
 use super::control_error::{ControlError, until_applied};
 use super::saga_control::SagaControl;
+use crate::engine::admin::admin_context::{AdminContext, refused};
+use crate::engine::admin::audit::AuditEntry;
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::instance::AttemptDetails;
 use crate::key::Key;

@@ -118,7 +118,7 @@ impl Outline {
     }
 
     /// Whether the calls of the step, or of the step that has this item, have a lock.
-    pub(super) fn locks_calls_of(&self, step_or_item: &str) -> bool {
+    pub(in crate::engine::admin) fn locks_calls_of(&self, step_or_item: &str) -> bool {
         let name = step_or_item.split('#').next().unwrap_or_default();
         self.steps.iter().any(|step| step.locks_calls && step.name == name)
     }

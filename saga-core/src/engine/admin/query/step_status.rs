@@ -128,7 +128,12 @@ impl StepProgress {
 
 impl StepStatus {
     /// The status of the step with this index.
-    pub(super) fn of_step(outline: &Outline, index: usize, state: &SagaState, stored: &SagaWithSteps) -> Self {
+    pub(in crate::engine::admin) fn of_step(
+        outline: &Outline,
+        index: usize,
+        state: &SagaState,
+        stored: &SagaWithSteps,
+    ) -> Self {
         let step = &outline.steps[index];
         let phase = shown_phase(state, index);
         let is_waiting = step.wait.is_some() && phase == StepPhase::Started;
@@ -151,7 +156,12 @@ impl StepStatus {
     }
 
     /// The status of the item with this index, of this step.
-    pub(super) fn of_item(step: &OutlinedStep, item: usize, state: &SagaState, stored: &SagaWithSteps) -> Self {
+    pub(in crate::engine::admin) fn of_item(
+        step: &OutlinedStep,
+        item: usize,
+        state: &SagaState,
+        stored: &SagaWithSteps,
+    ) -> Self {
         let name = StepId::of_item(&step.name, state.item_number(item).unwrap_or_default());
         Self::of_name(name.as_str(), item, state.steps[item].phase, state, stored)
     }
@@ -199,7 +209,7 @@ impl StepStatus {
     }
 
     /// Adds what the store knows of its lock. A step that waits for its lock has no time at which it is due.
-    pub(super) fn set_lock(&mut self, lock: LockStatus) {
+    pub(in crate::engine::admin) fn set_lock(&mut self, lock: LockStatus) {
         if lock.scope == LockScope::Step && !lock.granted {
             (self.phase_name, self.due_at) = ("waiting", None);
         }

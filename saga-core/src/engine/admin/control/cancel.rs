@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::admin_context::{AdminContext, refused, unreadable};
-use super::audit::AuditEntry;
 use super::control_error::{ControlError, until_applied};
 use super::due_now::due_in;
 use super::saga_control::SagaControl;
+use crate::engine::admin::admin_context::{AdminContext, refused, unreadable};
+use crate::engine::admin::audit::AuditEntry;
 use crate::engine::commit::changes;
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::decide::overdue;

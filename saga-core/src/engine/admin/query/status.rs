@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::audit::AuditEntry;
 use super::json;
 use super::outline::Outline;
 use super::step_status::StepStatus;
+use crate::engine::admin::audit::AuditEntry;
 use crate::engine::outcome::{Outcome, outcome_by};
 use crate::key::{Key, StepId, Tenant};
 use crate::machine::{SagaState, StepPhase};
@@ -91,7 +91,7 @@ pub struct SagaStatus {
     #[serde(flatten)]
     pub summary: SagaSummary,
     /// How many decisions about it were committed. An operator can act
-    /// [at this revision](super::SagaControl::at_revision) only.
+    /// [at this revision](crate::engine::admin::SagaControl::at_revision) only.
     pub revision: u64,
     /// The steps in the order of the definition; none of a tombstone. A step that runs for each item of a list is followed by those of its items
     /// that are under way, or that failed.

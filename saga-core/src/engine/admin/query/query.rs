@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::admin_context::AdminContext;
-use super::audit::{AuditEntry, AuditRecord};
 use super::outline::Outline;
 use super::saga_moves::SagaMoves;
 use super::status::{SagaStatus, SagaSummary};
-use super::tenant_store::{AdminRuntime, TenantStore};
+use crate::engine::admin::admin_context::AdminContext;
+use crate::engine::admin::audit::{AuditEntry, AuditRecord};
+use crate::engine::admin::tenant_store::{AdminRuntime, TenantStore};
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::message::TIMELINES;
 use crate::key::{Key, Tenant};
@@ -38,17 +38,17 @@ impl fmt::Display for Unregistered {
     }
 }
 
-/// Reads sagas, their histories and the audit log of one tenant: [`SagaAdmin::query`](super::SagaAdmin::query) returns it. A
+/// Reads sagas, their histories and the audit log of one tenant: [`SagaAdmin::query`](crate::engine::admin::SagaAdmin::query) returns it. A
 /// store that can only be read is enough.
 pub struct SagaQuery<S: Store> {
-    pub(super) store: Arc<S>,
-    pub(super) tenant: Tenant,
+    pub(in crate::engine::admin) store: Arc<S>,
+    pub(in crate::engine::admin) tenant: Tenant,
     runtime: Option<AdminRuntime<S>>,
     definitions: Arc<BTreeMap<DefinitionId, Arc<Definition<S>>>>,
 }
 
 impl<S: Store> SagaQuery<S> {
-    pub(super) fn new(ctx: &AdminContext<S>) -> Self {
+    pub(in crate::engine::admin) fn new(ctx: &AdminContext<S>) -> Self {
         let TenantStore { store, tenant, .. } = &ctx.tenant_store;
         let runtime = ctx.tenant_store.runtime().cloned();
         Self { store: Arc::clone(store), tenant: tenant.clone(), runtime, definitions: Arc::clone(&ctx.definitions) }

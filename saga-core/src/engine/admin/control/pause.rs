@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::admin_context::{AdminContext, refused, unreadable};
-use super::audit::AuditEntry;
 use super::control_error::{Applied, ControlError, until_applied};
 use super::due_now::due_now;
 use super::saga_control::SagaControl;
+use crate::engine::admin::admin_context::{AdminContext, refused, unreadable};
+use crate::engine::admin::audit::AuditEntry;
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::instance::AttemptDetails;
 use crate::key::Key;
@@ -105,7 +105,7 @@ impl<S: Store> SagaControl<S> {
     }
 }
 
-pub(super) async fn pause<S: Store>(
+pub(in crate::engine::admin) async fn pause<S: Store>(
     ctx: &AdminContext<S>,
     key: &Key,
     seen: Option<u64>,
@@ -119,7 +119,7 @@ pub(super) async fn pause<S: Store>(
     }
 }
 
-pub(super) async fn resume<S: Store>(
+pub(in crate::engine::admin) async fn resume<S: Store>(
     ctx: &AdminContext<S>,
     key: &Key,
     seen: Option<u64>,

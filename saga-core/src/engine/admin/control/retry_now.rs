@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::admin_context::{AdminContext, refused};
-use super::audit::AuditEntry;
 use super::control_error::{ControlError, until_applied};
 use super::due_now::due_in;
 use super::saga_control::SagaControl;
+use crate::engine::admin::admin_context::{AdminContext, refused};
+use crate::engine::admin::audit::AuditEntry;
 use crate::engine::commit::changes;
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::key::Key;
@@ -28,7 +28,7 @@ impl<S: Store> SagaControl<S> {
     }
 }
 
-pub(super) async fn retry_now<S: Store>(
+pub(in crate::engine::admin) async fn retry_now<S: Store>(
     ctx: &AdminContext<S>,
     key: &Key,
     seen: Option<u64>,

@@ -30,7 +30,7 @@ impl SemanticLocksFilter {
     }
 
     /// The entity as the store knows it.
-    pub(super) fn stored_entity(&self) -> Option<Entity> {
+    pub(in crate::engine::admin) fn stored_entity(&self) -> Option<Entity> {
         let (entity, scope) = self.entity.clone()?;
         Some(if scope == LockScope::Step { entity.of_step() } else { entity })
     }
@@ -63,7 +63,7 @@ pub struct SemanticLockStatus {
 }
 
 impl SemanticLockStatus {
-    pub(super) fn of(stored: &StoredLock) -> Option<Self> {
+    pub(in crate::engine::admin) fn of(stored: &StoredLock) -> Option<Self> {
         let status = LockStatus::of(stored)?;
         let (number, key, lock) = (stored.number, stored.key.clone(), stored.name.clone());
         Some(Self { number, key, lock, status })
@@ -99,7 +99,7 @@ pub struct LockedStatus {
 }
 
 impl LockStatus {
-    pub(super) fn of(stored: &StoredLock) -> Option<Self> {
+    pub(in crate::engine::admin) fn of(stored: &StoredLock) -> Option<Self> {
         let granted = match stored.state {
             LockState::Granted => true,
             LockState::Waiting => false,

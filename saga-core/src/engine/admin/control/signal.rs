@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::admin_context::{AdminContext, refused};
 use super::control_error::{ControlError, until_applied};
 use super::due_now::due_in;
 use super::saga_control::SagaControl;
+use crate::engine::admin::admin_context::{AdminContext, refused};
 use crate::engine::context::{RuntimeError, Settings, outside_step};
 use crate::engine::instance::idle_for;
 use crate::engine::message::check_value;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::admin_context::{AdminContext, refused};
-use super::audit::AuditEntry;
 use super::saga_control::SagaControl;
-use super::tenant_store::TenantStore;
+use crate::engine::admin::admin_context::{AdminContext, refused};
+use crate::engine::admin::audit::AuditEntry;
+use crate::engine::admin::tenant_store::TenantStore;
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::decide::{StartTiming, deadline_of, deadline_row};
 use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, in_flight};

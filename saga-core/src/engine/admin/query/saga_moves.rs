@@ -9,7 +9,7 @@ use crate::engine::outcome::OutcomeSlot;
 use crate::env::{Activity, during};
 use crate::store::{SagaId, Store};
 
-/// Waits for changes of one saga: [`SagaQuery::moves`](super::SagaQuery::moves) returns it.
+/// Waits for changes of one saga: [`SagaQuery::moves`](crate::engine::admin::SagaQuery::moves) returns it.
 ///
 /// A change that this process commits is told at once. For those of other processes the runtime polls the store, for all
 /// callers together, as it does for [`SagaHandle::outcome`](crate::SagaHandle::outcome).
@@ -21,7 +21,7 @@ pub struct SagaMoves<S: Store> {
 }
 
 impl<S: Store> SagaMoves<S> {
-    pub(super) fn new(committer: &Committer<S>, saga: SagaId) -> Self {
+    pub(in crate::engine::admin) fn new(committer: &Committer<S>, saga: SagaId) -> Self {
         let slot = committer.waiters.slot(saga);
         Self { ctx: Arc::clone(&committer.ctx), told: slot.moves(), slot, saga }
     }
