@@ -17,63 +17,41 @@
 
 mod args;
 mod batch;
-mod call_keys;
-mod cancel_signal;
-mod classify;
 mod codec;
-mod compensation;
 mod context;
 mod contract;
-mod error;
+mod errors;
 mod event;
-mod failure;
-mod handler;
-mod list;
-mod lock;
-mod locked_entity;
-mod optional_output;
+mod handlers;
 mod options;
-mod output;
-mod params;
-mod progress;
-mod rejection;
-mod reports;
-mod resolution;
-mod resolve;
+mod parameters;
 mod retry;
-mod runs_on;
-mod semantic_lock;
-mod signal;
-mod state;
 #[expect(clippy::module_inception, reason = "the trait `Step` is the main item of this folder")]
 mod step;
-mod step_outputs;
-mod text;
-mod undo;
 mod unnamed;
 
 pub use self::{
     batch::{Batch, BatchResults, IntoItemResult},
-    cancel_signal::CancelSignal,
-    classify::StepResultExt,
     codec::{CodecError, Payload},
-    compensation::Compensation,
-    context::{FailedStep, StepContext},
+    context::cancel_signal::CancelSignal,
+    context::context::{FailedStep, StepContext},
     contract::Contract,
-    error::{StepError, StepErrorKind},
+    errors::classify::StepResultExt,
+    errors::error::{StepError, StepErrorKind},
+    errors::failure::IntoStepError,
+    errors::rejection::Rejection,
     event::Event,
-    failure::IntoStepError,
-    handler::Handler,
-    lock::IntoEntities,
-    locked_entity::{LockedEntity, OfStep},
-    output::{FromOutputs, Output, Outputs},
-    params::FromStep,
-    rejection::Rejection,
-    resolution::{Resolution, Resolved},
+    handlers::compensation::Compensation,
+    handlers::handler::Handler,
+    handlers::resolution::{Resolution, Resolved},
+    parameters::lock::IntoEntities,
+    parameters::locked_entity::{LockedEntity, OfStep},
+    parameters::output::{FromOutputs, Output, Outputs},
+    parameters::params::FromStep,
+    parameters::semantic_lock::{Locked, SemanticLock},
+    parameters::signal::{Signal, Signaled},
+    parameters::state::State,
     retry::{OnExhausted, RetryPolicy},
-    semantic_lock::{Locked, SemanticLock},
-    signal::{Signal, Signaled},
-    state::State,
     step::{InputOf, Step},
 };
 pub use crate::env::BoxFuture;
@@ -83,32 +61,32 @@ pub use self::{
     args::{Args, States},
     batch::Contexts,
     codec::{Codec, codec, no_codec},
-    compensation::{Compensate, CompensateExternalFn, CompensateInTransactionFn, CompensationHandler},
     contract::{
         Compensated, ContractInput, ContractOutput, Declared, DeclaredContract, HasCompensation, Hosted,
         NoCompensation, Uncompensated, declared,
     },
-    error::IntoTransient,
+    errors::error::IntoTransient,
+    errors::failure::{StepReturn, finish, finish_alias},
     event::Emitted,
-    failure::{StepReturn, finish, finish_alias},
-    handler::{BatchFn, ExternalFn, Run, TransactionFn, Undo, UndoExternalFn, UndoTransactionFn, undo},
-    lock::entities_of,
+    handlers::compensation::{Compensate, CompensateExternalFn, CompensateInTransactionFn, CompensationHandler},
+    handlers::handler::{BatchFn, ExternalFn, Run, TransactionFn, Undo, UndoExternalFn, UndoTransactionFn, undo},
+    handlers::resolution::{ResolveFn, ResolvedValue},
+    handlers::resolve::{ResolveInput, ResolveOutput, resolved_by},
+    handlers::runs_on::{ConnectionIs, RunsCompensation},
+    handlers::undo::{Given, Ignored, UndoInput, UndoOutput, UndoValue, undone_by},
     options::StepOptions,
-    output::OutputError,
-    params::{NeededOutput, NeededState, Needs},
-    resolution::{ResolveFn, ResolvedValue},
-    resolve::{ResolveInput, ResolveOutput, resolved_by},
-    runs_on::{ConnectionIs, RunsCompensation},
+    parameters::lock::entities_of,
+    parameters::output::OutputError,
+    parameters::params::{NeededOutput, NeededState, Needs},
+    parameters::step_outputs::StepOutputs,
     step::{EntitiesOf, ResolveOf, UndoOf},
-    step_outputs::StepOutputs,
-    undo::{Given, Ignored, UndoInput, UndoOutput, UndoValue, undone_by},
     unnamed::Unnamed,
 };
 pub(crate) use self::{
-    call_keys::{CallKeys, ExternalKey},
-    context::{ContextParts, TimeLeft},
-    list::{decode_list, encode_list, items_of, list_of},
-    reports::{ReportLimit, Reporting, Reports},
-    step_outputs::OptionalOutputs,
-    text::limited,
+    context::call_keys::{CallKeys, ExternalKey},
+    context::context::{ContextParts, TimeLeft},
+    context::reports::{ReportLimit, Reporting, Reports},
+    errors::text::limited,
+    parameters::list::{decode_list, encode_list, items_of, list_of},
+    parameters::step_outputs::OptionalOutputs,
 };

@@ -18,7 +18,7 @@ pub struct LockedEntity {
     pub token: u64,
 }
 
-/// The lock of the step itself, in [`Locked`](super::Locked): that of `#[saga_step(lock = ..)]`.
+/// The lock of the step itself, in [`Locked`](crate::step::Locked): that of `#[saga_step(lock = ..)]`.
 #[derive(Debug)]
 pub struct OfStep(PhantomData<()>);
 

@@ -1,6 +1,6 @@
 use std::convert::Infallible;
 
-use super::StepError;
+use crate::step::StepError;
 
 /// An error type that a step can return: it decides for each case whether the step is rejected or retried.
 ///

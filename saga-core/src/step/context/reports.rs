@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::StepError;
+use crate::step::StepError;
 
 /// What a call may report, and what was reported before it.
 #[derive(Default)]
@@ -100,8 +100,8 @@ impl Reports {
 
 #[cfg(test)]
 mod tests {
-    use super::super::StepErrorKind;
     use super::*;
+    use crate::step::StepErrorKind;
 
     #[test]
     fn the_last_report_wins_and_is_taken_once() {

@@ -3,7 +3,7 @@ use std::fmt;
 use crate::env::BoxFuture;
 use crate::store::Store;
 
-use super::{Args, Batch, BatchResults, Compensate, Compensation, CompensationHandler, Step, StepError};
+use crate::step::{Args, Batch, BatchResults, Compensate, Compensation, CompensationHandler, Step, StepError};
 
 /// A step that can run on the store `S`.
 ///

@@ -1,6 +1,6 @@
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{Codec, Step, StepOptions, codec};
+use crate::step::{Codec, Step, StepOptions, codec};
 
 /// A message from outside that a saga can wait for: an approval, the call of a webhook. See
 /// [`SagaBuilder::wait_for`](crate::saga::SagaBuilder::wait_for).

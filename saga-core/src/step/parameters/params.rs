@@ -1,13 +1,13 @@
 use std::any::TypeId;
 
-use super::{Args, StepError};
+use crate::step::{Args, StepError};
 
-pub(super) mod sealed {
+pub(in crate::step) mod sealed {
     pub trait Sealed {}
 }
 
-/// A parameter that the runtime reads for a step: [`State`](super::State), the step's own lock
-/// ([`Locked`](super::Locked)), or what an earlier step returned ([`FromOutputs`](super::FromOutputs)).
+/// A parameter that the runtime reads for a step: [`State`](crate::step::State), the step's own lock
+/// ([`Locked`](crate::step::Locked)), or what an earlier step returned ([`FromOutputs`](crate::step::FromOutputs)).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a parameter that the runtime can give to a step",
     label = "not a parameter of a step",
@@ -23,7 +23,7 @@ pub trait FromStep: sealed::Sealed + Sized {
     /// # Errors
     ///
     /// What it needs is not there or cannot be read; the error is of the kind
-    /// [`Unreadable`](super::StepErrorKind::Unreadable), never a rejection.
+    /// [`Unreadable`](crate::step::StepErrorKind::Unreadable), never a rejection.
     #[doc(hidden)]
     fn from_step(args: Args<'_>) -> Result<Self, StepError>;
 }
@@ -55,7 +55,7 @@ pub struct NeededOutput {
     pub step: &'static str,
     /// Of the step's type: two steps of one name are not the same step.
     pub type_id: TypeId,
-    /// Whether it is taken as the list of a `for_each` step, by [`Outputs`](super::Outputs).
+    /// Whether it is taken as the list of a `for_each` step, by [`Outputs`](crate::step::Outputs).
     pub is_list: bool,
     /// Whether it is taken as an `Option`, since its step stands in an arm of a choice.
     pub is_optional: bool,
@@ -67,9 +67,9 @@ pub struct NeededOutput {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::{FromOutputs, Output, State, States, StepContext, StepErrorKind, StepOutputs};
     use super::*;
     use crate::saga_step;
+    use crate::step::{FromOutputs, Output, State, States, StepContext, StepErrorKind, StepOutputs};
 
     #[saga_step]
     async fn nothing(_order: u64) -> Result<(), StepError> {

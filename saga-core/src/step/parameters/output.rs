@@ -4,7 +4,7 @@ use std::{any::TypeId, fmt};
 
 use super::list::decode_list;
 use super::params::sealed::Sealed;
-use super::{
+use crate::step::{
     Args, FromStep, Locked, NeededOutput, Needs, SemanticLock, Signal, Signaled, Step, StepError, StepOutputs,
 };
 

@@ -2,7 +2,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::locked_entity::{LockedEntity, OfStep};
-use super::{Codec, Step, StepOptions, codec};
+use crate::step::{Codec, Step, StepOptions, codec};
 use crate::store::Entity;
 
 /// A semantic lock that a saga takes: see
@@ -41,7 +41,7 @@ pub struct Locked<L = OfStep> {
 }
 
 impl<L> Locked<L> {
-    pub(super) fn new(entities: Vec<LockedEntity>) -> Self {
+    pub(in crate::step) fn new(entities: Vec<LockedEntity>) -> Self {
         Self { entities, lock: PhantomData }
     }
 

@@ -1,13 +1,13 @@
 //! What a step reads that an event asked for: outputs that may not be there yet.
 
-use super::{OptionalOutputs, Step, StepContext, StepError};
+use crate::step::{OptionalOutputs, Step, StepContext, StepError};
 
 impl StepContext {
     /// In a choreography, the output of another step of this service for the same saga, as it was when this step's event
     /// arrived; `None` if that step was not done by then.
     ///
     /// The service must declare it: `.on::<Event>().run::<this>().reads::<earlier>()`. A step that needs the output takes
-    /// [`Output`](super::Output) instead, and waits for it.
+    /// [`Output`](crate::step::Output) instead, and waits for it.
     ///
     /// # Errors
     /// If the service does not declare it, or the recorded output cannot be read: the saga is then stuck.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Reports, StepContext, StepError};
+use crate::step::{Reports, StepContext, StepError};
 
 impl StepContext {
     /// Reports the progress of the step. The next attempt reads it with [`progress`](Self::progress), and the status of the
@@ -89,8 +89,8 @@ impl StepContext {
 
 #[cfg(test)]
 mod tests {
-    use super::super::StepErrorKind;
     use super::*;
+    use crate::step::StepErrorKind;
 
     #[test]
     fn a_test_gives_what_was_reported_and_reads_what_is() {

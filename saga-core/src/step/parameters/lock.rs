@@ -1,7 +1,7 @@
 //! The lock of a step, for the time of its calls.
 
 use super::params::sealed::Sealed;
-use super::{Args, FromStep, Locked, LockedEntity, Needs, StepContext, StepError};
+use crate::step::{Args, FromStep, Locked, Needs, StepError};
 use crate::store::Entity;
 
 /// What the closure of `lock = ..` returns: an [`Entity`], an array or a `Vec` of them.
@@ -65,25 +65,10 @@ impl FromStep for Locked {
     }
 }
 
-impl StepContext {
-    /// The entities that the step has locked for this call, with their fencing tokens; empty for a step without a lock. A
-    /// batch step finds those of each input here.
-    pub fn locked(&self) -> &[LockedEntity] {
-        &self.parts.locked
-    }
-
-    /// The same context with entities that the step has locked, and their fencing tokens.
-    #[must_use]
-    pub fn with_locked(mut self, entities: impl IntoIterator<Item = (Entity, u64)>) -> Self {
-        self.parts.locked = entities.into_iter().map(|(entity, token)| LockedEntity { entity, token }).collect();
-        self
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::{States, StepContext, StepErrorKind, StepOutputs};
     use super::*;
+    use crate::step::{States, StepContext, StepErrorKind, StepOutputs};
 
     fn read(ctx: &StepContext) -> Result<Locked, StepError> {
         Locked::from_step(Args { ctx, states: &States::new(), outputs: &StepOutputs::new() })

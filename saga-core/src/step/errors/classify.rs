@@ -1,6 +1,6 @@
 use std::error::Error;
 
-use super::StepError;
+use crate::step::StepError;
 
 /// Classifies the error of one call, where `?` alone would retry the step.
 ///

@@ -3,7 +3,7 @@ use std::fmt;
 use crate::env::BoxFuture;
 use crate::store::Store;
 
-use super::{Args, Needs, StepError, StepOptions};
+use crate::step::{Args, Needs, StepError, StepOptions};
 
 /// What undoes a step, implemented by `#[saga_compensation]` for a type that has the function's name.
 #[diagnostic::on_unimplemented(
@@ -14,10 +14,10 @@ use super::{Args, Needs, StepError, StepOptions};
 pub trait Compensation: Sized + Send + Sync + 'static {
     /// The input of the step that it undoes.
     type Input: Send + 'static;
-    /// [`Given<X>`](super::Given) if it takes the step's output, [`Ignored`](super::Ignored) if it leaves that out.
+    /// [`Given<X>`](crate::step::Given) if it takes the step's output, [`Ignored`](crate::step::Ignored) if it leaves that out.
     type Output: Send + 'static;
 
-    /// What the parameters need that the runtime reads, such as [`State`](super::State) and [`Output`](super::Output).
+    /// What the parameters need that the runtime reads, such as [`State`](crate::step::State) and [`Output`](crate::step::Output).
     #[doc(hidden)]
     const NEEDS: fn(&mut Needs) = |_| {};
     /// What the attribute set.

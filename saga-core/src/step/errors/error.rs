@@ -2,7 +2,7 @@ use std::{error::Error, fmt, time::Duration};
 
 use serde::Serialize;
 
-use super::Rejection;
+use crate::step::Rejection;
 
 type Source = Box<dyn Error + Send + Sync>;
 
@@ -74,7 +74,7 @@ impl StepError {
     }
 
     /// A business failure, unless what is behind the error has nothing to do with the business.
-    pub(super) fn reject_source(error: Source) -> Self {
+    pub(in crate::step) fn reject_source(error: Source) -> Self {
         Self { repr: Repr::Rejected(Rejection::new(&error), Some(error)) }
     }
 

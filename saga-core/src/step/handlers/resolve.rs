@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Resolution, ResolveOf, Resolved, Step};
+use crate::step::{Resolution, ResolveOf, Resolved, Step};
 
 /// The input of a resolution fits the input `I` of its step: they are the same type.
 #[diagnostic::on_unimplemented(

@@ -1,6 +1,6 @@
 //! What a step demands of the saga's store, in a form for which the compiler can say what to do.
 
-use super::{CompensationHandler, Step, Undo, undo};
+use crate::step::{CompensationHandler, Step, Undo, undo};
 use crate::store::Store;
 
 /// That the connection of the saga's store is `C`: the bound of a step, or of a compensation, that takes `&mut C`.

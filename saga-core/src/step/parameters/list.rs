@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::{Codec, CodecError};
+use crate::step::{Codec, CodecError};
 
 /// The stored forms of the items of a stored list.
 pub(crate) fn items_of(list: &[u8]) -> Result<Vec<&RawValue>, String> {
@@ -36,8 +36,8 @@ pub(crate) fn decode_list<V>(codec: Codec<V>, bytes: &[u8]) -> Result<Vec<V>, Co
 
 #[cfg(test)]
 mod tests {
-    use super::super::codec;
     use super::*;
+    use crate::step::codec;
 
     #[test]
     fn a_list_is_stored_as_the_list_of_its_items() {

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::{Compensation, Step, UndoOf};
+use crate::step::{Compensation, Step, UndoOf};
 
 /// The input of a compensation fits the input `I` of its step: they are the same type.
 #[diagnostic::on_unimplemented(

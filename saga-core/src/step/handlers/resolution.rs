@@ -1,6 +1,6 @@
 use crate::env::BoxFuture;
 
-use super::{Args, Needs, StepError, StepOptions};
+use crate::step::{Args, Needs, StepError, StepOptions};
 
 /// What the other system knows about a call, found by the key of the call.
 ///
@@ -49,7 +49,7 @@ pub trait Resolution: Sized + Send + Sync + 'static {
     /// The output of that step.
     type Output: Send + 'static;
 
-    /// What the parameters need that the runtime reads, such as [`State`](super::State) and [`Output`](super::Output).
+    /// What the parameters need that the runtime reads, such as [`State`](crate::step::State) and [`Output`](crate::step::Output).
     #[doc(hidden)]
     const NEEDS: fn(&mut Needs) = |_| {};
     /// What the attribute set. The attempts are those that asking may take beyond the step's own.

@@ -5,11 +5,11 @@ use std::{
 };
 
 use super::call_keys::{CallKeys, ExternalKey};
-use super::locked_entity::LockedEntity;
 use super::reports::{Reporting, Reports};
-use super::{CancelSignal, Emitted, Event, OptionalOutputs, StepError};
 use crate::env::Environment;
 use crate::key::Tenant;
+use crate::step::parameters::locked_entity::LockedEntity;
+use crate::step::{CancelSignal, Emitted, Event, OptionalOutputs, StepError};
 
 /// The context of one call of a step: its key, attempt, time left, cancellation and events.
 ///
@@ -28,9 +28,9 @@ use crate::key::Tenant;
 /// # });
 /// ```
 pub struct StepContext {
-    pub(super) parts: ContextParts,
+    pub(in crate::step) parts: ContextParts,
     emitted: Mutex<Vec<Emitted>>,
-    pub(super) reports: Reports,
+    pub(in crate::step) reports: Reports,
 }
 
 /// What the engine says about a call.

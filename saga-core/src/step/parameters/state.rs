@@ -1,7 +1,7 @@
 use std::{any::TypeId, any::type_name};
 
 use super::params::sealed::Sealed;
-use super::{Args, FromStep, NeededState, Needs, StepError};
+use crate::step::{Args, FromStep, NeededState, Needs, StepError};
 
 /// A value of the application, such as a client of a payment gateway, as a parameter of a step.
 ///
