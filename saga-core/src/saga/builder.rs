@@ -2,7 +2,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::definition::Check;
+use super::definition::definition::Check;
 use super::parts::Parts;
 use super::{Definition, ResultOf, Retention, Saga, SagaError, SagaProblem, StepBuilder};
 use crate::key::check_step_name;

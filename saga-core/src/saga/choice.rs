@@ -1,7 +1,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use super::arm::LAST_ARM;
+use super::definition::arm::LAST_ARM;
 use super::parts::Parts;
 use super::{Arm, Branch, Nested, Predicate, SagaFn, SagaProblem, StepBuilder, StepDefinition};
 use crate::key::check_step_name;

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::arm::LAST_ARM;
+use super::definition::arm::LAST_ARM;
 use crate::machine::{ArmOf, Effect, Shape, UndoShape};
 use crate::store::DefinitionId;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Definition;
-use super::arm::LAST_ARM;
+use super::definition::arm::LAST_ARM;
 use crate::machine::StepShape;
 use crate::store::Store;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::idle::LockWait;
+use super::definition::idle::LockWait;
 use super::parts::Parts;
 use super::{Idle, LONGEST, Mapping, SagaFn, StepBuilder, StepDefinition};
 use crate::machine::{StepShape, UndoShape};

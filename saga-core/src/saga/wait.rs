@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::idle::{Idle, Or, SignalWait};
+use super::definition::idle::{Idle, Or, SignalWait};
 use super::{Mapping, SagaFn, StepBuilder, StepDefinition};
 use crate::step::{NeededOutput, Payload, Signal, Signaled, Step};
 use crate::store::Store;

@@ -8,9 +8,9 @@ use sha2::{Digest, Sha256};
 
 use super::emitted_events::EmittedEvents;
 use super::erase::{BatchRun, ExternalRun, TransactionRun};
-use super::{Arm, Idle, Mapping, ResultOf, Retention, StepResolve, StepUndo};
 use crate::key::{Key, StepId};
 use crate::machine::{self, Effect, SagaState, Shape, StepShape, UndoShape};
+use crate::saga::{Arm, Idle, Mapping, ResultOf, Retention, StepResolve, StepUndo};
 use crate::step::{NeededOutput, Needs, StepOptions, StepOutputs};
 use crate::store::{DefinitionId, Entity, Expiry, NewDefinition, Status, Store};
 
@@ -39,11 +39,11 @@ pub(crate) struct Definition<S: Store> {
     /// Whether bytes are an input of a saga.
     pub(crate) check_input: Check,
     /// The state that a saga begins with, encoded and not.
-    pub(super) fresh: OnceLock<(Vec<u8>, SagaState)>,
+    pub(in crate::saga) fresh: OnceLock<(Vec<u8>, SagaState)>,
 }
 
 /// Says what is wrong with bytes.
-pub(super) type Check = fn(&[u8]) -> Result<(), String>;
+pub(in crate::saga) type Check = fn(&[u8]) -> Result<(), String>;
 
 /// Names the entities that a step locks, by its stored input.
 pub(crate) type LockedOf = fn(&[u8]) -> Result<Vec<Entity>, String>;
@@ -126,7 +126,7 @@ impl<S: Store> StepDefinition<S> {
     }
 
     /// The same step with other functions, maybe on another store. It has no resolution.
-    pub(super) fn with_functions<T: Store>(
+    pub(in crate::saga) fn with_functions<T: Store>(
         &self,
         run: StepRun<T>,
         undo: Option<(StepUndo<T>, StepOptions)>,
@@ -149,7 +149,7 @@ impl<S: Store> StepDefinition<S> {
         }
     }
 
-    pub(super) fn set_arms(&mut self, arms: Vec<Arm>) {
+    pub(in crate::saga) fn set_arms(&mut self, arms: Vec<Arm>) {
         self.run = StepRun::Choice(arms.into());
     }
 
@@ -171,7 +171,13 @@ impl<S: Store> StepDefinition<S> {
 }
 
 impl<S: Store> Definition<S> {
-    pub(super) fn new(name: &str, version: u32, shape: Shape, steps: Vec<StepDefinition<S>>, width: usize) -> Self {
+    pub(in crate::saga) fn new(
+        name: &str,
+        version: u32,
+        shape: Shape,
+        steps: Vec<StepDefinition<S>>,
+        width: usize,
+    ) -> Self {
         let digest = digest(&shape);
         let id = DefinitionId { name: Arc::from(name), version };
         let takes_locks = steps.iter().any(StepDefinition::takes_locks);
@@ -195,7 +201,7 @@ impl<S: Store> Definition<S> {
     }
 
     /// The same definition with other functions, maybe on another store. It emits no events.
-    pub(super) fn with_steps<T: Store>(&self, shape: Shape, steps: Vec<StepDefinition<T>>) -> Definition<T> {
+    pub(in crate::saga) fn with_steps<T: Store>(&self, shape: Shape, steps: Vec<StepDefinition<T>>) -> Definition<T> {
         Definition {
             id: self.id.clone(),
             digest: self.digest,
@@ -353,7 +359,7 @@ impl<S: Store> Definition<S> {
 /// The digest of a shape: what must not change under one version of a definition.
 ///
 /// The rule is versioned by the text in front, so that a later rule is another digest and not a silent mismatch.
-pub(super) fn digest(shape: &Shape) -> [u8; 32] {
+pub(in crate::saga) fn digest(shape: &Shape) -> [u8; 32] {
     #[derive(Serialize)]
     struct Digested<'a> {
         rule: &'static str,

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{SagaFn, mapping::called};
+use super::mapping::called;
+use crate::saga::SagaFn;
 use crate::step::{Payload, StepOutputs};
 use crate::unwind::caught;
 
 /// The arm that runs where no other holds.
-pub(super) const LAST_ARM: &str = "otherwise";
+pub(in crate::saga) const LAST_ARM: &str = "otherwise";
 
 /// An arm of a choice.
 #[derive(Debug, Clone)]
@@ -25,7 +26,7 @@ type Holds = dyn Fn(&[u8], &StepOutputs) -> Result<bool, String> + Send + Sync;
 pub(crate) struct Predicate(Arc<Holds>);
 
 impl Predicate {
-    pub(super) fn of<I: Payload, M>(holds: impl SagaFn<I, bool, M>) -> Self {
+    pub(in crate::saga) fn of<I: Payload, M>(holds: impl SagaFn<I, bool, M>) -> Self {
         Self(Arc::new(move |input, outputs| called(&holds, input, outputs)))
     }
 }
@@ -34,7 +35,7 @@ impl Arm {
     /// Whether the arm may run.
     ///
     /// The predicate is the user's code, and so is what reads its values: a panic concerns its own saga only.
-    pub(super) fn holds(&self, input: &[u8], outputs: &StepOutputs) -> Result<bool, String> {
+    pub(in crate::saga) fn holds(&self, input: &[u8], outputs: &StepOutputs) -> Result<bool, String> {
         let Some(predicate) = &self.holds else { return Ok(true) };
         let held = caught(|| (predicate.0)(input, outputs));
         let held = held.unwrap_or_else(|panic| Err(format!("it panicked: {panic}")));

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use super::SagaFn;
+use crate::saga::SagaFn;
 use crate::step::{OutputError, Payload, Step, StepOutputs, codec, encode_list};
 use crate::store::{Entity, Timestamp};
 use crate::unwind::caught;
@@ -18,26 +18,26 @@ pub(crate) struct Mapping(Arc<Map>);
 
 impl Mapping {
     /// The input of the step `T`.
-    pub(super) fn to_input<I: Payload, T: Step, M>(map: impl SagaFn<I, T::Input, M>) -> Self {
+    pub(in crate::saga) fn to_input<I: Payload, T: Step, M>(map: impl SagaFn<I, T::Input, M>) -> Self {
         Self(Arc::new(move |input, outputs| give::<T>(&called(&map, input, outputs)?)))
     }
 
     /// The list of inputs of the step `T`, which runs once for each.
-    pub(super) fn to_list<I: Payload, T: Step, M>(map: impl SagaFn<I, Vec<T::Input>, M>) -> Self {
+    pub(in crate::saga) fn to_list<I: Payload, T: Step, M>(map: impl SagaFn<I, Vec<T::Input>, M>) -> Self {
         Self(Arc::new(move |input, outputs| {
             encode_list(T::INPUT, &called(&map, input, outputs)?).map_err(|error| error.to_string())
         }))
     }
 
     /// A value that the engine itself reads.
-    pub(super) fn to_value<I: Payload, V: Serialize + 'static, M>(map: impl SagaFn<I, V, M>) -> Self {
+    pub(in crate::saga) fn to_value<I: Payload, V: Serialize + 'static, M>(map: impl SagaFn<I, V, M>) -> Self {
         Self(Arc::new(move |input, outputs| {
             serde_json::to_vec(&called(&map, input, outputs)?).map_err(|error| error.to_string())
         }))
     }
 
     /// A moment by the clock of the store.
-    pub(super) fn to_moment<I: Payload, M>(map: impl SagaFn<I, SystemTime, M>) -> Self {
+    pub(in crate::saga) fn to_moment<I: Payload, M>(map: impl SagaFn<I, SystemTime, M>) -> Self {
         Self(Arc::new(move |input, outputs| {
             let moment = Timestamp::from(called(&map, input, outputs)?);
             serde_json::to_vec(&moment).map_err(|error| error.to_string())
@@ -58,7 +58,9 @@ impl Mapping {
     }
 
     /// The entities of a semantic lock, sorted and checked.
-    pub(super) fn to_entities<I: Payload, V: Into<Vec<Entity>> + 'static, M>(map: impl SagaFn<I, V, M>) -> Self {
+    pub(in crate::saga) fn to_entities<I: Payload, V: Into<Vec<Entity>> + 'static, M>(
+        map: impl SagaFn<I, V, M>,
+    ) -> Self {
         Self(Arc::new(move |input, outputs| {
             let entities = Entity::checked(called(&map, input, outputs)?.into())?;
             serde_json::to_vec(&entities).map_err(|error| error.to_string())
@@ -66,12 +68,12 @@ impl Mapping {
     }
 
     /// These bytes, whatever the saga is.
-    pub(super) fn to_bytes(bytes: Vec<u8>) -> Self {
+    pub(in crate::saga) fn to_bytes(bytes: Vec<u8>) -> Self {
         Self(Arc::new(move |_, _| Ok(bytes.clone())))
     }
 
     /// The recorded output of the step of that name.
-    pub(super) fn of_output(step: &'static str) -> Self {
+    pub(in crate::saga) fn of_output(step: &'static str) -> Self {
         Self(Arc::new(move |_, outputs| match outputs.get(step) {
             Some(output) => Ok(output.to_vec()),
             None => Err(OutputError::Missing(step).to_string()),
@@ -86,13 +88,13 @@ impl Mapping {
     }
 
     /// The same, for what has another name in the text of a panic.
-    pub(super) fn make(&self, name: &str, input: &[u8], outputs: &StepOutputs) -> Result<Vec<u8>, String> {
+    pub(in crate::saga) fn make(&self, name: &str, input: &[u8], outputs: &StepOutputs) -> Result<Vec<u8>, String> {
         caught(|| (self.0)(input, outputs)).unwrap_or_else(|panic| Err(format!("{name} panicked: {panic}")))
     }
 }
 
 /// What a closure of the definition makes of a stored input.
-pub(super) fn called<I: Payload, V, M>(
+pub(in crate::saga) fn called<I: Payload, V, M>(
     closure: &impl SagaFn<I, V, M>,
     input: &[u8],
     outputs: &StepOutputs,

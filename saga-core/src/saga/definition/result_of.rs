@@ -1,6 +1,6 @@
 //! How the result of a saga is made.
 
-use super::Mapping;
+use crate::saga::Mapping;
 use crate::step::StepOutputs;
 
 /// How the result of a saga is made.
@@ -12,7 +12,7 @@ pub(crate) struct ResultOf {
 }
 
 impl ResultOf {
-    pub(super) fn new(mapping: Mapping, reads: Vec<&'static str>) -> Self {
+    pub(in crate::saga) fn new(mapping: Mapping, reads: Vec<&'static str>) -> Self {
         Self { mapping, reads }
     }
 

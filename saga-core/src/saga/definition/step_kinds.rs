@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::definition::{Check, LockedOf};
 use super::erase::{batch_run, external_run, transaction_run};
-use super::{Definition, Idle, Mapping, StepDefinition, StepResolve, StepRun, StepUndo, SubSaga};
 use crate::key::StepId;
 use crate::machine::{StepShape, UndoShape};
+use crate::saga::{Definition, Idle, Mapping, StepDefinition, StepResolve, StepRun, StepUndo, SubSaga};
 use crate::step::{Handler, Needs, Run, Step, StepOptions, codec, decode_list};
 use crate::store::{Entity, Store};
 
@@ -53,21 +53,21 @@ impl<S: Store> StepDefinition<S> {
     }
 
     /// A step that only waits.
-    pub(super) fn of_idle(name: &'static str, idle: Idle) -> Self {
+    pub(in crate::saga) fn of_idle(name: &'static str, idle: Idle) -> Self {
         let check_output: Check = |bytes| codec::<()>().decode(bytes).map_err(|error| error.to_string());
         let options = StepOptions::DEFAULT.no_compensation();
         Self { options, ..Self::without_functions(name, StepRun::Idle(idle), check_output) }
     }
 
     /// A choice, whose arms are set when they are known.
-    pub(super) fn choice(name: &'static str) -> Self {
+    pub(in crate::saga) fn choice(name: &'static str) -> Self {
         let check_output: Check =
             |bytes| serde_json::from_slice::<Option<String>>(bytes).map(drop).map_err(|error| error.to_string());
         Self::without_functions(name, StepRun::Choice(Arc::new([])), check_output)
     }
 
     /// A saga as a step.
-    pub(super) fn child<T: SubSaga>(
+    pub(in crate::saga) fn child<T: SubSaga>(
         input: Option<Mapping>,
         mapped: Vec<&'static str>,
         child: &Arc<Definition<S>>,

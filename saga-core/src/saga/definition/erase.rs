@@ -37,11 +37,11 @@ pub(crate) enum BatchUnfinished {
 pub(crate) type BatchAnswered = Result<Vec<Result<Vec<u8>, StepError>>, BatchUnfinished>;
 
 type Encoded = Result<Vec<u8>, Unfinished>;
-pub(super) type TransactionRun<C> =
+pub(in crate::saga) type TransactionRun<C> =
     dyn for<'a> Fn(&'a mut C, Args<'a>, &'a [u8]) -> BoxFuture<'a, Encoded> + Send + Sync;
-pub(super) type BatchRun<C> =
+pub(in crate::saga) type BatchRun<C> =
     dyn for<'a> Fn(&'a mut C, Args<'a>, BatchInputs<'a>) -> BoxFuture<'a, BatchAnswered> + Send + Sync;
-pub(super) type ExternalRun = dyn for<'a> Fn(Args<'a>, &'a [u8]) -> BoxFuture<'a, Encoded> + Send + Sync;
+pub(in crate::saga) type ExternalRun = dyn for<'a> Fn(Args<'a>, &'a [u8]) -> BoxFuture<'a, Encoded> + Send + Sync;
 type Undone = Result<(), StepError>;
 type TransactionUndo<C> =
     dyn for<'a> Fn(&'a mut C, Args<'a>, &'a [u8], Option<&'a [u8]>) -> BoxFuture<'a, Undone> + Send + Sync;
@@ -64,14 +64,16 @@ pub(crate) struct StepResolve {
 }
 
 /// The function of the step `T`, which runs in a transaction.
-pub(super) fn transaction_run<S: Store, T: Step>(function: TransactionFn<S, T>) -> Box<TransactionRun<S::Conn>> {
+pub(in crate::saga) fn transaction_run<S: Store, T: Step>(
+    function: TransactionFn<S, T>,
+) -> Box<TransactionRun<S::Conn>> {
     Box::new(move |conn, args, input| {
         Box::pin(async move { encode::<T>(&function(conn, args, input_of::<T>(input)?).await?) })
     })
 }
 
 /// The function of the batch step `T`.
-pub(super) fn batch_run<S: Store, T: Step>(function: BatchFn<S, T>) -> Box<BatchRun<S::Conn>> {
+pub(in crate::saga) fn batch_run<S: Store, T: Step>(function: BatchFn<S, T>) -> Box<BatchRun<S::Conn>> {
     Box::new(move |conn, args, inputs| {
         Box::pin(async move {
             let batch = Batch::new(decode_all::<T>(&inputs.encoded)?, Arc::clone(&inputs.contexts));
@@ -83,7 +85,7 @@ pub(super) fn batch_run<S: Store, T: Step>(function: BatchFn<S, T>) -> Box<Batch
 }
 
 /// The function of the step `T`, which runs outside any transaction.
-pub(super) fn external_run<T: Step>(function: ExternalFn<T>) -> Box<ExternalRun> {
+pub(in crate::saga) fn external_run<T: Step>(function: ExternalFn<T>) -> Box<ExternalRun> {
     Box::new(move |args, input| Box::pin(async move { encode::<T>(&function(args, input_of::<T>(input)?).await?) }))
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Mapping;
+use crate::saga::Mapping;
 
 /// What a step waits for that does nothing else.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ pub(crate) enum Or {
 
 impl Idle {
     /// The same where no time passes: it is over at once, with that signal if it waits for one.
-    pub(super) fn played(&self, signal: Option<Vec<u8>>) -> Self {
+    pub(in crate::saga) fn played(&self, signal: Option<Vec<u8>>) -> Self {
         match self {
             Self::For(_) | Self::Mapped | Self::Until => Self::For(Duration::ZERO),
             Self::Signal(wait) => Self::Signal(Arc::new(wait.over(signal))),
@@ -58,7 +58,7 @@ impl Idle {
 
 impl SignalWait {
     /// The same wait, whose time is over; with a signal, that stands for what did not arrive.
-    pub(super) fn over(&self, signal: Option<Vec<u8>>) -> Self {
+    pub(in crate::saga) fn over(&self, signal: Option<Vec<u8>>) -> Self {
         let or = signal.map_or_else(|| self.or.clone(), |signal| Or::Default(Mapping::to_bytes(signal)));
         Self { within: Some(Duration::ZERO), or }
     }
