@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::message::SAGA_KEY;
+use super::headers::SAGA_KEY;
 use super::{Message, StoreError, Timestamp, WorkId};
 use crate::key::Tenant;
 

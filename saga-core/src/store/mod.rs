@@ -20,6 +20,7 @@ mod entity;
 mod error;
 mod expiry;
 mod failing;
+mod headers;
 mod hints;
 mod history;
 mod idempotency;
@@ -57,6 +58,7 @@ pub use self::entity::{Entity, LOCKED_ENTITIES_MAX};
 pub use self::error::{RetryClass, StoreError, StoreErrorKind};
 pub use self::expiry::Expiry;
 pub use self::failing::Failing;
+pub use self::headers::{Answer, Headers};
 pub use self::hints::{Hint, HintBoard, Hints, Listener};
 pub use self::history::{HistoryEntry, HistoryKind};
 pub use self::idempotency::{
@@ -69,7 +71,7 @@ pub use self::lane::{LANES, lane_of};
 pub use self::lock_ring::{WaitsFor, youngest_in_ring};
 pub use self::locks_to_try::locks_to_try;
 pub use self::members::Members;
-pub use self::message::{Answer, Headers, Message, MessageKind, service_topic};
+pub use self::message::{Message, MessageKind, service_topic};
 pub use self::outbox::{LeasedLane, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey};
 pub use self::purge::{
     EndedExpired, ExpireEnded, ExpiredCount, ExpiredSaga, KEPT_AGAIN_FOR, KeptFor, NextAge, Purge, Purged,
