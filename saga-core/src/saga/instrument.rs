@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::definition::definition::digest;
+use super::definition::digest::digest;
 use super::{Arm, Definition, Migration, Saga, StepDefinition, StepRun, StepUndo};
 use crate::env::BoxFuture;
 use crate::machine::{Shape, Side, StepShape, UndoShape};

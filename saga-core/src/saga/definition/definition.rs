@@ -3,13 +3,11 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use serde::Serialize;
-use sha2::{Digest, Sha256};
-
+use super::digest::digest;
 use super::emitted_events::EmittedEvents;
 use super::erase::{BatchRun, ExternalRun, TransactionRun};
 use crate::key::{Key, StepId};
-use crate::machine::{self, Effect, SagaState, Shape, StepShape, UndoShape};
+use crate::machine::{self, Effect, SagaState, Shape};
 use crate::saga::{Arm, Idle, Mapping, ResultOf, Retention, StepResolve, StepUndo};
 use crate::step::{NeededOutput, Needs, StepOptions, StepOutputs};
 use crate::store::{DefinitionId, Entity, Expiry, NewDefinition, Status, Store};
@@ -317,94 +315,10 @@ impl<S: Store> Definition<S> {
         let hosts = self.hosts().into_iter().map(str::to_owned).collect();
         Some(Expiry { hosts, ..retention.expiry(status) })
     }
-
-    /// Whether it is that of a step which is hosted for others.
-    pub(crate) fn is_hosted(&self) -> bool {
-        self.id.name.contains('/')
-    }
-
-    /// The saga of one step that a service hosts for others. The slash keeps its name apart from every saga's.
-    ///
-    /// How the step is done and undone may change while it is under way, since there is only one.
-    pub(crate) fn hosted(service: &str, shape: StepShape, step: StepDefinition<S>) -> Self {
-        let name = format!("{service}/{}", step.name);
-        let digest = Sha256::digest(format!("hosted-step-1 {name}")).into();
-        let pivot = (shape.undo == UndoShape::Missing).then_some(0);
-        let shape = Shape { steps: vec![shape], pivot };
-        let locks_calls = step.lock.is_some();
-        Self {
-            id: DefinitionId { name: name.into(), version: 1 },
-            digest,
-            shape,
-            steps: vec![step],
-            width: 1,
-            takes_locks: false,
-            locks_calls,
-            told: None,
-            deadline: None,
-            max_concurrent: None,
-            retention: None,
-            result: None,
-            check_input: |_| Ok(()),
-            fresh: OnceLock::new(),
-        }
-    }
-
-    /// The same for a step that events ask for: what became of it is told by events.
-    pub(crate) fn choreographed(service: &str, shape: StepShape, step: StepDefinition<S>, told: EmittedEvents) -> Self {
-        Self { told: Some(Box::new(told)), ..Self::hosted(service, shape, step) }
-    }
-}
-
-/// The digest of a shape: what must not change under one version of a definition.
-///
-/// The rule is versioned by the text in front, so that a later rule is another digest and not a silent mismatch.
-pub(in crate::saga) fn digest(shape: &Shape) -> [u8; 32] {
-    #[derive(Serialize)]
-    struct Digested<'a> {
-        rule: &'static str,
-        shape: &'a Shape,
-    }
-    let digested = Digested { rule: "saga-shape-1", shape };
-    // Names and enums always encode, so the bytes are never the empty default.
-    Sha256::digest(serde_json::to_vec(&digested).unwrap_or_default()).into()
 }
 
 impl<S: Store> fmt::Debug for Definition<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Definition").field("id", &self.id).field("shape", &self.shape).finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Sagas that are under way carry the digest, so what it is made of never changes under one rule.
-    #[test]
-    fn the_digest_is_of_this_text() {
-        let check = |effect, undo, pivot, text: &str| {
-            let shape = Shape { steps: vec![StepShape::new("charge-card", effect, undo)], pivot };
-            let expected: [u8; 32] = Sha256::digest(text).into();
-            assert_eq!(digest(&shape), expected, "{text}");
-        };
-        check(
-            Effect::Transactional,
-            UndoShape::NeedsOutput,
-            None,
-            r#"{"rule":"saga-shape-1","shape":{"steps":[{"name":"charge-card","effect":"transactional","undo":"needs-output"}],"pivot":null}}"#,
-        );
-        check(
-            Effect::External,
-            UndoShape::Missing,
-            Some(0),
-            r#"{"rule":"saga-shape-1","shape":{"steps":[{"name":"charge-card","effect":"external","undo":"missing"}],"pivot":0}}"#,
-        );
-        check(
-            Effect::Remote { service: "payments" },
-            UndoShape::TakesUnknown,
-            None,
-            r#"{"rule":"saga-shape-1","shape":{"steps":[{"name":"charge-card","effect":{"remote":{"service":"payments"}},"undo":"takes-unknown"}],"pivot":null}}"#,
-        );
     }
 }

@@ -2,8 +2,10 @@
 
 pub(super) mod arm;
 pub(super) mod definition;
+pub(super) mod digest;
 pub(super) mod emitted_events;
 pub(super) mod erase;
+mod hosted;
 pub(super) mod idle;
 pub(super) mod mapping;
 pub(super) mod result_of;
