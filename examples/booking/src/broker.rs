@@ -42,7 +42,9 @@ async fn amqp(url: &str) -> anyhow::Result<Arc<dyn Transport>> {
 
 #[cfg(not(feature = "rabbitmq"))]
 async fn amqp(_: &str) -> anyhow::Result<Arc<dyn Transport>> {
-    anyhow::bail!("--broker: this program was built without the feature `rabbitmq`, so that it knows sqs:PREFIX only")
+    anyhow::bail!(
+        "--broker: this program was built for sqs:PREFIX only; build it for RabbitMQ with `cargo run -p booking --features rabbitmq -- ..`"
+    )
 }
 
 #[cfg(feature = "sqs")]
@@ -53,5 +55,7 @@ async fn sqs(url: &str) -> anyhow::Result<Arc<dyn Transport>> {
 
 #[cfg(not(feature = "sqs"))]
 async fn sqs(_: &str) -> anyhow::Result<Arc<dyn Transport>> {
-    anyhow::bail!("--broker: this program was built without the feature `sqs`")
+    anyhow::bail!(
+        "--broker: this program was built without SQS; build it with `cargo run -p booking --features sqs -- ..`"
+    )
 }

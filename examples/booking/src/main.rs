@@ -56,7 +56,9 @@ async fn deploy(broker: Option<&str>) -> anyhow::Result<Deployment> {
         #[cfg(feature = "broker")]
         Some(broker) => Deployment::on_broker(std::env::current_exe()?, Broker::connect(broker).await?).await,
         #[cfg(not(feature = "broker"))]
-        Some(_) => anyhow::bail!("--broker: this program was built without the features `rabbitmq` and `sqs`"),
+        Some(_) => anyhow::bail!(
+            "--broker: this program was built without a broker; build it for one with `cargo run -p booking --features rabbitmq -- ..` or `--features sqs`"
+        ),
         None => Deployment::in_memory(booking::saga::book_seat()?).await,
     }
 }

@@ -13,6 +13,18 @@ const WAIT_FOR_LOCK: Duration = Duration::from_secs(5);
 /// A SQLite file, on which one process works at a time.
 pub(crate) struct SqliteFile(pub(crate) PathBuf);
 
+impl SqliteFile {
+    /// Refuses a URL. It may have a password, so the error does not show it.
+    fn is_file(&self) -> anyhow::Result<()> {
+        ensure!(
+            !self.name().contains("://"),
+            "--store is a URL, and this program was built for files; build it for PostgreSQL with \
+             `cargo run --release -p order-saga --features postgres -- ..`"
+        );
+        Ok(())
+    }
+}
+
 impl OpenStore for SqliteFile {
     type Store = SqliteStore;
 
@@ -21,14 +33,14 @@ impl OpenStore for SqliteFile {
     }
 
     async fn open(&self) -> anyhow::Result<SqliteStore> {
-        let name = self.name();
-        ensure!(!name.contains("://"), "{name} is a URL, and this program was built without the feature `postgres`");
+        self.is_file()?;
         let waits = |file: &Path| eprintln!("waiting for another process that works on {}", file.display());
         let options = SqliteOptions::new(&self.0).wait_for_lock(WAIT_FOR_LOCK).on_wait(waits);
         Ok(SqliteStore::open_with(options).await?)
     }
 
     async fn open_read_only(&self) -> anyhow::Result<SqliteStore> {
+        self.is_file()?;
         ensure!(self.0.exists(), "there is no {}; `order-saga run` makes it", self.0.display());
         Ok(SqliteStore::read_only(&self.0).await?)
     }

@@ -45,7 +45,10 @@ async fn main() -> anyhow::Result<()> {
             })
             .await
         }
-        url if url.contains("://") => bail!("{url}: this program was built without the feature for this database"),
+        url if url.contains("://") => bail!(
+            "this program was built for a folder, and not for the URL of a database; build it for PostgreSQL with \
+             `cargo run -p travel --features postgres -- ..`"
+        ),
         folder => {
             with_broker(&cli, async |service| {
                 std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {folder}"))?;
@@ -65,7 +68,9 @@ async fn with_broker<S: SqlStore + IdempotencyKeys>(
         #[cfg(feature = "rabbitmq")]
         Some(url) => serve(cli, open, saga_amqp::AmqpTransport::connect(url).await?).await,
         #[cfg(not(feature = "rabbitmq"))]
-        Some(_) => bail!("--broker: this program was built without the feature `rabbitmq`"),
+        Some(_) => bail!(
+            "--broker: this program was built without RabbitMQ; build it with `cargo run -p travel --features rabbitmq -- ..`"
+        ),
         None if cli.serve != "all" => bail!("services in several processes need a --broker between them"),
         None => serve(cli, open, MemoryTransport::new()).await,
     }
