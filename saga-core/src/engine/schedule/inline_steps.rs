@@ -9,7 +9,6 @@ use tokio::sync::oneshot;
 use super::scheduler::Scheduler;
 use crate::engine::instance::{InlineDecision, InlineRequest, NotInlined, PendingCommit, WorkItem};
 use crate::engine::queue::BatchLimits;
-use crate::machine::Effect;
 use crate::store::{Claim, Store};
 
 /// Gives steps to the workers, each with the start or the decision that its transaction commits as well.
@@ -35,9 +34,7 @@ impl<S: Store> InlineSteps<S> {
                 .slot
                 .as_ref()
                 .is_some_and(|slot| !self.scheduler.bulkheads.limits.is_limited(slot.concurrency_key()))
-            && command.effect() == Effect::Transactional
-            && command.options().grouped
-            && self.is_proven(command.step().name)
+            && command.first_call().is_some_and(|(step, options)| options.grouped && self.is_proven(step))
     }
 
     /// Gives the command to the workers. A closed queue returns it, and the request is left with it.

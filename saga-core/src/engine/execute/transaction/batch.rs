@@ -9,11 +9,13 @@ use super::entry::BatchEntry;
 use super::rerun_policy::RerunPolicy;
 use super::savepoints::{EndedAttempt, Savepoints};
 use crate::engine::commit::changes;
+use crate::engine::decide::taken_lock_result;
 use crate::engine::execute::attempt::{Attempts, BatchAttempt};
 use crate::engine::instance::{AttemptResult, WorkItem};
 use crate::engine::queue::Protection;
 use crate::env::BoxFuture;
 use crate::log;
+use crate::machine::Next;
 use crate::store::{
     Changes, Claim, HandlerVerdict, MovedSaga, SagaId, SagaRow, Store, TakenLock, TransactError, TransactionBody,
 };
@@ -127,9 +129,8 @@ impl<S: Store> Body<S> {
         let borrowed = BorrowedCommands::of_next(&self.batch, index);
         let verdict = match (&borrowed.one, &borrowed.call) {
             (Some(command), HandlerCall::One(index)) => {
-                let (attempted, verdict) = self.attempts.attempt_in_transaction(command, conn).await;
-                let next = self.attempts.decider.after(command, &attempted);
-                let attempt = (*index, (attempted, next));
+                let (ended, verdict) = self.run_one(command, conn).await;
+                let attempt = (*index, ended);
                 drop(borrowed);
                 self.ended(attempt, verdict)
             }
@@ -146,6 +147,16 @@ impl<S: Store> Body<S> {
             HandlerVerdict::RollBack if has_more => HandlerVerdict::UndoAndContinue,
             verdict => verdict,
         }
+    }
+
+    /// Calls the function of a step, or takes note of the semantic lock that the transaction took for it.
+    async fn run_one(&self, command: &WorkItem<S>, conn: &mut S::Conn) -> ((AttemptResult, Next), HandlerVerdict) {
+        if command.takes_semantic_lock() {
+            return (taken_lock_result(&self.attempts.decider, command), HandlerVerdict::Keep);
+        }
+        let (attempted, verdict) = self.attempts.attempt_in_transaction(command, conn).await;
+        let next = self.attempts.decider.after(command, &attempted);
+        ((attempted, next), verdict)
     }
 
     async fn run_batch_step(&self, borrowed: BorrowedCommands<'_, S>, conn: &mut S::Conn) -> HandlerVerdict {
@@ -347,6 +358,10 @@ impl<S: Store> Held<S> {
         let Some(command) = self.members.get(index).and_then(|member| member.command.as_ref()) else {
             return Protection::Own;
         };
+        if command.takes_semantic_lock() {
+            // It calls nothing that may fail.
+            return Protection::Spared;
+        }
         if command.attempts > 0 || command.recovered || self.uses_own_savepoints {
             return Protection::Own;
         }

@@ -168,7 +168,8 @@ impl<S: Store> Transactions<S> {
     /// Whether the transaction of the command takes its locks. A long one would keep others from asking for them, and they could not
     /// wait in their order.
     fn takes_locks(&self, command: &WorkItem<S>) -> bool {
-        command.effect() == Effect::Transactional && !command.recovered && self.attempts.joins_others(command)
+        let is_called = command.effect() == Effect::Transactional || command.takes_semantic_lock();
+        is_called && !command.recovered && self.attempts.joins_others(command)
     }
 
     /// Handles a commit. Returns the commands that run again: each alone, or together those that wait for their locks.
@@ -192,11 +193,12 @@ impl<S: Store> Transactions<S> {
                 }
                 continue;
             };
-            for step in &member.chained {
+            for step in member.chained.iter().filter(|step| !step.is_lock) {
                 self.attempts.limits.was_done(step.name, step.is_undo, step.took);
                 self.attempts.statistics.count_done(step.is_undo);
             }
-            if let (Some(command), Some((attempted, _))) = (&member.command, &member.attempted) {
+            let called = member.command.as_ref().filter(|command| !command.takes_semantic_lock());
+            if let (Some(command), Some((attempted, _))) = (called, &member.attempted) {
                 let (step, took) = (command.step().name, attempted.findings.share);
                 match attempted.ending {
                     Ending::Done => self.attempts.limits.was_done(step, command.is_undo(), took),
