@@ -44,6 +44,19 @@ impl<S: Store> InlineSteps<S> {
         drop(self.scheduler.transactions.push(flow, command));
     }
 
+    /// Gives a claimed command that takes a semantic lock to the workers of transactions, if it may share one with the step behind it.
+    /// The saga often has the lock already, since that is why its row was due.
+    ///
+    /// # Errors
+    /// Returns the command that may not.
+    pub(crate) fn take_claimed_lock(&self, command: WorkItem<S>) -> Result<(), WorkItem<S>> {
+        if !command.takes_semantic_lock() || !self.takes(&command) {
+            return Err(command);
+        }
+        let flow = self.scheduler.concurrency_key(&command.saga, command.command).flow();
+        self.scheduler.transactions.push_claimed(flow, command).map_or(Ok(()), Err)
+    }
+
     /// Whether the step that a decision issues may commit the decision: it is the only one, and nothing else of the saga is under
     /// way, which could move it before that commit.
     pub(crate) fn takes_decision(&self, prepared: &PendingCommit<S>) -> bool {
