@@ -185,7 +185,7 @@ impl<S: Store> Poller<S> {
                     self.postpone_while_stuck(&command, row.advanced_at).await;
                 }
                 None => {
-                    if let Err(command) = self.inline_steps.take_claimed_lock(command) {
+                    if let Some(command) = self.inline_steps.take_claimed_lock(command) {
                         self.committer.scheduler.enqueue_claimed(command);
                     }
                 }

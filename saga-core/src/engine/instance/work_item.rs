@@ -9,7 +9,7 @@ use super::saga_instance::SagaInstance;
 use crate::engine::bulkhead::QueueSlot;
 use crate::key::StepId;
 use crate::machine::{self, Effect};
-use crate::saga::{Idle, LockedOf, StepDefinition, StepResolve, StepRun};
+use crate::saga::{LockedOf, StepDefinition, StepResolve, StepRun};
 use crate::step::{LockedEntity, StepOptions};
 use crate::store::{Claim, ClaimedWork, MemberId, Reported, Store, WantedLock, WorkId, WorkKind, WorkRef};
 
@@ -182,27 +182,6 @@ impl<S: Store> WorkItem<S> {
     /// Where the effect of what is called lies.
     pub(crate) fn effect(&self) -> Effect {
         self.saga.definition.effect_of(&self.saga.state, self.command)
-    }
-
-    /// Whether its step takes a semantic lock.
-    pub(crate) fn takes_semantic_lock(&self) -> bool {
-        !self.is_undo() && matches!(self.step().run, StepRun::Idle(Idle::Lock(_)))
-    }
-
-    /// The name and the options of the function that its transaction calls first; nothing if there is none. A step that takes a
-    /// semantic lock has no function, and that of the step behind it follows in the same transaction.
-    pub(crate) fn first_call(&self) -> Option<(&'static str, &StepOptions)> {
-        if self.effect() == Effect::Transactional {
-            return Some((self.step().name, self.options()));
-        }
-        let saga = &self.saga;
-        if !self.takes_semantic_lock() || self.recovered || !self.chains || saga.definition.width > 1 {
-            return None;
-        }
-        let step = self.step_index() + 1;
-        let next = saga.definition.steps.get(step)?;
-        let is_called = saga.definition.effect_of(&saga.state, machine::Command::Do { step }) == Effect::Transactional;
-        (is_called && next.options.max_concurrent.is_none()).then_some((next.name, &next.options))
     }
 
     /// A number that grows with every owner of this step, also from one command of it to the next.

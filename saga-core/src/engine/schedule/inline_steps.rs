@@ -7,7 +7,9 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::scheduler::Scheduler;
-use crate::engine::instance::{InlineDecision, InlineRequest, NotInlined, PendingCommit, WorkItem};
+use crate::engine::instance::{
+    InlineDecision, InlineRequest, NotInlined, PendingCommit, WorkItem, first_call, takes_semantic_lock,
+};
 use crate::engine::queue::BatchLimits;
 use crate::store::{Claim, Store};
 
@@ -34,7 +36,7 @@ impl<S: Store> InlineSteps<S> {
                 .slot
                 .as_ref()
                 .is_some_and(|slot| !self.scheduler.bulkheads.limits.is_limited(slot.concurrency_key()))
-            && command.first_call().is_some_and(|(step, options)| options.grouped && self.is_proven(step))
+            && first_call(command).is_some_and(|(step, options)| options.grouped && self.is_proven(step))
     }
 
     /// Gives the command to the workers. A closed queue returns it, and the request is left with it.
@@ -45,16 +47,13 @@ impl<S: Store> InlineSteps<S> {
     }
 
     /// Gives a claimed command that takes a semantic lock to the workers of transactions, if it may share one with the step behind it.
-    /// The saga often has the lock already, since that is why its row was due.
-    ///
-    /// # Errors
-    /// Returns the command that may not.
-    pub(crate) fn take_claimed_lock(&self, command: WorkItem<S>) -> Result<(), WorkItem<S>> {
-        if !command.takes_semantic_lock() || !self.takes(&command) {
-            return Err(command);
+    /// The saga often has the lock already, since that is why its row was due. Returns any other command.
+    pub(crate) fn take_claimed_lock(&self, command: WorkItem<S>) -> Option<WorkItem<S>> {
+        if !takes_semantic_lock(&command) || !self.takes(&command) {
+            return Some(command);
         }
         let flow = self.scheduler.concurrency_key(&command.saga, command.command).flow();
-        self.scheduler.transactions.push_claimed(flow, command).map_or(Ok(()), Err)
+        self.scheduler.transactions.push_claimed(flow, command)
     }
 
     /// Whether the step that a decision issues may commit the decision: it is the only one, and nothing else of the saga is under

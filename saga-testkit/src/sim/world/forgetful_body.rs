@@ -10,7 +10,9 @@ use saga_core::store::{Changes, HandlerVerdict, MovedSaga, TakenLock, Transactio
 pub(super) struct ForgetfulBody(pub(super) Box<dyn TransactionBody<MemoryConn>>);
 
 fn without_locks(mut changes: Vec<Changes>) -> Vec<Changes> {
-    changes.iter_mut().for_each(|change| change.locked.clear());
+    for change in &mut changes {
+        change.locked.clear();
+    }
     changes
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::lock_requests::LockRequests;
 use crate::engine::decide::{step_lock_request, wanted_locks};
 use crate::engine::execute::record::AttemptRecorder;
-use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem, lock_of};
+use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem, lock_of, takes_semantic_lock};
 use crate::machine::Ending;
 use crate::step::LockedEntity;
 use crate::store::{LockAnswer, LockRequest, Store};
@@ -31,7 +31,7 @@ impl<S: Store> StepLocks<S> {
     ) -> Vec<WorkItem<S>> {
         let steps_max = self.records.ctx.settings.steps_per_transaction_max;
         let is_wanting = |command: &WorkItem<S>| {
-            let has_locks = command.saga.definition.locks_calls || command.takes_semantic_lock();
+            let has_locks = command.saga.definition.locks_calls || takes_semantic_lock(command);
             has_locks && command.locked.is_empty() && !command.asks_for_lock
         };
         for command in commands.iter_mut().filter(|command| is_wanting(command)) {
@@ -41,7 +41,7 @@ impl<S: Store> StepLocks<S> {
                 _ => {}
             }
         }
-        let is_left = |command: &mut WorkItem<S>| command.takes_semantic_lock() && command.wanted_locks.is_empty();
+        let is_left = |command: &mut WorkItem<S>| takes_semantic_lock(command) && command.wanted_locks.is_empty();
         commands.extract_if(.., is_left).for_each(|command| self.leave(command));
         self.take(commands).await
     }

@@ -6,16 +6,15 @@ use std::time::Duration;
 
 use super::call_plan::{CallPlan, HandlerCall, is_same_step};
 use super::entry::BatchEntry;
+use super::one_call::call_one;
 use super::rerun_policy::RerunPolicy;
 use super::savepoints::{EndedAttempt, Savepoints};
 use crate::engine::commit::changes;
-use crate::engine::decide::taken_lock_result;
 use crate::engine::execute::attempt::{Attempts, BatchAttempt};
-use crate::engine::instance::{AttemptResult, WorkItem};
+use crate::engine::instance::{AttemptResult, WorkItem, takes_semantic_lock};
 use crate::engine::queue::Protection;
 use crate::env::BoxFuture;
 use crate::log;
-use crate::machine::Next;
 use crate::store::{
     Changes, Claim, HandlerVerdict, MovedSaga, SagaId, SagaRow, Store, TakenLock, TransactError, TransactionBody,
 };
@@ -129,7 +128,7 @@ impl<S: Store> Body<S> {
         let borrowed = BorrowedCommands::of_next(&self.batch, index);
         let verdict = match (&borrowed.one, &borrowed.call) {
             (Some(command), HandlerCall::One(index)) => {
-                let (ended, verdict) = self.run_one(command, conn).await;
+                let (ended, verdict) = call_one(&self.attempts, command, conn).await;
                 let attempt = (*index, ended);
                 drop(borrowed);
                 self.ended(attempt, verdict)
@@ -147,16 +146,6 @@ impl<S: Store> Body<S> {
             HandlerVerdict::RollBack if has_more => HandlerVerdict::UndoAndContinue,
             verdict => verdict,
         }
-    }
-
-    /// Calls the function of a step, or takes note of the semantic lock that the transaction took for it.
-    async fn run_one(&self, command: &WorkItem<S>, conn: &mut S::Conn) -> ((AttemptResult, Next), HandlerVerdict) {
-        if command.takes_semantic_lock() {
-            return (taken_lock_result(&self.attempts.decider, command), HandlerVerdict::Keep);
-        }
-        let (attempted, verdict) = self.attempts.attempt_in_transaction(command, conn).await;
-        let next = self.attempts.decider.after(command, &attempted);
-        ((attempted, next), verdict)
     }
 
     async fn run_batch_step(&self, borrowed: BorrowedCommands<'_, S>, conn: &mut S::Conn) -> HandlerVerdict {
@@ -358,7 +347,7 @@ impl<S: Store> Held<S> {
         let Some(command) = self.members.get(index).and_then(|member| member.command.as_ref()) else {
             return Protection::Own;
         };
-        if command.takes_semantic_lock() {
+        if takes_semantic_lock(command) {
             // It calls nothing that may fail.
             return Protection::Spared;
         }

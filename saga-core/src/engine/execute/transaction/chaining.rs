@@ -10,7 +10,9 @@ use super::chained_steps::{ChainedStep, ChainedSteps};
 use super::entry::BatchEntry;
 use crate::engine::decide::finished_by;
 use crate::engine::execute::attempt::Attempts;
-use crate::engine::instance::{AttemptDetails, InlineRequest, NextSlot, NextWork, PendingCommit, SendVia, WorkItem};
+use crate::engine::instance::{
+    AttemptDetails, InlineRequest, NextSlot, NextWork, PendingCommit, SendVia, WorkItem, takes_semantic_lock,
+};
 use crate::engine::queue::SLOW;
 use crate::machine::{Effect, Ending, Next};
 use crate::store::{
@@ -179,7 +181,7 @@ impl<S: Store> BatchEntry<S> {
             return false;
         };
         let (name, is_undo, took) = (command.step().name, command.is_undo(), attempted.findings.share);
-        let ran = ChainedStep { name, is_undo, took, is_lock: command.takes_semantic_lock() };
+        let ran = ChainedStep { name, is_undo, took, is_lock: takes_semantic_lock(&command) };
         self.chained.push(ran);
         successor.slot = command.slot.take();
         successor.locked = self.locks.of_next(&successor).unwrap_or_default();

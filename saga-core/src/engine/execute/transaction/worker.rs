@@ -13,7 +13,7 @@ use crate::engine::execute::attempt::Attempts;
 use crate::engine::execute::lease::LeaseKeeper;
 use crate::engine::execute::lock::StepLocks;
 use crate::engine::execute::record::AttemptRecorder;
-use crate::engine::instance::{InlineRequest, TakenWork, WorkItem};
+use crate::engine::instance::{InlineRequest, TakenWork, WorkItem, takes_semantic_lock};
 use crate::engine::schedule::take_with_permit;
 use crate::engine::start::log_start;
 use crate::machine::{Effect, Ending};
@@ -168,7 +168,7 @@ impl<S: Store> Transactions<S> {
     /// Whether the transaction of the command takes its locks. A long one would keep others from asking for them, and they could not
     /// wait in their order.
     fn takes_locks(&self, command: &WorkItem<S>) -> bool {
-        let is_called = command.effect() == Effect::Transactional || command.takes_semantic_lock();
+        let is_called = command.effect() == Effect::Transactional || takes_semantic_lock(command);
         is_called && !command.recovered && self.attempts.joins_others(command)
     }
 
@@ -197,7 +197,7 @@ impl<S: Store> Transactions<S> {
                 self.attempts.limits.was_done(step.name, step.is_undo, step.took);
                 self.attempts.statistics.count_done(step.is_undo);
             }
-            let called = member.command.as_ref().filter(|command| !command.takes_semantic_lock());
+            let called = member.command.as_ref().filter(|command| !takes_semantic_lock(command));
             if let (Some(command), Some((attempted, _))) = (called, &member.attempted) {
                 let (step, took) = (command.step().name, attempted.findings.share);
                 match attempted.ending {
