@@ -36,8 +36,8 @@ pub(crate) fn step_lock_request<S: Store>(command: &WorkItem<S>) -> Result<LockR
     request_of_step(&command.saga, command.step_index(), name_entities, command.work)
 }
 
-/// What the transaction of the step takes: the lock of the step, or the semantic lock that the step takes, and the locks of the steps that may follow in the transaction, as
-/// far as their inputs are known. `steps_max` is how many steps of a saga share a transaction.
+/// What the transaction of the step takes: the lock of the step, or the semantic lock that the step takes, and the locks of the
+/// steps that may follow in the transaction, as far as their inputs are known. `steps_max` is how many steps of a saga share a transaction.
 ///
 /// # Errors
 /// The closure of the step cannot name what it locks.

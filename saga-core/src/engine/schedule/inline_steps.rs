@@ -62,7 +62,10 @@ impl<S: Store> InlineSteps<S> {
         let is_alone = |next: &WorkItem<S>| next.saga.definition.width == 1 || next.saga.state.under_way() == 1;
         prepared.changes.commands.len() == 1
             && prepared.turned.is_none()
-            && prepared.successor.as_deref().is_some_and(|next| is_alone(next) && self.takes(next))
+            && prepared.successor.as_deref().is_some_and(|next| {
+                // A semantic lock is asked for behind the commit of the decision.
+                is_alone(next) && self.takes(next) && !takes_semantic_lock(next)
+            })
     }
 
     /// Records a decision in the transaction of the step that it issues. The claim is of the row that it is about.

@@ -193,18 +193,22 @@ impl<S: Store> Transactions<S> {
                 }
                 continue;
             };
-            for step in member.chained.iter().filter(|step| !step.is_lock) {
+            for step in &member.chained {
                 self.attempts.limits.was_done(step.name, step.is_undo, step.took);
-                self.attempts.statistics.count_done(step.is_undo);
+                // A lock is no call of a function.
+                if !step.is_lock {
+                    self.attempts.statistics.count_done(step.is_undo);
+                }
             }
-            let called = member.command.as_ref().filter(|command| !takes_semantic_lock(command));
-            if let (Some(command), Some((attempted, _))) = (called, &member.attempted) {
+            if let (Some(command), Some((attempted, _))) = (&member.command, &member.attempted) {
                 let (step, took) = (command.step().name, attempted.findings.share);
                 match attempted.ending {
                     Ending::Done => self.attempts.limits.was_done(step, command.is_undo(), took),
                     _ => self.attempts.limits.succeeded(step, took),
                 }
-                self.attempts.statistics.count(command, &attempted.ending);
+                if !takes_semantic_lock(command) {
+                    self.attempts.statistics.count(command, &attempted.ending);
+                }
             }
             if let Some(request) = member.inline {
                 if let InlineRequest::Start(starting) = &request {
