@@ -19,7 +19,7 @@ use crate::grant::{Granted, grant, keep_unmoved_sagas};
 use crate::lock_wait::LockWait;
 use crate::lock_wait::millis;
 use crate::store::PostgresStore;
-use crate::taken_locks::{TakenLocks, take_locks};
+use crate::taken_locks::{TakenLocks, keep_locks, take_locks};
 
 /// How often sagas may move while a body decides. They are held from the first time on, so that one time is enough.
 const DECISIONS_MAX: usize = 4;
@@ -278,6 +278,7 @@ async fn record(
             }
         }
         if moved.is_empty() {
+            keep_locks(store, conn, &changes).await.map_err(failed)?;
             return store.unlock(conn, OPERATION, changes.iter()).await.map_err(failed);
         }
         store.shared().statistics.decided_again.add(1);

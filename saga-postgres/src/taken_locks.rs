@@ -1,11 +1,13 @@
 //! The locks that a step transaction takes for its claims: one statement for all of them, before the claims are granted.
 
-use saga_core::store::{Claim, Entity, LockRequest, StoreError, TakenLock, locks_to_try};
+use saga_core::store::{Changes, Claim, Entity, LockRequest, StoreError, TakenLock, locks_to_try};
 use sqlx::{PgConnection, Row as _};
 
 use crate::aborted::OPERATION;
 use crate::arrays::column;
+use crate::clock::micros;
 use crate::error::store_error;
+use crate::rows::signed;
 use crate::store::PostgresStore;
 
 /// What a transaction has of the locks of its claims; nothing of claims without locks.
@@ -76,4 +78,55 @@ pub(crate) async fn take_locks(
         }
     }
     Ok(TakenLocks(all))
+}
+
+const KEEP: &str = "WITH new AS (\
+         SELECT r.*, nextval('{schema}.lock_numbers') AS number, clock_timestamp() AS at \
+         FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::bigint[], $7::bigint[]) \
+             WITH ORDINALITY AS r(tenant, owner, saga, key, name, work, span, place)\
+     ), kept AS (\
+         INSERT INTO {schema}.lock_requests \
+             (number, tenant, owner, saga, key, name, work, state, asked_at, waits_until, granted_at) \
+         SELECT n.number, n.tenant, n.owner, n.saga, n.key, n.name, n.work, 'granted', n.at, \
+             n.at + n.span * interval '1 microsecond', n.at FROM new n\
+     ) \
+     INSERT INTO {schema}.locked_entities (tenant, kind, id, number, owner, token) \
+     SELECT n.tenant, e.kind, e.id, n.number, n.owner, e.token \
+     FROM unnest($8::int[], $9::text[], $10::text[], $11::bigint[]) AS e(place, kind, id, token) \
+     JOIN new n ON n.place = e.place";
+
+/// Keeps locks that the transaction took, by one statement for all changes. Without such locks it sends nothing.
+pub(crate) async fn keep_locks(
+    store: &PostgresStore,
+    conn: &mut PgConnection,
+    changes: &[Changes],
+) -> Result<(), StoreError> {
+    let kept: Vec<(&LockRequest, &[u64])> =
+        changes.iter().flat_map(|change| &change.locked).map(|lock| (&lock.wanted.request, &*lock.tokens)).collect();
+    if kept.is_empty() {
+        return Ok(());
+    }
+    let entities: Vec<(i32, &Entity, u64)> = (1..)
+        .zip(&kept)
+        .flat_map(|(place, (of, tokens))| {
+            of.entities.iter().zip(*tokens).map(move |(entity, token)| (place, entity, *token))
+        })
+        .collect();
+    sqlx::query(store.sql(KEEP))
+        .bind(column(&kept, |(of, _)| of.tenant.as_str()))
+        .bind(column(&kept, |(of, _)| of.owner.as_str()))
+        .bind(column(&kept, |(of, _)| of.saga.0))
+        .bind(column(&kept, |(of, _)| of.key.as_str()))
+        .bind(column(&kept, |(of, _)| &*of.name))
+        .bind(column(&kept, |(of, _)| of.work.id.0))
+        .bind(column(&kept, |(of, _)| micros(of.within)))
+        .bind(column(&entities, |(place, ..)| *place))
+        .bind(column(&entities, |(_, entity, _)| entity.kind()))
+        .bind(column(&entities, |(_, entity, _)| entity.id()))
+        .bind(column(&entities, |(.., token)| signed(*token)))
+        .persistent(store.prepares_statements())
+        .execute(conn)
+        .await
+        .map(drop)
+        .map_err(|error| store_error(OPERATION, error))
 }

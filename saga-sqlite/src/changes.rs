@@ -18,6 +18,7 @@ use crate::lock_table::unlock;
 use crate::rows::{id_bytes, signed};
 use crate::saga_rows::{CurrentProgress, by_key, current_progress, saga_by_id, start};
 use crate::session::Session;
+use crate::taken_locks::keep;
 use crate::work_rows::insert_work;
 
 /// Why a change misses, or the progress of its saga.
@@ -123,6 +124,9 @@ pub(crate) fn write(
     }
     for entry in &change.history {
         insert_history(&session.conn, entry, now)?;
+    }
+    for lock in &change.locked {
+        keep(&session.conn, lock, now)?;
     }
     if !change.unlocked.is_empty() {
         unlock(&session.conn, &change.unlocked, now)?;

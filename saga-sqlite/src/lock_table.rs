@@ -282,7 +282,7 @@ fn make_due(conn: &Connection, work: i64, now: Timestamp) -> rusqlite::Result<()
     Ok(())
 }
 
-fn next_number(conn: &Connection) -> rusqlite::Result<i64> {
+pub(crate) fn next_number(conn: &Connection) -> rusqlite::Result<i64> {
     conn.prepare_cached("UPDATE saga_lock_numbers SET last = last + 1 RETURNING last")?.query_row((), |row| row.get(0))
 }
 

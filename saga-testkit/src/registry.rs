@@ -357,6 +357,10 @@ fn locking<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-LOCK-10"] => locks_in_transactions::a_claim_without_its_lock_is_not_granted::<H>,
         ["S-LOCK-10"] => locks_in_transactions::a_lock_that_was_granted_before_is_kept::<H>,
         ["S-LOCK-10"] => locks_in_transactions::claims_of_a_transaction_share_no_entity::<H>,
+        ["S-LOCK-2", "S-LOCK-12"] => locks_in_transactions::a_lock_that_is_kept_lasts_until_it_ends::<H>,
+        ["S-LOCK-12"] => locks_in_transactions::a_saga_that_starts_keeps_its_lock::<H>,
+        ["S-LOCK-12"] => locks_in_transactions::a_transaction_that_fails_keeps_no_lock::<H>,
+        ["S-LOCK-12"] => locks_in_transactions::a_lock_that_is_kept_is_granted_to_no_other_in_between::<H> needs Shared,
         ["S-LOCK-11"] => semantic_locks::locks_of_steps_end_with_their_commands::<H>,
         ["S-LOCK-10"] => locks_in_transactions::an_entity_of_an_open_transaction_is_granted_to_no_other::<H> needs Shared,
     ]

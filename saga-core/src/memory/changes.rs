@@ -112,6 +112,9 @@ pub(super) fn apply(data: &mut Data, change: Changes, now: Timestamp) {
             saga.history.push((now, entry));
         }
     }
+    for lock in &change.locked {
+        data.semantic_locks.keep(lock, now);
+    }
     unlock(data, &change.unlocked, now);
 }
 

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::clock::Moment;
 use crate::key::{Key, Tenant};
 use crate::store::{
-    Entity, LockAnswer, LockFilter, LockRequest, LockState, SagaId, StoredLock, Timestamp, Unlock, WaitsFor, WorkId,
-    youngest_in_ring,
+    Entity, KeptLock, LockAnswer, LockFilter, LockRequest, LockState, SagaId, StoredLock, Timestamp, Unlock, WaitsFor,
+    WorkId, youngest_in_ring,
 };
 
 /// The semantic locks of all tenants.
@@ -85,6 +85,14 @@ impl LockTable {
         !request.entities.iter().any(is_named)
     }
 
+    /// Keeps a lock that a transaction took.
+    pub(super) fn keep(&mut self, lock: &KeptLock, now: Timestamp) {
+        let (asked, tokens) = (lock.wanted.request.clone(), lock.tokens.clone());
+        let name = (asked.saga, asked.name.clone());
+        let row = Row { asked, state: LockState::Granted, tokens, asked_at: now, granted_at: Some(now) };
+        self.add(name, row);
+    }
+
     /// The next number or token.
     pub(super) fn next(&mut self) -> u64 {
         self.last += 1;
@@ -142,19 +150,25 @@ impl LockTable {
     }
 
     fn insert(&mut self, name: (SagaId, String), request: LockRequest, now: Timestamp, woken: &mut Vec<WorkId>) -> u64 {
-        let number = self.next();
         let row =
             Row { asked: request, state: LockState::Waiting, tokens: Vec::new(), asked_at: now, granted_at: None };
-        for entity in row.entity_keys() {
-            self.by_entity.entry(entity).or_default().insert(number);
-        }
-        self.by_name.insert(name, number);
-        self.rows.insert(number, row);
+        let number = self.add(name, row);
         if self.blockers(number).is_empty() {
             self.grant(number, now);
         } else {
             self.resolve_deadlocks(number, now, woken);
         }
+        number
+    }
+
+    /// Adds a row under the next number.
+    fn add(&mut self, name: (SagaId, String), row: Row) -> u64 {
+        let number = self.next();
+        for entity in row.entity_keys() {
+            self.by_entity.entry(entity).or_default().insert(number);
+        }
+        self.by_name.insert(name, number);
+        self.rows.insert(number, row);
         number
     }
 

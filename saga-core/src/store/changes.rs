@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    Expiry, Headers, HistoryEntry, MessageId, MessageKind, NewDeadLetter, NewSaga, NewWork, RecordedOutcome, SagaId,
-    SagaRow, Status, StepRecord, Timestamp, Unlock, WorkId, WorkRef, lane_of, service_topic,
+    Expiry, Headers, HistoryEntry, KeptLock, MessageId, MessageKind, NewDeadLetter, NewSaga, NewWork, RecordedOutcome,
+    SagaId, SagaRow, Status, StepRecord, Timestamp, Unlock, WorkId, WorkRef, lane_of, service_topic,
 };
 use crate::key::{Key, StepId, Tenant};
 
@@ -34,6 +34,9 @@ pub struct Changes {
     pub dead_letters: Vec<NewDeadLetter>,
     /// Other entries for the saga's history.
     pub history: Vec<HistoryEntry>,
+    /// Locks that the step transaction took, and that last until later changes end them. Only
+    /// [`transact`](super::Store::transact) gets such changes.
+    pub locked: Vec<KeptLock>,
     /// Semantic locks that end, and requests for some.
     pub unlocked: Vec<Unlock>,
 }

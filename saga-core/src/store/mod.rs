@@ -86,6 +86,6 @@ pub use self::step_record::{RecordedOutcome, StepRecord};
 pub use self::timestamp::Timestamp;
 pub use self::transaction::{Claim, HandlerVerdict, MovedSaga, TransactError, TransactionBody};
 pub use self::values::{DefinitionId, Incarnation, MemberId, MessageId, SagaId, Status, WorkId};
-pub use self::wanted_lock::{TakenLock, WantedLock};
+pub use self::wanted_lock::{KeptLock, TakenLock, WantedLock};
 pub use self::work::{ClaimRequest, ClaimShare, ClaimStep, Claimed, ClaimedWork, Ids, ShareRequest, Work};
 pub use self::work_row::{Lease, NewWork, Reported, Tried, WorkKind, WorkRef, WorkStatus};

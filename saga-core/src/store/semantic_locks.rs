@@ -65,6 +65,11 @@ impl LockRequest {
         let owner = key.hosted(step);
         Self { owner, ..Self::new(saga, (tenant, key), step, entities, work, within) }
     }
+
+    /// Whether it is for the lock of a step, which ends with the step.
+    pub(crate) fn is_of_step(&self) -> bool {
+        self.entities.iter().any(Entity::is_of_step)
+    }
 }
 
 /// The answer to a [`LockRequest`].
@@ -184,8 +189,9 @@ pub struct LockFilter {
 /// - `S-LOCK-7` A request that has waited as long as it may, and is asked again, stops waiting and is answered with [`LockAnswer::TimedOut`]. It is never granted afterwards, and blocks no other.
 /// - `S-LOCK-8` A request whose work row does not have the given epoch is answered with [`LockAnswer::Gone`] and leaves nothing.
 /// - `S-LOCK-9` Tenants never meet: the same entity of two tenants is two entities.
-/// - `S-LOCK-10` A step transaction ([`Claim::locks`](super::Claim::locks)) takes a lock without waiting for it: if its request was granted before and names the same entities, or if there is no such request, no row of a request names one of its entities, and neither another claim nor another open transaction took one. A claim is not granted without a lock that it requires. Until the transaction ends, the entity is granted to no other. A call that asks for it waits only shortly, and fails as a `Conflict`. With the transaction the lock ends and leaves no row; a token of it is higher than each one that was granted before.
+/// - `S-LOCK-10` A step transaction ([`Claim::locks`](super::Claim::locks)) takes a lock without waiting for it: if its request was granted before and names the same entities, or if there is no such request, no row of a request names one of its entities, and neither another claim nor another open transaction took one. A claim is not granted without a lock that it requires. Until the transaction ends, the entity is granted to no other. A call that asks for it waits only shortly, and fails as a `Conflict`. With the transaction the lock ends and leaves no row, unless the transaction keeps it (`S-LOCK-12`); a token of it is higher than each one that was granted before.
 /// - `S-LOCK-11` [`end_abandoned_locks`](SemanticLocks::end_abandoned_locks) ends the locks and requests of steps whose row of `work` is gone, as [`Changes::unlocked`](super::Changes::unlocked) does, at most `limit` of them, and answers how many. Those of steps name entities whose kinds begin with `step:`. It ends no other.
+/// - `S-LOCK-12` [`Changes::locked`](super::Changes::locked) keeps a lock that the step transaction took, in the commit of the transaction: from then on it is granted with those tokens, as if it had been asked for, and no other was granted one of its entities in between. A transaction that does not commit keeps none.
 #[async_trait]
 pub trait SemanticLocks: Send + Sync {
     /// Asks for locks. Each request is answered as if it were made alone, in their order.

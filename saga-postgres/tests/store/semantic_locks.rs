@@ -162,3 +162,46 @@ async fn without_the_lock_of_the_entity_a_saga_would_wait_for_nobody() {
     assert_eq!(lock_ends_behind_a_saga_that_queues(&place, false).await, [LockState::Waiting]);
     place.remove().await;
 }
+
+/// How many of eight accounts a call has that asks for all of them, and waits for the last one in the order of their locks.
+async fn had_while_it_waits(place: &Place, store: &PostgresStore, claim: &Claim) -> i64 {
+    let mut conn = place.connection().await;
+    conn.execute("BEGIN").await.unwrap();
+    let last = format!(
+        "SELECT pg_advisory_xact_lock(max(\"{}\".entity_lock('', 'account', n::text))) FROM generate_series(1, 8) n",
+        place.schema
+    );
+    conn.execute(AssertSqlSafe(last)).await.unwrap();
+    let asked = LockRequest { entities: (1..=8).map(|n| Entity::new("account", n)).collect(), ..request(claim) };
+    let asking = store.clone();
+    let call = tokio::spawn(async move { asking.ask_for_locks(vec![asked]).await });
+    waits_for(&mut conn).await;
+    let had = "SELECT count(*) FROM pg_locks l \
+         WHERE l.locktype = 'advisory' AND l.granted AND pg_backend_pid() = ANY (pg_blocking_pids(l.pid))";
+    let had = sqlx::query_scalar(had).fetch_one(&mut conn).await.unwrap();
+    conn.execute("COMMIT").await.unwrap();
+    let answers = call.await.unwrap().unwrap();
+    assert!(matches!(answers[..], [LockAnswer::Granted(_)]), "{answers:?}");
+    store.record(ends(claim)).await.unwrap();
+    had
+}
+
+/// A step transaction that has one account may end the lock of another one. It and a call that had this one, and waited for the first,
+/// would wait for each other.
+#[tokio::test]
+async fn a_call_that_waits_for_an_entity_has_no_other_one() {
+    let place = Place::new().await;
+    let store = PostgresStore::connect_with(patient(&place)).await.unwrap();
+    let asking = begun(&store, "k-1").await;
+    assert_eq!(had_while_it_waits(&place, &store, &asking).await, 0);
+    // A function that locks them one after the other is found.
+    let in_order = format!(
+        "CREATE OR REPLACE FUNCTION \"{}\".lock_together(p_keys bigint[]) RETURNS void LANGUAGE plpgsql AS $$ \
+         BEGIN PERFORM pg_advisory_xact_lock(k.key) FROM unnest(p_keys) AS k(key); END $$",
+        place.schema
+    );
+    place.connection().await.execute(AssertSqlSafe(in_order)).await.unwrap();
+    assert_eq!(had_while_it_waits(&place, &store, &asking).await, 7);
+    store.close().await;
+    place.remove().await;
+}

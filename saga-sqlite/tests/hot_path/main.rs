@@ -8,6 +8,7 @@ mod support;
 
 mod batches;
 mod cost;
+mod held;
 mod locked;
 mod meter;
 mod sagas;

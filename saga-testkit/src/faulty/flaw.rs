@@ -324,6 +324,12 @@ flaws! {
         LetsGoBeforeTheCommit breaks "S-LOCK-10",
         /// A lock that was granted before counts as one that ends with the transaction.
         ForgetsWhichLocksAreStored breaks "S-LOCK-10",
+        /// A lock that a transaction keeps ends with the transaction.
+        ForgetsKeptLocks breaks "S-LOCK-12",
+        /// A lock that a transaction keeps is granted although the transaction fails.
+        KeepsLocksOfWhatFails breaks "S-LOCK-12",
+        /// A lock that a transaction keeps is granted by the next commit, with other tokens.
+        KeepsLocksLater breaks "S-LOCK-12",
         /// Locks of steps whose commands are gone are kept.
         KeepsAbandonedLocks breaks "S-LOCK-11",
         /// With the abandoned locks all others end as well.

@@ -107,6 +107,12 @@ impl FaultyStore {
             if self.has(StoreFlaw::LosesDeadLetters) {
                 change.dead_letters.clear();
             }
+            if self.has(StoreFlaw::ForgetsKeptLocks) {
+                change.locked.clear();
+            }
+            if self.has(StoreFlaw::KeepsLocksOfWhatFails) || self.has(StoreFlaw::KeepsLocksLater) {
+                self.noted().kept.append(&mut change.locked);
+            }
             if self.has(StoreFlaw::ForgetsUnlocks) {
                 change.unlocked.clear();
             }

@@ -108,6 +108,19 @@ impl FaultyStore {
         made_up
     }
 
+    /// Keeps the locks of a transaction that has ended.
+    pub(super) async fn keep_behind(&self, is_committed: bool) -> Result<(), StoreError> {
+        let kept = std::mem::take(&mut self.noted().kept);
+        if self.has(StoreFlaw::KeepsLocksOfWhatFails) {
+            self.inner.record(vec![Changes { locked: kept, ..Changes::default() }]).await?;
+        } else if is_committed {
+            for lock in kept {
+                self.ask_inner(&lock.wanted.request).await?;
+            }
+        }
+        Ok(())
+    }
+
     async fn ask_inner(&self, request: &LockRequest) -> Result<LockAnswer, StoreError> {
         let answers = self.inner.ask_for_locks(vec![request.clone()]).await?;
         Ok(answers.into_iter().next().unwrap_or(LockAnswer::Gone))

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use saga_core::key::{Key, Tenant};
 use saga_core::memory::MemoryStore;
 use saga_core::store::{
-    Changes, ClaimedWork, DeadLetterId, DefinitionId, Hint, Hints, LeasedLane, Listener, LockRequest, MemberId,
-    MessageId, NewWork, StepId, WorkId, WorkRef,
+    Changes, ClaimedWork, DeadLetterId, DefinitionId, Hint, Hints, KeptLock, LeasedLane, Listener, LockRequest,
+    MemberId, MessageId, NewWork, StepId, WorkId, WorkRef,
 };
 
 use super::StoreFlaw;
@@ -48,6 +48,8 @@ pub(super) struct Noted {
     pub(super) waits: Vec<LockRequest>,
     /// The locks that were granted.
     pub(super) granted: Vec<LockRequest>,
+    /// The locks that are kept behind the transaction.
+    pub(super) kept: Vec<KeptLock>,
     /// What is to be written behind the transaction.
     pub(super) stashed: Vec<Changes>,
 }

@@ -45,6 +45,7 @@ impl Store for FaultyStore {
         let body = FaultyBody { body, store: self.clone(), made_up };
         let mut answer = self.inner.transact(claims, Box::new(body)).await;
         self.noted().running.clear();
+        self.keep_behind(answer.is_ok()).await?;
         if self.has(StoreFlaw::HidesTheCulprit) {
             answer = answer.map_err(|error| TransactError::from(error.error));
         }

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use saga_core::key::Tenant;
 use saga_core::store::{
-    Changes, Claim, HandlerVerdict, LockAnswer, LockRequest, SemanticLocks, Store, TakenLock, Unlock, WantedLock,
+    Changes, Claim, HandlerVerdict, KeptLock, LockAnswer, LockRequest, SemanticLocks, Store, TakenLock, Unlock,
+    WantedLock,
 };
 
 use super::semantic_locks::{ask, granted, having, listed, request, unlock, waits};
+use super::starting::{done as done_at_start, unborn_of};
 use super::transaction::transact;
 use super::waiting::{ensure_gave_up, while_open};
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
@@ -144,5 +146,72 @@ pub(crate) async fn an_entity_of_an_open_transaction_is_granted_to_no_other<H: S
     ensure_eq!(bench.business("k-3").await, None, "what a step wrote without its lock");
     let answer = ask(&bench, request(&second, &[1])).await?;
     ensure!(matches!(answer, LockAnswer::Granted(_)), "the entity is free behind the transaction: {answer:?}");
+    Ok(())
+}
+
+/// Changes that keep the lock. The script says its tokens.
+fn keeping(claim: &Claim, changes: Changes) -> Changes {
+    let locked = claim.locks.iter().map(|wanted| KeptLock { wanted: Arc::clone(wanted), tokens: Vec::new() });
+    Changes { locked: locked.collect(), ..changes }
+}
+
+pub(crate) async fn a_lock_that_is_kept_lasts_until_it_ends<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let [first, second, third] = [bench.start("k-1").await?, bench.start("k-2").await?, bench.start("k-3").await?];
+    let claim_of_first = claim(&first, [request(&first, &[1, 2])]);
+    let changes = vec![keeping(&claim_of_first, Changes::default())];
+    let seen = transact(&bench, vec![claim_of_first], vec![Play::keep("k-1", 1)], changes).await?;
+    let mut tokens_of_one = tokens(&seen, 0)?;
+    let bench = bench.reopen().await?;
+    let locks = listed(&bench, &Tenant::default()).await?;
+    let shown: Vec<_> = locks.iter().flat_map(|lock| lock.entities.iter().map(|(_, token)| *token)).collect();
+    let expected: Vec<_> = tokens_of_one.iter().copied().map(Some).collect();
+    ensure_eq!(shown, expected, "the tokens of the lock behind the transaction");
+    ensure_eq!(granted(&bench, request(&first, &[1, 2])).await?, tokens_of_one, "the tokens of the same request");
+    waits(&bench, request(&second, &[1])).await?;
+    is_refused(&bench, &third, claim(&third, [request(&third, &[2])])).await?;
+    unlock(&bench, &first).await?;
+    ensure_eq!(having(&bench).await?, ["k-2"], "the sagas that have a lock behind the end of the first one");
+    tokens_of_one.truncate(1);
+    tokens_of_one.extend(granted(&bench, request(&second, &[1])).await?);
+    ensure!(tokens_of_one[0] < tokens_of_one[1], "the tokens of account 1 grow: {tokens_of_one:?}");
+    Ok(())
+}
+
+pub(crate) async fn a_saga_that_starts_keeps_its_lock<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let (begun, _, start) = unborn_of(&bench, &Tenant::default(), "k-1").await?;
+    let claim = Claim { start: start.start, ..claim(&begun, [request(&begun, &[1])]) };
+    let changes = vec![keeping(&claim, done_at_start(&begun))];
+    transact(&bench, vec![claim], vec![Play::keep("k-1", 1)], changes).await?;
+    ensure_eq!(having(&bench).await?, ["k-1"], "the sagas that have a lock behind the start");
+    waits(&bench, request(&bench.start("k-2").await?, &[1])).await?;
+    let is_end =
+        Changes { unlocked: vec![Unlock::Owner(begun.tenant.clone(), begun.key.clone())], ..Changes::default() };
+    bench.apply(is_end).await?;
+    ensure_eq!(having(&bench).await?, ["k-2"], "the sagas that have a lock behind the end of the first one");
+    Ok(())
+}
+
+pub(crate) async fn a_transaction_that_fails_keeps_no_lock<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let [first, second] = [bench.start("k-1").await?, bench.start("k-2").await?];
+    let claim = claim(&first, [request(&first, &[1])]);
+    // A record that is there already rolls the step back.
+    let of_other = Changes { records: second.done(1).records, ..first.done(1) };
+    bench.apply(Changes { records: of_other.records.clone(), ..Changes::default() }).await?;
+    let script = bench.script(vec![Play::keep("k-1", 1)], vec![keeping(&claim, of_other)]);
+    let failed = bench.store.transact(vec![claim], Box::new(script)).await;
+    ensure!(failed.is_err(), "the transaction committed with a record that was there already");
+    ensure_eq!(having(&bench).await?.len(), 0, "the locks behind a transaction that failed");
+    granted(&bench, request(&second, &[1])).await?;
+    Ok(())
+}
+
+pub(crate) async fn a_lock_that_is_kept_is_granted_to_no_other_in_between<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let [first, second] = [bench.start("k-1").await?, bench.start("k-2").await?];
+    let open = claim(&first, [request(&first, &[1])]);
+    let changes = vec![keeping(&open, first.done(1))];
+    let meanwhile = async { bench.store.ask_for_locks(vec![request(&second, &[1])]).await };
+    ensure_gave_up(while_open(&bench, open, changes, meanwhile).await?)?;
+    waits(&bench, request(&second, &[1])).await?;
+    ensure_eq!(having(&bench).await?, ["k-1"], "the sagas that have a lock behind the transaction");
     Ok(())
 }

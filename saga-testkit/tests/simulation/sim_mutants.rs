@@ -71,6 +71,11 @@ fn a_semantic_lock_that_ends_before_the_last_undo_is_found() {
 }
 
 #[test]
+fn a_semantic_lock_that_ends_with_the_start_is_found() {
+    is_found_in(Mutant::ForgetsKeptLocks, Guarantee::G5, "it used the account", has_locks);
+}
+
+#[test]
 fn a_receiver_that_settles_before_it_has_stored_is_found() {
     is_found(Mutant::SettlesBeforeStoring, Guarantee::G4);
 }

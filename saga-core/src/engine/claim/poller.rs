@@ -11,6 +11,7 @@ use crate::engine::commit::{Committer, changes};
 use crate::engine::context::EngineContext;
 use crate::engine::decide::{Decider, keep_report, late_success, unwanted};
 use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, SagaInstance, TakenWork, WorkItem};
+use crate::engine::schedule::InlineSteps;
 use crate::engine::store_calls::catch_panic;
 use crate::log;
 use crate::machine::{self, Command as Order, Effect, Event};
@@ -30,13 +31,18 @@ pub(crate) struct Poller<S: Store> {
     pub(crate) ctx: Arc<EngineContext<S>>,
     pub(crate) committer: Arc<Committer<S>>,
     pub(super) decider: Arc<Decider<S>>,
+    inline_steps: Arc<InlineSteps<S>>,
     /// Whether more work was due than the last claim could take.
     is_behind: AtomicBool,
 }
 
 impl<S: Store> Poller<S> {
-    pub(crate) fn new(committer: Arc<Committer<S>>, decider: Arc<Decider<S>>) -> Self {
-        Self { ctx: Arc::clone(&committer.ctx), committer, decider, is_behind: AtomicBool::new(false) }
+    pub(crate) fn new(
+        committer: Arc<Committer<S>>,
+        decider: Arc<Decider<S>>,
+        inline_steps: Arc<InlineSteps<S>>,
+    ) -> Self {
+        Self { ctx: Arc::clone(&committer.ctx), committer, decider, inline_steps, is_behind: AtomicBool::new(false) }
     }
 }
 
@@ -178,7 +184,11 @@ impl<S: Store> Poller<S> {
                 None if row.status == Status::Stuck && command.effect() == Effect::Transactional => {
                     self.postpone_while_stuck(&command, row.advanced_at).await;
                 }
-                None => self.committer.scheduler.enqueue_claimed(command),
+                None => {
+                    if let Some(command) = self.inline_steps.take_claimed_lock(command) {
+                        self.committer.scheduler.enqueue_claimed(command);
+                    }
+                }
                 // The saga is to start compensating, which is a new decision.
                 Some(_) if starts_compensating && command.saga.state.is_paused() => self.park(command).await,
                 Some(_) if starts_compensating => self.committer.scheduler.enqueue_claimed(command),

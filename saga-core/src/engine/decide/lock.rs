@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::decider::Decider;
-use super::wait::blocked;
-use crate::engine::instance::{AttemptDetails, AttemptResult, SagaInstance, WorkItem, lock_of};
+use super::wait::{blocked, ended};
+use crate::engine::instance::{AttemptResult, SagaInstance, WorkItem, lock_of};
 use crate::machine::{Command, Effect, Ending, Event, Failure, FailureKind, Next};
-use crate::saga::{LONGEST, LockWait, LockedOf};
+use crate::saga::{Idle, LONGEST, LockWait, LockedOf, StepRun};
 use crate::step::{LockedEntity, Rejection};
 use crate::store::{Entity, LockAnswer, LockRequest, Store, WantedLock, WorkRef};
 use crate::unwind::caught;
@@ -36,13 +36,16 @@ pub(crate) fn step_lock_request<S: Store>(command: &WorkItem<S>) -> Result<LockR
     request_of_step(&command.saga, command.step_index(), name_entities, command.work)
 }
 
-/// What the transaction of the step takes: the lock of the step, and those of the steps that may follow in the transaction, as
-/// far as their inputs are known. `steps_max` is how many steps of a saga share a transaction.
+/// What the transaction of the step takes: the lock of the step, or the semantic lock that the step takes, and the locks of the
+/// steps that may follow in the transaction, as far as their inputs are known. `steps_max` is how many steps of a saga share a transaction.
 ///
 /// # Errors
 /// The closure of the step cannot name what it locks.
 pub(crate) fn wanted_locks<S: Store>(command: &WorkItem<S>, steps_max: usize) -> Result<Vec<Arc<WantedLock>>, String> {
     let mut wanted = Vec::new();
+    if let StepRun::Idle(Idle::Lock(wait)) = &command.step().run {
+        wanted.push(Arc::new(WantedLock { request: lock_request(command, *wait)?, is_required: true }));
+    }
     if lock_of(command).is_some() {
         wanted.push(Arc::new(WantedLock { request: step_lock_request(command)?, is_required: true }));
     }
@@ -86,10 +89,10 @@ pub(crate) fn lock_result<S: Store>(
     };
     let (output, ending, event) = match asked {
         Err(problem) => blocked(step, problem),
-        Ok((request, LockAnswer::Granted(tokens))) => match decider.check_length(locked(request.entities, tokens)) {
-            Ok(output) => (Some(output), Ending::Done, Event::Done { step }),
-            Err(problem) => blocked(step, format!("its tokens cannot be stored: {problem}")),
-        },
+        Ok((request, LockAnswer::Granted(tokens))) => {
+            let locked = request.entities.into_iter().zip(tokens).map(|(entity, token)| LockedEntity { entity, token });
+            granted(decider, step, &locked.collect::<Vec<_>>())
+        }
         Ok((request, LockAnswer::TimedOut(holder))) => rejected(format!(
             "it waited {:?} for its semantic lock `{}`, and the saga `{holder}` was in front of it",
             request.within, request.name
@@ -99,12 +102,19 @@ pub(crate) fn lock_result<S: Store>(
         }
         Ok((_, LockAnswer::Waits(_) | LockAnswer::Gone)) => return None,
     };
-    let findings = AttemptDetails { output, attempts: 1, ..AttemptDetails::default() };
-    Some((AttemptResult { ending, findings }, Next::Settled(event)))
+    Some(ended(output, ending, event))
 }
 
-/// The output of the step. Names and numbers always encode.
-fn locked(entities: Vec<Entity>, tokens: Vec<u64>) -> Vec<u8> {
-    let locked = entities.into_iter().zip(tokens).map(|(entity, token)| LockedEntity { entity, token });
-    serde_json::to_vec(&locked.collect::<Vec<_>>()).unwrap_or_default()
+/// What a step ends with whose semantic lock its own transaction took.
+pub(crate) fn taken_lock_result<S: Store>(decider: &Decider<S>, command: &WorkItem<S>) -> (AttemptResult, Next) {
+    let (output, ending, event) = granted(decider, command.step_index(), &command.locked);
+    ended(output, ending, event)
+}
+
+/// The entities with their tokens are the output of the step. Names and numbers always encode.
+fn granted<S: Store>(decider: &Decider<S>, step: usize, locked: &[LockedEntity]) -> (Option<Vec<u8>>, Ending, Event) {
+    match decider.check_length(serde_json::to_vec(locked).unwrap_or_default()) {
+        Ok(output) => (Some(output), Ending::Done, Event::Done { step }),
+        Err(problem) => blocked(step, format!("its tokens cannot be stored: {problem}")),
+    }
 }

@@ -29,7 +29,7 @@ pub(crate) use self::decider::{Decider, finished_by};
 pub(crate) use self::emitted_events::tell_of_success;
 pub(crate) use self::hosted::{at_pivot_deadline, hosted_state, refusal_of, state_of_early_undo, tombstone, unwanted};
 pub(crate) use self::kept_report::keep_report;
-pub(crate) use self::lock::{lock_request, lock_result, step_lock_request, wanted_locks};
+pub(crate) use self::lock::{lock_request, lock_result, step_lock_request, taken_lock_result, wanted_locks};
 pub(crate) use self::migration::{MigrationCheck, check_input, prepare_move};
 pub(crate) use self::new_saga::StartOptions;
 pub(crate) use self::remote::note_row;

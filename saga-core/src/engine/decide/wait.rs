@@ -14,6 +14,12 @@ pub(crate) fn blocked(step: usize, reason: String) -> (Option<Vec<u8>>, Ending, 
     (None, Ending::Undecodable { message: reason.clone() }, Event::Blocked { step, reason, in_doubt: false })
 }
 
+/// The only attempt of a step that the engine runs itself.
+pub(super) fn ended(output: Option<Vec<u8>>, ending: Ending, event: Event) -> (AttemptResult, Next) {
+    let findings = AttemptDetails { output, attempts: 1, ..AttemptDetails::default() };
+    (AttemptResult { ending, findings }, Next::Settled(event))
+}
+
 impl<S: Store> Decider<S> {
     /// What a step that only waited ends with, as its saga stands now; nothing for any other step.
     pub(crate) fn wait_result(&self, command: &WorkItem<S>) -> Option<(AttemptResult, Next)> {
@@ -43,7 +49,6 @@ impl<S: Store> Decider<S> {
                 None => blocked(step, "its signal was received, and is not there".to_owned()),
             },
         };
-        let findings = AttemptDetails { output, attempts: 1, ..AttemptDetails::default() };
-        Some((AttemptResult { ending, findings }, Next::Settled(event)))
+        Some(ended(output, ending, event))
     }
 }

@@ -108,10 +108,11 @@ impl<S: Store> Engine<S> {
         let transactions = Arc::new(Transactions::new(attempts, step_locks, Arc::clone(&leases), records));
         let recovery = Arc::new(Recovery::new(Arc::clone(&external), Arc::clone(&transactions)));
         let host = Arc::new(Host::new(Arc::clone(&committer), Arc::clone(&starter), Arc::clone(&messages), validator));
-        let coordinator = Arc::new(Coordinator::new(Arc::clone(&committer), Arc::clone(&decider), inline_steps));
+        let coordinator =
+            Arc::new(Coordinator::new(Arc::clone(&committer), Arc::clone(&decider), Arc::clone(&inline_steps)));
         let choreography = Arc::new(Choreography::new(host));
         let inbox = Arc::new(Inbox::new(Arc::clone(&coordinator), choreography));
-        let poller = Arc::new(Poller::new(Arc::clone(&committer), Arc::clone(&decider)));
+        let poller = Arc::new(Poller::new(Arc::clone(&committer), Arc::clone(&decider), inline_steps));
         let executors: Arc<dyn Dispatch<S>> = Arc::new(Executors { external: Arc::clone(&external), coordinator });
         scheduler.dispatch_to(&executors);
         let hints = Arc::new(HintListener::new(Arc::clone(&committer)));

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use super::scheduler::Scheduler;
-use crate::engine::instance::{InlineDecision, InlineRequest, NotInlined, PendingCommit, WorkItem};
+use crate::engine::instance::{
+    InlineDecision, InlineRequest, NotInlined, PendingCommit, WorkItem, first_call, takes_semantic_lock,
+};
 use crate::engine::queue::BatchLimits;
-use crate::machine::Effect;
 use crate::store::{Claim, Store};
 
 /// Gives steps to the workers, each with the start or the decision that its transaction commits as well.
@@ -35,9 +36,7 @@ impl<S: Store> InlineSteps<S> {
                 .slot
                 .as_ref()
                 .is_some_and(|slot| !self.scheduler.bulkheads.limits.is_limited(slot.concurrency_key()))
-            && command.effect() == Effect::Transactional
-            && command.options().grouped
-            && self.is_proven(command.step().name)
+            && first_call(command).is_some_and(|(step, options)| options.grouped && self.is_proven(step))
     }
 
     /// Gives the command to the workers. A closed queue returns it, and the request is left with it.
@@ -47,13 +46,26 @@ impl<S: Store> InlineSteps<S> {
         drop(self.scheduler.transactions.push(flow, command));
     }
 
+    /// Gives a claimed command that takes a semantic lock to the workers of transactions, if it may share one with the step behind it.
+    /// The saga often has the lock already, since that is why its row was due. Returns any other command.
+    pub(crate) fn take_claimed_lock(&self, command: WorkItem<S>) -> Option<WorkItem<S>> {
+        if !takes_semantic_lock(&command) || !self.takes(&command) {
+            return Some(command);
+        }
+        let flow = self.scheduler.concurrency_key(&command.saga, command.command).flow();
+        self.scheduler.transactions.push_claimed(flow, command)
+    }
+
     /// Whether the step that a decision issues may commit the decision: it is the only one, and nothing else of the saga is under
     /// way, which could move it before that commit.
     pub(crate) fn takes_decision(&self, prepared: &PendingCommit<S>) -> bool {
         let is_alone = |next: &WorkItem<S>| next.saga.definition.width == 1 || next.saga.state.under_way() == 1;
         prepared.changes.commands.len() == 1
             && prepared.turned.is_none()
-            && prepared.successor.as_deref().is_some_and(|next| is_alone(next) && self.takes(next))
+            && prepared.successor.as_deref().is_some_and(|next| {
+                // A semantic lock is asked for behind the commit of the decision.
+                is_alone(next) && self.takes(next) && !takes_semantic_lock(next)
+            })
     }
 
     /// Records a decision in the transaction of the step that it issues. The claim is of the row that it is about.

@@ -3,5 +3,6 @@
 mod definitions;
 mod ends;
 mod outages;
+mod starts;
 mod support;
 mod turns;

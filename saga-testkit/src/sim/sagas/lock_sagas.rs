@@ -41,6 +41,7 @@ pub(crate) fn lock_definitions() -> Result<Vec<SimDefinition>, SagaError> {
             .step::<Enter<3>>()
             .build()?,
         named("debit-list").for_each::<Debit<0>>(3, 2).step::<Enter<3>>().step::<Ship<4>>().build()?,
+        named("hold-quickly").hold::<0>().step::<Reserve<0>>().step::<Confirm<1>>().build()?,
         named("hold-debit").hold::<1>().step::<Debit<0>>().step::<Debit<1>>().step::<Ship<2>>().build()?,
     ])
 }

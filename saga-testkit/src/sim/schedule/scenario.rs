@@ -96,6 +96,8 @@ pub enum Mutant {
     GrantsEveryLock,
     /// Semantic locks end when a saga starts compensating, and not with its last undo.
     EndsLocksEarly,
+    /// A semantic lock that a transaction took ends with that, although the saga goes on.
+    ForgetsKeptLocks,
 }
 
 impl Mutant {
@@ -131,6 +133,7 @@ impl Mutant {
         Self::ReusesKeysEarly,
         Self::GrantsEveryLock,
         Self::EndsLocksEarly,
+        Self::ForgetsKeptLocks,
     ];
 }
 

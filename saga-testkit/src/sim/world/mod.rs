@@ -5,6 +5,7 @@ mod broker;
 mod consumer;
 mod disruptions;
 mod fault;
+mod forgetful_body;
 mod hook;
 mod lock_log;
 mod outside;

@@ -10,6 +10,7 @@ use saga_core::store::{
 };
 
 use super::fault::Fault;
+use super::forgetful_body::ForgetfulBody;
 use super::hook::Hook;
 use super::world::Seat;
 use crate::checker::What;
@@ -91,6 +92,8 @@ impl Intercept for SimCalls {
         body: Box<dyn TransactionBody<MemoryConn>>,
     ) -> Result<(), TransactError> {
         let has_several = claims.windows(2).any(|pair| pair[0].tenant != pair[1].tenant);
+        let forgets = self.has(Mutant::ForgetsKeptLocks);
+        let body: Box<dyn TransactionBody<_>> = if forgets { Box::new(ForgetfulBody(body)) } else { body };
         let answer = self.data.transact(claims, body).await;
         if let Some(seat) = self.seat.as_ref().filter(|_| has_several && answer.is_ok()) {
             seat.world.hit(Fault::TenantsShared);

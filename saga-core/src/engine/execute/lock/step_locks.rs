@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::lock_requests::LockRequests;
 use crate::engine::decide::{step_lock_request, wanted_locks};
 use crate::engine::execute::record::AttemptRecorder;
-use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem, lock_of};
+use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem, lock_of, takes_semantic_lock};
 use crate::machine::Ending;
 use crate::step::LockedEntity;
 use crate::store::{LockAnswer, LockRequest, Store};
@@ -31,7 +31,8 @@ impl<S: Store> StepLocks<S> {
     ) -> Vec<WorkItem<S>> {
         let steps_max = self.records.ctx.settings.steps_per_transaction_max;
         let is_wanting = |command: &WorkItem<S>| {
-            command.saga.definition.locks_calls && command.locked.is_empty() && !command.asks_for_lock
+            let has_locks = command.saga.definition.locks_calls || takes_semantic_lock(command);
+            has_locks && command.locked.is_empty() && !command.asks_for_lock
         };
         for command in commands.iter_mut().filter(|command| is_wanting(command)) {
             // What cannot be said is refused where it is asked for.
@@ -40,7 +41,18 @@ impl<S: Store> StepLocks<S> {
                 _ => {}
             }
         }
+        let is_left = |command: &mut WorkItem<S>| takes_semantic_lock(command) && command.wanted_locks.is_empty();
+        commands.extract_if(.., is_left).for_each(|command| self.leave(command));
         self.take(commands).await
+    }
+
+    /// Leaves a semantic lock that no transaction takes to the worker that asks for it and waits.
+    fn leave(&self, mut command: WorkItem<S>) {
+        match command.inline.take() {
+            // Its row is written first.
+            Some(request) => request.leave(),
+            None => self.records.committer.scheduler.enqueue(command),
+        }
     }
 
     /// The commands whose functions may be called now: those without a lock, and those that have theirs. One commit carries

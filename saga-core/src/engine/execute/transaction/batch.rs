@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use super::call_plan::{CallPlan, HandlerCall, is_same_step};
 use super::entry::BatchEntry;
+use super::one_call::call_one;
 use super::rerun_policy::RerunPolicy;
 use super::savepoints::{EndedAttempt, Savepoints};
 use crate::engine::commit::changes;
 use crate::engine::execute::attempt::{Attempts, BatchAttempt};
-use crate::engine::instance::{AttemptResult, WorkItem};
+use crate::engine::instance::{AttemptResult, WorkItem, takes_semantic_lock};
 use crate::engine::queue::Protection;
 use crate::env::BoxFuture;
 use crate::log;
@@ -127,9 +128,8 @@ impl<S: Store> Body<S> {
         let borrowed = BorrowedCommands::of_next(&self.batch, index);
         let verdict = match (&borrowed.one, &borrowed.call) {
             (Some(command), HandlerCall::One(index)) => {
-                let (attempted, verdict) = self.attempts.attempt_in_transaction(command, conn).await;
-                let next = self.attempts.decider.after(command, &attempted);
-                let attempt = (*index, (attempted, next));
+                let (ended, verdict) = call_one(&self.attempts, command, conn).await;
+                let attempt = (*index, ended);
                 drop(borrowed);
                 self.ended(attempt, verdict)
             }
@@ -347,6 +347,10 @@ impl<S: Store> Held<S> {
         let Some(command) = self.members.get(index).and_then(|member| member.command.as_ref()) else {
             return Protection::Own;
         };
+        if takes_semantic_lock(command) {
+            // It calls nothing that may fail.
+            return Protection::Spared;
+        }
         if command.attempts > 0 || command.recovered || self.uses_own_savepoints {
             return Protection::Own;
         }

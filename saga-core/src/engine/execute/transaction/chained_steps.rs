@@ -20,4 +20,6 @@ pub(crate) struct ChainedStep {
     pub(crate) name: &'static str,
     pub(crate) is_undo: bool,
     pub(crate) took: Duration,
+    /// Whether it only took a semantic lock, and called no function.
+    pub(crate) is_lock: bool,
 }

@@ -10,7 +10,9 @@ use super::chained_steps::{ChainedStep, ChainedSteps};
 use super::entry::BatchEntry;
 use crate::engine::decide::finished_by;
 use crate::engine::execute::attempt::Attempts;
-use crate::engine::instance::{AttemptDetails, InlineRequest, NextSlot, NextWork, PendingCommit, SendVia, WorkItem};
+use crate::engine::instance::{
+    AttemptDetails, InlineRequest, NextSlot, NextWork, PendingCommit, SendVia, WorkItem, takes_semantic_lock,
+};
 use crate::engine::queue::SLOW;
 use crate::machine::{Effect, Ending, Next};
 use crate::store::{
@@ -57,17 +59,20 @@ impl<S: Store> BatchEntry<S> {
         if let Some(decided) = self.decided_before() {
             prepared.changes = joined(decided, std::mem::take(&mut prepared.changes));
         }
-        self.keep_unlocks(&mut prepared.changes);
+        self.settle_locks(&mut prepared.changes);
         let changes = prepared.take_changes();
         self.pending = Some(prepared);
         Some(changes)
     }
 
-    /// Leaves out the ends of locks that end with the transaction.
-    fn keep_unlocks(&self, changes: &mut Changes) {
-        if self.locks.are_wanted() {
-            changes.unlocked.retain(|unlock| !self.locks.end_by_themselves(unlock));
+    /// Says which of the locks that the transaction took outlast it, and leaves out the ends of the others.
+    fn settle_locks(&self, changes: &mut Changes) {
+        if !self.locks.are_wanted() {
+            return;
         }
+        changes.locked = self.locks.kept(&changes.unlocked);
+        let starts = matches!(self.inline, Some(InlineRequest::Start(_)));
+        changes.unlocked.retain(|unlock| !self.locks.end_by_themselves(unlock, starts));
     }
 
     /// The changes of the decision that is recorded together with the steps.
@@ -136,7 +141,8 @@ impl<S: Store> BatchEntry<S> {
         };
         let took = attempted.findings.share + self.chained.iter().map(|step| step.took).sum::<Duration>();
         attempted.ending == Ending::Done
-            && self.chained.len() + 1 < attempts.ctx.settings.steps_per_transaction_max
+            && self.chained.iter().filter(|step| !step.is_lock).count() + 1
+                < attempts.ctx.settings.steps_per_transaction_max
             && took <= SLOW
             && attempts.joins_others(command)
     }
@@ -174,7 +180,8 @@ impl<S: Store> BatchEntry<S> {
         let (Some(mut command), Some((attempted, _))) = (self.command.take(), self.attempted.take()) else {
             return false;
         };
-        let ran = ChainedStep { name: command.step().name, is_undo: command.is_undo(), took: attempted.findings.share };
+        let (name, is_undo, took) = (command.step().name, command.is_undo(), attempted.findings.share);
+        let ran = ChainedStep { name, is_undo, took, is_lock: takes_semantic_lock(&command) };
         self.chained.push(ran);
         successor.slot = command.slot.take();
         successor.locked = self.locks.of_next(&successor).unwrap_or_default();
@@ -229,7 +236,7 @@ impl<S: Store> BatchEntry<S> {
         }
         changes.commands.push(NewWork { due_in, lease: None, tried: Some(tried), ..row });
         changes.history.push(failed);
-        self.keep_unlocks(&mut changes);
+        self.settle_locks(&mut changes);
         let mut prepared = PendingCommit::left(changes, present.saga, due_in, send_via);
         let changes = prepared.take_changes();
         self.pending = Some(prepared);
@@ -249,6 +256,7 @@ pub(crate) fn joined(mut first: Changes, second: Changes) -> Changes {
     first.commands.extend(second.commands);
     first.messages.extend(second.messages);
     first.history.extend(second.history);
+    first.locked.extend(second.locked);
     first.unlocked.extend(second.unlocked);
     first
 }

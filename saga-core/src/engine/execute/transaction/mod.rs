@@ -8,6 +8,7 @@ mod commit_failures;
 mod entry;
 mod failure_cause;
 mod not_committed;
+mod one_call;
 mod rerun_policy;
 mod savepoints;
 mod taken_locks;

@@ -7,7 +7,7 @@ use super::batch::Batch;
 use super::commit_failures::{Failures, OPERATION};
 use super::entry::BatchEntry;
 use super::worker::{SubBatch, Transactions};
-use crate::engine::instance::{TakenWork, WorkItem, refs};
+use crate::engine::instance::{TakenWork, WorkItem, refs, takes_semantic_lock};
 use crate::log;
 use crate::store::{RetryClass, Store, StoreErrorKind, TransactError, WorkRef};
 
@@ -125,6 +125,11 @@ impl<S: Store> Transactions<S> {
             }
             request.leave();
             member.command = None;
+        }
+        if member.command.as_ref().is_some_and(|command| takes_semantic_lock(command)) {
+            // Taking a lock is no attempt that fails. It is asked for in a commit of its own.
+            let asking = member.into_claimed().map(|command| WorkItem { asks_for_lock: true, ..command });
+            return waiting.extend(asking.map(|command| SubBatch::of(vec![command])));
         }
         let has_only_claimed_step_run = member.chained.len() == 1 && member.attempted.is_none();
         if error.ended_transaction && has_only_claimed_step_run {

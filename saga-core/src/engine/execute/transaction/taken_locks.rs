@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::engine::instance::{WorkItem, lock_of};
 use crate::step::LockedEntity;
-use crate::store::{Entity, LockRequest, Store, TakenLock, Unlock, WantedLock};
+use crate::store::{Entity, KeptLock, LockRequest, Store, TakenLock, Unlock, WantedLock};
 
 /// The locks that a transaction was to take for a saga, and those that it took.
 #[derive(Debug, Default)]
@@ -57,11 +57,23 @@ impl TakenLocks {
         Some(locked(&wanted.request, taken?))
     }
 
-    /// Whether the lock ends with the transaction, so that no change has to end it.
-    pub(crate) fn end_by_themselves(&self, unlock: &Unlock) -> bool {
-        let Unlock::Lock(_, saga, name) = unlock else { return false };
-        let is_its = |wanted: &LockRequest| (wanted.saga, &wanted.name) == (*saga, name);
-        self.pairs().any(|(wanted, taken)| is_its(&wanted.request) && taken.is_some_and(|taken| !taken.is_stored))
+    /// The semantic locks that outlast the transaction: those that it took, and that do not end with its changes.
+    pub(crate) fn kept(&self, unlocked: &[Unlock]) -> Vec<KeptLock> {
+        let is_kept = |wanted: &WantedLock| {
+            !wanted.request.is_of_step() && !unlocked.iter().any(|unlock| is_end_of(unlock, &wanted.request))
+        };
+        let taken = self.wanted.iter().zip(&self.taken).filter(|(wanted, _)| is_kept(wanted));
+        let taken = taken.filter_map(|(wanted, taken)| Some((wanted, taken.as_ref().filter(|of| !of.is_stored)?)));
+        taken.map(|(wanted, of)| KeptLock { wanted: Arc::clone(wanted), tokens: of.tokens.clone() }).collect()
+    }
+
+    /// Whether what ends are only locks that end with the transaction, so that no change has to end them. `starts` is whether the
+    /// transaction starts the saga: then the saga has no other locks.
+    pub(crate) fn end_by_themselves(&self, unlock: &Unlock, starts: bool) -> bool {
+        let is_single = matches!(unlock, Unlock::Lock(..));
+        let is_taken = |taken: Option<&TakenLock>| taken.is_some_and(|taken| !taken.is_stored);
+        (is_single || starts)
+            && self.pairs().any(|(wanted, taken)| is_end_of(unlock, &wanted.request) && is_taken(taken))
     }
 
     fn pairs(&self) -> impl Iterator<Item = (&WantedLock, Option<&TakenLock>)> {
@@ -69,6 +81,14 @@ impl TakenLocks {
             .iter()
             .enumerate()
             .map(|(place, wanted)| (&**wanted, self.taken.get(place).and_then(Option::as_ref)))
+    }
+}
+
+/// Whether the request, or the lock, ends with that.
+fn is_end_of(unlock: &Unlock, request: &LockRequest) -> bool {
+    match unlock {
+        Unlock::Owner(tenant, owner) => (tenant, owner) == (&request.tenant, &request.owner),
+        Unlock::Lock(_, saga, name) => (*saga, name) == (request.saga, &request.name),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::engine::execute::attempt::Attempts;
 use crate::engine::execute::lease::LeaseKeeper;
 use crate::engine::execute::lock::StepLocks;
 use crate::engine::execute::record::AttemptRecorder;
-use crate::engine::instance::{InlineRequest, TakenWork, WorkItem};
+use crate::engine::instance::{InlineRequest, TakenWork, WorkItem, takes_semantic_lock};
 use crate::engine::schedule::take_with_permit;
 use crate::engine::start::log_start;
 use crate::machine::{Effect, Ending};
@@ -168,7 +168,8 @@ impl<S: Store> Transactions<S> {
     /// Whether the transaction of the command takes its locks. A long one would keep others from asking for them, and they could not
     /// wait in their order.
     fn takes_locks(&self, command: &WorkItem<S>) -> bool {
-        command.effect() == Effect::Transactional && !command.recovered && self.attempts.joins_others(command)
+        let is_called = command.effect() == Effect::Transactional || takes_semantic_lock(command);
+        is_called && !command.recovered && self.attempts.joins_others(command)
     }
 
     /// Handles a commit. Returns the commands that run again: each alone, or together those that wait for their locks.
@@ -194,7 +195,10 @@ impl<S: Store> Transactions<S> {
             };
             for step in &member.chained {
                 self.attempts.limits.was_done(step.name, step.is_undo, step.took);
-                self.attempts.statistics.count_done(step.is_undo);
+                // A lock is no call of a function.
+                if !step.is_lock {
+                    self.attempts.statistics.count_done(step.is_undo);
+                }
             }
             if let (Some(command), Some((attempted, _))) = (&member.command, &member.attempted) {
                 let (step, took) = (command.step().name, attempted.findings.share);
@@ -202,7 +206,9 @@ impl<S: Store> Transactions<S> {
                     Ending::Done => self.attempts.limits.was_done(step, command.is_undo(), took),
                     _ => self.attempts.limits.succeeded(step, took),
                 }
-                self.attempts.statistics.count(command, &attempted.ending);
+                if !takes_semantic_lock(command) {
+                    self.attempts.statistics.count(command, &attempted.ending);
+                }
             }
             if let Some(request) = member.inline {
                 if let InlineRequest::Start(starting) = &request {

@@ -1,0 +1,62 @@
+//! Whole sagas under a semantic lock each, which no other saga waits for.
+
+use rusqlite::Connection;
+use saga_core::{Entity, Saga, SemanticLock, StepError, saga_step};
+use saga_sqlite::SqliteStore;
+use saga_testkit::hot_path::{Bound, Cost as _, assert_sagas_within};
+
+use crate::cost::Cost;
+use crate::sagas::{BATCH, bound_of, cost_of};
+use crate::support::write_note;
+
+struct Held;
+
+impl SemanticLock for Held {
+    const NAME: &'static str = "held";
+}
+
+#[saga_step(no_compensation)]
+async fn reserve_stock(tx: &mut Connection, order: i64) -> Result<i64, StepError> {
+    write_note(tx, "reserved")?;
+    Ok(order)
+}
+
+#[saga_step(no_compensation)]
+async fn charge_card(tx: &mut Connection, order: i64) -> Result<i64, StepError> {
+    write_note(tx, "charged")?;
+    Ok(order)
+}
+
+#[saga_step(no_compensation)]
+async fn confirm_order(tx: &mut Connection, order: i64) -> Result<i64, StepError> {
+    write_note(tx, "confirmed")?;
+    Ok(order)
+}
+
+/// The cost of a batch of sagas that have free entities until they end: that of a batch without locks, the last token, read and
+/// written, with its page, and a page for the records of the locks. Of a saga, two statements ask whether it has the lock already,
+/// and whether the entity is free; one inserts the record of the lock.
+const HELD: Bound<Cost> = Bound {
+    batch: Cost { statements: BATCH.batch.statements + 2, pages: BATCH.batch.pages + 2, ..BATCH.batch },
+    each: Cost { statements: BATCH.each.statements + 3, ..BATCH.each },
+    together: None,
+};
+
+#[tokio::test]
+async fn sagas_under_a_semantic_lock_cost_no_commit_more() {
+    let bound = bound_of(HELD);
+    assert_sagas_within(&bound, async || cost_of(held_order(), |_| ()).await).await;
+}
+
+/// The bound is exceeded where a commit of its own grants the lock, as it does when another saga has the entity.
+#[tokio::test]
+async fn semantic_locks_that_are_asked_for_are_above_the_bound() {
+    let cost = cost_of(held_order(), |settings| settings.steps_per_transaction_max = 1).await;
+    assert_eq!(cost.above(&bound_of(HELD)), ["commits", "statements", "pages"]);
+}
+
+fn held_order() -> Saga<SqliteStore, i64> {
+    let saga = Saga::named("held-order").input::<i64>();
+    let saga = saga.semantic_lock::<Held, _>(|order: &i64| Entity::new("order", order));
+    saga.step::<reserve_stock>().step::<charge_card>().step::<confirm_order>().build().unwrap()
+}
