@@ -13,7 +13,7 @@ pub enum Mistake {
     HandsOverLater,
     /// A request looks only at who has the entity, and not at who waits for it.
     Overtakes,
-    /// One of the sagas locks its entities in the opposite order.
+    /// A request has an entity while it waits for another one, and one of the sagas locks its entities in the opposite order.
     UnsortedTaking,
     /// The lock ends before the last undo.
     EndsBeforeTheUndo,

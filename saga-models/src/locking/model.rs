@@ -27,13 +27,13 @@ pub enum Action {
 
 impl Locking {
     /// What can happen next without a fault.
-    pub(super) fn progress(world: &World) -> Vec<Action> {
+    pub(super) fn progress(&self, world: &World) -> Vec<Action> {
         let mut actions = Vec::new();
         for (number, saga) in world.sagas.iter().enumerate() {
             if let Some(transaction) = &saga.transaction {
                 if matches!(transaction.phase, Phase::Committing(_)) {
                     actions.push(Action::Commit(number, true));
-                } else if Self::may_go_on(world, number) {
+                } else if self.may_go_on(world, number) {
                     actions.push(Action::GoOn(number));
                 }
                 continue;
@@ -41,7 +41,11 @@ impl Locking {
             let row = world.table.find(number, saga.granted);
             let kinds: &[Kind] = match saga.stage {
                 Stage::Running if saga.has_all() => &[Kind::End],
-                Stage::Running if saga.is_step && !saga.must_ask && row.is_none() => &[Kind::Try],
+                Stage::Running if saga.may_try() && row.is_none() => match (saga.is_step, saga.locks.len()) {
+                    (true, _) => &[Kind::Try],
+                    (false, 1) => &[Kind::Try, Kind::Start],
+                    (false, _) => &[Kind::Start],
+                },
                 Stage::Waiting if row.is_some_and(|row| row.state == RowState::Waiting) => &[Kind::GiveUp],
                 Stage::Running | Stage::Waiting => &[Kind::Ask],
                 Stage::Compensating => &[Kind::End],
@@ -77,7 +81,7 @@ impl Model for Locking {
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
-        actions.extend(Self::progress(world));
+        actions.extend(self.progress(world));
         for (number, transaction) in world.sagas.iter().enumerate().map(|(number, saga)| (number, &saga.transaction)) {
             let Some(transaction) = transaction else { continue };
             if world.left.crashes > 0 {

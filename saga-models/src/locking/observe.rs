@@ -21,8 +21,8 @@ impl Locking {
             world.left.lost_answers -= 1;
         }
         match transaction.kind {
-            Kind::Ask | Kind::GiveUp if is_heard => hear(world, saga, transaction.answer),
-            Kind::Ask | Kind::GiveUp => world.sagas[saga].unheard = transaction.answer,
+            Kind::Ask | Kind::GiveUp | Kind::Start if is_heard => hear(world, saga, transaction.answer),
+            Kind::Ask | Kind::GiveUp | Kind::Start => world.sagas[saga].unheard = transaction.answer,
             Kind::Try => take_within(world, saga, &transaction),
             // The end of a saga is in the same commit. Only with this mistake it is not.
             Kind::End if self.has(Mistake::EndsLocksOfOthers) && !is_heard => {}
@@ -38,7 +38,7 @@ impl Locking {
     }
 }
 
-/// The transaction of a step that took its lock ends, and its lock with it.
+/// A transaction that took a lock ends, and the lock with it.
 fn take_within(world: &mut World, saga: usize, transaction: &Transaction) {
     let Some(Answer::Granted(tokens)) = transaction.answer else { return };
     for &entity in &transaction.entities {
@@ -61,6 +61,7 @@ fn note_grants(world: &mut World, before: &Table, kind: Kind, saga: usize) {
         if !is_new || row.state != RowState::Granted {
             continue;
         }
+        world.reached.kept |= kind == Kind::Start;
         world.reached.handed_over |= kind == Kind::End && row.owner != saga;
         world.broken.granted_late |= was_state != RowState::Waiting;
         for entity in (0..2).filter(|&entity| row.entities[entity]) {

@@ -31,9 +31,9 @@ pub(super) const ALWAYS: &[Named] = &[
     }),
     ("S-LOCK-6 no ring of waits is committed", |_, world| (0..2).all(|saga| !world.table.has_ring(saga))),
     ("S-LOCK-7 a request that gave up is not granted", |_, world| !world.broken.granted_late),
-    ("each saga comes to its end", |_, world| {
+    ("each saga comes to its end", |model, world| {
         let have_ended = world.sagas.iter().all(|saga| saga.stage == Stage::Ended);
-        have_ended || !Locking::progress(world).is_empty()
+        have_ended || !model.progress(world).is_empty()
     }),
 ];
 
@@ -43,7 +43,8 @@ pub(super) const SOMETIMES: &[Named] = &[
     ("a ring is ended", |_, world| world.reached.ring_ended),
     ("a saga waits as long as it may", |_, world| world.reached.timed_out),
     ("an answer is heard the second time", |_, world| world.reached.heard_again),
-    ("a step takes its lock in its transaction", |_, world| world.reached.taken_within),
-    ("a step finds its entity taken", |_, world| world.reached.refused),
+    ("a lock ends with the transaction that took it", |_, world| world.reached.taken_within),
+    ("a saga keeps a lock of the transaction that started it", |_, world| world.reached.kept),
+    ("a transaction finds an entity taken", |_, world| world.reached.refused),
     ("a saga locks what it has", |_, world| world.reached.had_already),
 ];

@@ -61,7 +61,7 @@ impl Locking {
     fn entities_of(&self, world: &World, saga: usize, kind: Kind) -> Vec<usize> {
         let Saga { locks, granted, .. } = &world.sagas[saga];
         let is_wanted = |entity: &usize| match kind {
-            Kind::Ask | Kind::GiveUp | Kind::Try => locks[*granted][*entity],
+            Kind::Ask | Kind::GiveUp | Kind::Try | Kind::Start => locks[*granted][*entity],
             Kind::End if self.has(Mistake::EndsLocksOfOthers) => locks.iter().any(|lock| lock[*entity]),
             Kind::End | Kind::EndEarly => world.table.on(*entity).any(|row| row.owner == saga),
             Kind::HandOver => true,
@@ -70,37 +70,43 @@ impl Locking {
     }
 
     /// Whether the transaction of a saga does not wait for a lock that another one has.
-    pub(super) fn may_go_on(world: &World, saga: usize) -> bool {
+    pub(super) fn may_go_on(&self, world: &World, saga: usize) -> bool {
         let Some(transaction) = &world.sagas[saga].transaction else { return false };
         match &transaction.phase {
-            Phase::Locking(wanted) if transaction.kind != Kind::Try => {
-                wanted.first().is_none_or(|first| is_free(world, saga, *first))
-            }
+            Phase::Locking(_) if transaction.kind.only_tries() => true,
+            Phase::Locking(wanted) => self.next_of(transaction, wanted).iter().all(|next| is_free(world, saga, *next)),
             _ => true,
         }
+    }
+
+    /// The locks that the transaction takes next: those of a request together, since it has none while it waits for another one.
+    fn next_of<'a>(&self, transaction: &Transaction, wanted: &'a [Advisory]) -> &'a [Advisory] {
+        let together = transaction.kind.asks() && !self.has(Mistake::UnsortedTaking);
+        if together { wanted } else { &wanted[..wanted.len().min(1)] }
     }
 
     /// A transaction does its next step before its commit. A step that cannot take its lock ends its transaction.
     pub(super) fn go_on(&self, world: &mut World, saga: usize) {
         let Some(mut transaction) = world.sagas[saga].transaction.take() else { return };
-        match &mut transaction.phase {
+        match &transaction.phase {
             Phase::Locking(wanted) if !wanted.is_empty() => {
-                let first = wanted.remove(0);
-                if !is_free(world, saga, first) {
+                let next = self.next_of(&transaction, wanted).to_vec();
+                if !next.iter().all(|next| is_free(world, saga, *next)) {
                     return refuse(world, saga);
                 }
-                transaction.locked.insert(first);
-                if first == Advisory::Waits {
-                    transaction.phase = Phase::Deciding;
-                }
+                transaction.phase = match next[..] {
+                    [Advisory::Waits] => Phase::Deciding,
+                    _ => Phase::Locking(wanted[next.len()..].to_vec()),
+                };
+                transaction.locked.extend(next);
             }
             Phase::Locking(_) => {
                 let has_met = self.has_met(&world.table, saga, transaction.kind, &transaction.entities);
                 transaction.has_met = Some(has_met);
-                if transaction.kind == Kind::Try && has_met && !self.has(Mistake::TriesWithoutLooking) {
+                if transaction.kind.only_tries() && has_met && !self.has(Mistake::TriesWithoutLooking) {
                     return refuse(world, saga);
                 }
-                let is_alone = !has_met || transaction.kind == Kind::Try || self.has(Mistake::NoLockOfWaits);
+                let is_alone = !has_met || transaction.kind.only_tries() || self.has(Mistake::NoLockOfWaits);
                 transaction.phase = if is_alone { Phase::Deciding } else { Phase::Locking(vec![Advisory::Waits]) };
             }
             Phase::Deciding => self.decide(world, saga, &mut transaction),
@@ -131,12 +137,17 @@ impl Locking {
                 let is_late = transaction.kind == Kind::GiveUp;
                 transaction.answer = Some(self.ask(&mut after, (saga, &sagas[saga]), is_late, &mut next));
             }
-            Kind::Try => {
+            Kind::Try | Kind::Start => {
                 let mut tokens = [0; 2];
                 for &entity in &transaction.entities {
                     tokens[entity] = next(&after, entity);
                 }
                 transaction.answer = Some(Answer::Granted(tokens));
+                if transaction.kind == Kind::Start {
+                    let highest = after.rows.iter().map(|row| row.number).max().unwrap_or(0);
+                    let (number, entities) = (next(&after, 0).max(highest + 1), sagas[saga].locks[0]);
+                    after.rows.push(Row { number, owner: saga, name: 0, entities, state: RowState::Granted, tokens });
+                }
             }
             Kind::End | Kind::EndEarly => {
                 let of_others = self.has(Mistake::EndsLocksOfOthers);
@@ -195,12 +206,12 @@ fn is_free(world: &World, saga: usize, wanted: Advisory) -> bool {
     other.as_ref().is_none_or(|other| !other.locked.contains(&wanted))
 }
 
-/// The step could not take its lock, and has to ask for it.
+/// The saga could not take its lock, and has to ask for it.
 fn refuse(world: &mut World, saga: usize) {
     let refused = &mut world.sagas[saga];
     (refused.transaction, refused.must_ask) = (None, true);
     world.reached.refused = true;
-    debug_assert!(refused.stage == Stage::Running, "only a step that runs tries to take a lock");
+    debug_assert!(refused.stage == Stage::Running, "only a saga that runs tries to take a lock");
 }
 
 fn next(last: &mut u8) -> u8 {

@@ -19,14 +19,28 @@ pub enum Kind {
     Ask,
     /// A saga that has waited as long as it may asks once more.
     GiveUp,
-    /// A step does its work, and takes its lock without waiting for it.
+    /// A saga does all of its work in the transaction that starts it, or a step does its own. It takes its lock without waiting.
     Try,
+    /// A saga begins, takes its first lock without waiting, and keeps it.
+    Start,
     /// A saga ends, and with it its locks. So does the lock of a step with its result.
     End,
     /// The locks of a saga end, and it still has to be undone. Only a mistake does that.
     EndEarly,
     /// A process grants what a saga that has ended has let go. Only a mistake does that.
     HandOver,
+}
+
+impl Kind {
+    /// Whether it takes its entities only if it need not wait for them.
+    pub(super) fn only_tries(self) -> bool {
+        matches!(self, Self::Try | Self::Start)
+    }
+
+    /// Whether it asks for a lock. Then it has no entity while it waits for another one.
+    pub(super) fn asks(self) -> bool {
+        matches!(self, Self::Ask | Self::GiveUp)
+    }
 }
 
 /// What a transaction does next.
@@ -62,7 +76,7 @@ pub struct Transaction {
     pub entities: Vec<usize>,
     /// Whether others have its entities or wait for them, once it has looked.
     pub has_met: Option<bool>,
-    /// What it has locked.
+    /// The advisory locks that it has.
     pub locked: BTreeSet<Advisory>,
     /// The rows as they were when it began.
     pub begun_with: Table,

@@ -28,7 +28,7 @@ pub struct Saga {
     pub locks: Vec<Entities>,
     /// Whether it is a step with a lock of its own, which takes it in its transaction if it can.
     pub is_step: bool,
-    /// Whether the step has to ask for its lock, since it could not take it.
+    /// Whether it has to ask for its lock, since it could not take it.
     pub must_ask: bool,
     /// How far it is.
     pub stage: Stage,
@@ -94,9 +94,11 @@ pub struct Reached {
     pub timed_out: bool,
     /// A request was repeated, and its saga has the lock.
     pub heard_again: bool,
-    /// A step took its lock in its transaction.
+    /// A lock was taken in a transaction and ended with it.
     pub taken_within: bool,
-    /// A step found its entity taken, and asks for it.
+    /// A lock was taken in a transaction, and its saga keeps it.
+    pub kept: bool,
+    /// A transaction found an entity taken, and its saga asks for it.
     pub refused: bool,
     /// A saga got an entity again that it has already.
     pub had_already: bool,
@@ -129,6 +131,11 @@ impl Saga {
             transaction: None,
             unheard: None,
         }
+    }
+
+    /// Whether it may take its lock in a transaction that does not wait for it.
+    pub(super) fn may_try(&self) -> bool {
+        self.granted == 0 && !self.must_ask
     }
 
     /// Whether it has all of its locks.
