@@ -22,15 +22,23 @@ pub(super) struct Measured {
     pub(super) receiving: Figures,
     pub(super) half: Figures,
     pub(super) most: Figures,
-    /// The bare client on the same broker, where there is one: sending and receiving.
-    pub(super) bare: Option<[Figures; 2]>,
+    /// The bare client on the same broker, where there is one.
+    pub(super) bare: Option<Bare>,
+}
+
+/// The figures of the bare client.
+pub(super) struct Bare {
+    pub(super) sending: Figures,
+    pub(super) receiving: Figures,
+    pub(super) half: Figures,
 }
 
 impl Measured {
     pub(super) fn of(kind: Kind, brokers: &Brokers) -> Self {
         let messages = || Figures::of_messages(kind.name());
         let milliseconds = || Figures::of_milliseconds(kind.name());
-        let bare = brokers.kafka(kind).map(|_| [messages(), messages()]);
+        let bare =
+            brokers.kafka(kind).map(|_| Bare { sending: messages(), receiving: messages(), half: milliseconds() });
         let (half, most) = (milliseconds(), milliseconds());
         Self { kind, relay: messages(), sending: messages(), receiving: messages(), half, most, bare }
     }
@@ -50,9 +58,11 @@ impl Measured {
             let url = postgres.create_database(&name(work)).await?;
             anyhow::Ok([PostgresStore::connect(&url).await?, PostgresStore::connect(&url).await?])
         };
-        if let (Some(kafka), Some([sending, receiving])) = (brokers.kafka(self.kind), &mut self.bare) {
-            sending.values.push(bare_kafka::publish(&kafka, &name("bare-relay"), messages, bytes).await?);
-            receiving.values.push(bare_kafka::receive(&kafka, &name("bare-receive"), messages, bytes).await?);
+        if let (Some(kafka), Some(bare)) = (brokers.kafka(self.kind), &mut self.bare) {
+            bare.sending.values.push(bare_kafka::publish(&kafka, &name("bare-relay"), messages, bytes).await?);
+            bare.receiving.values.push(bare_kafka::receive(&kafka, &name("bare-receive"), messages, bytes).await?);
+            let took = bare_kafka::receipts(&kafka, &name("bare-receipt"), options.receipts, bytes).await?;
+            bare.half.values.push(percentile(&took, 0.5));
         }
         // A queue takes what is sent, as it does in a company.
         let connected = async |place: &Place| {
@@ -81,9 +91,10 @@ impl Measured {
         Ok(())
     }
 
-    /// The relay and receiving as shares of the bare client.
-    pub(super) fn to_bare(&self) -> Option<[f64; 2]> {
-        let [sending, receiving] = self.bare.as_ref()?;
-        Some([self.relay.ratio_to(sending), self.receiving.ratio_to(receiving)])
+    /// The relay, sending without an outbox and receiving, as shares of the bare client.
+    pub(super) fn to_bare(&self) -> Option<[f64; 3]> {
+        let Bare { sending, receiving, .. } = self.bare.as_ref()?;
+        let sent = [&self.relay, &self.sending].map(|figures| figures.ratio_to(sending));
+        Some([sent[0], sent[1], self.receiving.ratio_to(receiving)])
     }
 }

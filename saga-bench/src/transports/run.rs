@@ -5,7 +5,7 @@ use clap::Args;
 use saga_postgres::PostgresStore;
 
 use super::brokers::{Brokers, Kind};
-use super::measured::Measured;
+use super::measured::{Bare, Measured};
 use super::requests::{self, Requests};
 use crate::figures::{Figures, Target, print_table};
 use crate::line::Line;
@@ -29,7 +29,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(2..=100_000))]
     pub(super) bytes: u32,
     /// Messages a round that are timed one at a time.
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(20..))]
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(20..))]
     pub(super) receipts: u32,
     /// Rounds, in each of which every contender runs once.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..))]
@@ -86,7 +86,7 @@ async fn run_all(options: &Options) -> Result<bool> {
 fn targets(all: &[Measured], requests: &Requests) -> Vec<Target> {
     let mut targets = Vec::new();
     for measured in all {
-        let Some([relay, receiving]) = measured.to_bare() else { continue };
+        let Some([relay, _, receiving]) = measured.to_bare() else { continue };
         let name = |part: &str| format!("{}: {part} / bare", measured.kind.name());
         targets.push(Target::at_least(name("relay"), RELAY_TO_BARE, relay));
         targets.push(Target::at_least(name("receiving"), RECEIVING_TO_BARE, receiving));
@@ -105,7 +105,9 @@ fn print_lines(all: &[Measured], requests: &Requests) {
         let line = line.number("received_per_s", measured.receiving.median(), 0);
         let line = line.number("receipt_p50_ms", measured.half.median(), 3);
         let line = line.number("receipt_p99_ms", measured.most.median(), 3);
-        let ratios = measured.to_bare().map(|[relay, receiving]| [("relay", relay), ("receiving", receiving)]);
+        let ratios = measured
+            .to_bare()
+            .map(|[relay, sending, receiving]| [("relay", relay), ("sending", sending), ("receiving", receiving)]);
         println!(
             "{}",
             line.ratios(ratios.into_iter().flatten().map(|(name, ratio)| (format!("{name} to rdkafka"), ratio)))
@@ -128,22 +130,26 @@ fn print(all: &[Measured], requests: &Requests) {
         "| SQS (moto) | {:.2} requests a message | {:.2} to receive and {:.2} to delete | |",
         requests.sending, requests.receiving, requests.deleting
     );
-    let bare = |index: usize| all.iter().filter_map(move |measured| measured.bare.as_ref().map(|bare| &bare[index]));
-    let tables: [(&str, Vec<&Figures>); 7] = [
+    let sending = |measured: &&Measured| !measured.sending.values.is_empty();
+    let bare: Vec<&Bare> = all.iter().filter_map(|measured| measured.bare.as_ref()).collect();
+    let tables: [(&str, Vec<&Figures>); 8] = [
         ("relayed from the outbox, until confirmed", all.iter().map(|measured| &measured.relay).collect()),
-        (
-            "sent by the transport, no outbox",
-            all.iter().map(|measured| &measured.sending).filter(|sent| !sent.values.is_empty()).collect(),
-        ),
-        ("sent by bare rdkafka", bare(0).collect()),
+        ("sent by the transport, no outbox", all.iter().filter(sending).map(|measured| &measured.sending).collect()),
+        ("sent by bare rdkafka", bare.iter().map(|bare| &bare.sending).collect()),
         ("received and accepted, of what lay there", all.iter().map(|measured| &measured.receiving).collect()),
-        ("received by bare rdkafka", bare(1).collect()),
+        ("received by bare rdkafka", bare.iter().map(|bare| &bare.receiving).collect()),
         ("one message at a time, from commit to receipt, p50", all.iter().map(|measured| &measured.half).collect()),
         ("the same, p99", all.iter().map(|measured| &measured.most).collect()),
+        ("one record at a time, by bare rdkafka, p50", bare.iter().map(|bare| &bare.half).collect()),
     ];
     for (title, figures) in tables {
         println!("\n{title}:");
         print_table(&figures);
     }
     println!();
+    for measured in all {
+        if let Some([_, sending, _]) = measured.to_bare() {
+            println!("{}: sent without an outbox / bare {sending:.2}", measured.kind.name());
+        }
+    }
 }
