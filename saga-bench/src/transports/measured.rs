@@ -7,11 +7,18 @@ use saga_postgres::PostgresStore;
 use saga_servers::PostgresServer;
 
 use super::brokers::{Brokers, Kind, Place};
-use super::run::Options;
 use super::{bare_kafka, receiving};
 use crate::figures::{Figures, percentile};
 use crate::messages::receipt::{self, Committer};
 use crate::messages::{relay, subscription, without_outbox};
+
+/// What each contender does in a round.
+pub(super) struct Load {
+    pub(super) messages: u32,
+    pub(super) bytes: usize,
+    /// How many messages are timed one at a time.
+    pub(super) receipts: u32,
+}
 
 /// The figures of one transport, one value a round.
 pub(super) struct Measured {
@@ -48,10 +55,10 @@ impl Measured {
         &mut self,
         postgres: &PostgresServer,
         brokers: &Brokers,
-        options: &Options,
+        load: &Load,
         round: u32,
     ) -> Result<()> {
-        let (messages, bytes) = (options.messages / self.kind.share(), options.bytes as usize);
+        let (messages, bytes) = (load.messages / self.kind.share(), load.bytes);
         let name = |work: &str| format!("{work}_{}_{round}", self.kind as u8);
         let place = async |work: &str| brokers.place(self.kind, &name(work)).await;
         let store = async |work: &str| {
@@ -61,7 +68,7 @@ impl Measured {
         if let (Some(kafka), Some(bare)) = (brokers.kafka(self.kind), &mut self.bare) {
             bare.sending.values.push(bare_kafka::publish(&kafka, &name("bare-relay"), messages, bytes).await?);
             bare.receiving.values.push(bare_kafka::receive(&kafka, &name("bare-receive"), messages, bytes).await?);
-            let took = bare_kafka::receipts(&kafka, &name("bare-receipt"), options.receipts, bytes).await?;
+            let took = bare_kafka::receipts(&kafka, &name("bare-receipt"), load.receipts, bytes).await?;
             bare.half.values.push(percentile(&took, 0.5));
         }
         // A queue takes what is sent, as it does in a company.
@@ -85,7 +92,7 @@ impl Measured {
         self.receiving.values.push(receiving::run(&place("receive").await?, messages, bytes).await?);
         let timed = place("receipt").await?.connect().await?;
         let stores = store("receipt").await?;
-        let took = receipt::run(stores, timed, Committer::SameProcess, options.receipts, bytes).await?;
+        let took = receipt::run(stores, timed, Committer::SameProcess, load.receipts, bytes).await?;
         self.half.values.push(percentile(&took, 0.5));
         self.most.values.push(percentile(&took, 0.99));
         Ok(())

@@ -5,7 +5,7 @@ use clap::Args;
 use saga_postgres::PostgresStore;
 
 use super::brokers::{Brokers, Kind};
-use super::measured::{Bare, Measured};
+use super::measured::{Bare, Load, Measured};
 use super::requests::{self, Requests};
 use crate::figures::{Figures, Target, print_table};
 use crate::line::Line;
@@ -24,13 +24,13 @@ const REQUESTS_MAX: f64 = 0.12;
 pub(crate) struct Options {
     /// Messages that are relayed and received a round; a quarter of them where tansu stores them on a mock of S3.
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(4_000..))]
-    pub(super) messages: u32,
+    messages: u32,
     /// Bytes of a message's content.
     #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(2..=100_000))]
-    pub(super) bytes: u32,
+    bytes: u32,
     /// Messages a round that are timed one at a time.
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(20..))]
-    pub(super) receipts: u32,
+    receipts: u32,
     /// Rounds, in each of which every contender runs once.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..))]
     rounds: u32,
@@ -62,15 +62,16 @@ async fn run_all(options: &Options) -> Result<bool> {
         );
     }
     let mut all: Vec<Measured> = Kind::ALL.map(|kind| Measured::of(kind, &brokers)).into();
+    let load = Load { messages: options.messages, bytes: options.bytes as usize, receipts: options.receipts };
     for round in 0..options.rounds {
         for measured in &mut all {
             eprintln!("round {} of {}, {}", round + 1, options.rounds, measured.kind.name());
-            measured.measure(&postgres, &brokers, options, round).await?;
+            measured.measure(&postgres, &brokers, &load, round).await?;
         }
     }
     eprintln!("the requests of SQS");
     let url = postgres.create_database("requests").await?;
-    let requests = requests::count(PostgresStore::connect(&url).await?, options.bytes as usize).await?;
+    let requests = requests::count(PostgresStore::connect(&url).await?, load.bytes).await?;
     let targets = targets(&all, &requests);
     if options.json {
         print_lines(&all, &requests);
