@@ -80,7 +80,7 @@ impl<'a> Reader<'a> {
         let context = Context::new(Arc::clone(group), options.connect_timeout);
         let consumer: Arc<BaseConsumer<Context>> =
             Arc::new(config::consumer(options, &group.id).create_with_context(context)?);
-        consumer.context().queues.are_of(&consumer);
+        consumer.context().queues.attach(&consumer);
         let now = Instant::now();
         Ok(Self {
             group,
@@ -125,19 +125,21 @@ impl<'a> Reader<'a> {
 
     /// Reads what there is room for. If there is nothing, it waits.
     fn poll(&self) -> Result<(), String> {
+        let mut is_news = false;
         // Rebalances and errors. Records have the queues of their partitions.
         for _ in 0..BATCH {
             let Some(came) = self.consumer.poll(Duration::ZERO) else { break };
             self.came(came)?;
+            is_news = true;
         }
         let room = self.group.lock().room_to_read().min(BATCH);
         let mut outcome = Ok(());
-        let count = self.consumer.context().queues.read(room, |came| {
+        is_news |= 0 < self.consumer.context().queues.read(room, |came| {
             if let Err(reason) = self.came(came) {
                 outcome = Err(reason);
             }
         });
-        if count > 0 {
+        if is_news {
             self.group.news.notify_waiters();
         } else {
             std::thread::park_timeout(POLL);

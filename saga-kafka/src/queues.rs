@@ -34,8 +34,8 @@ impl<C: ConsumerContext + 'static> Queues<C> {
         Self { consumer: OnceLock::new(), open: Mutex::default(), first: AtomicUsize::new(0), reader }
     }
 
-    /// The consumer whose partitions these will be.
-    pub(crate) fn are_of(&self, consumer: &Arc<BaseConsumer<C>>) {
+    /// Says whose partitions these will be.
+    pub(crate) fn attach(&self, consumer: &Arc<BaseConsumer<C>>) {
         // It is called once, when the consumer was made.
         _ = self.consumer.set(Arc::downgrade(consumer));
     }

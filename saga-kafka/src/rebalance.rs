@@ -72,9 +72,11 @@ impl Context {
             }
             log::debug!(group = self.group.id, partitions = ?places, "partitions given away");
         }
-        let mut members = self.group.lock();
         for place in &places {
             self.queues.close(place);
+        }
+        let mut members = self.group.lock();
+        for place in &places {
             members.records.revoke(place);
         }
         drop(members);
