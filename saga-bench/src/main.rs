@@ -18,6 +18,7 @@ mod postgres;
 mod remote;
 mod reservations;
 mod sqlite;
+mod transports;
 
 use std::process::ExitCode;
 
@@ -60,6 +61,8 @@ enum Benchmark {
     Peers(peers::Options),
     /// The relay from PostgreSQL to RabbitMQ, beside bare lapin; and how long one message takes from its commit.
     Amqp(amqp::Options),
+    /// The same messages over each transport, and over Kafka beside its bare client.
+    Transports(transports::Options),
     /// Sagas whose steps write nothing, on the store in memory, beside the same functions called by tasks.
     Memory(memory::Options),
     /// Requests with an `Idempotency-Key` on PostgreSQL, beside the same handler without one.
@@ -101,6 +104,7 @@ fn run(benchmark: Benchmark) -> Result<bool> {
         Benchmark::Retention(options) => postgres::retention::run(&options),
         Benchmark::Peers(options) => peers::run(&options).map(|()| true),
         Benchmark::Amqp(options) => amqp::run(&options),
+        Benchmark::Transports(options) => transports::run(&options),
         Benchmark::Memory(options) => memory::run(&options),
         Benchmark::Http(options) => http::run(&options),
         Benchmark::Dedupe(options) => dedupe::run(&options),
@@ -114,7 +118,9 @@ fn run(benchmark: Benchmark) -> Result<bool> {
 /// Runs the benchmarks one after the other, each as if it were named alone. One that fails is told, and the others go on.
 fn run_all(all: &All) -> Result<bool> {
     let (mut failed, mut is_reached) = (Vec::new(), true);
-    for name in ["postgres", "retention", "remote", "amqp", "http", "dedupe", "reservations", "sqlite", "memory"] {
+    for name in
+        ["postgres", "retention", "remote", "amqp", "transports", "http", "dedupe", "reservations", "sqlite", "memory"]
+    {
         if !all.json {
             println!("\n== {name}\n");
         }

@@ -7,6 +7,10 @@ use rdkafka::ClientConfig;
 use crate::options::KafkaOptions;
 use crate::wire::HEAD_BYTES_MAX;
 
+/// How much of each partition is read ahead, unless the application says otherwise: 4 MiB, and how soon there is a look whether it has
+/// become less. The library's own are 64 MiB and a second.
+const READ_AHEAD: [(&str, &str); 2] = [("queued.max.messages.kbytes", "4096"), ("fetch.queue.backoff.ms", "20")];
+
 fn base(options: &KafkaOptions) -> ClientConfig {
     let mut config = ClientConfig::new();
     config
@@ -51,6 +55,11 @@ pub(crate) fn admin(options: &KafkaOptions) -> ClientConfig {
 /// Reads from where the group is, and commits only what it is told to.
 pub(crate) fn consumer(options: &KafkaOptions, group: &str) -> ClientConfig {
     let mut config = base(options);
+    for (name, value) in READ_AHEAD {
+        if !options.properties.contains_key(name) {
+            config.set(name, value);
+        }
+    }
     let heartbeat = (options.session_timeout / 5).clamp(Duration::from_millis(200), Duration::from_secs(3));
     config
         .set("group.id", group)

@@ -1,7 +1,8 @@
 //! A subscription in this process: its records, its receivers, and the thread that reads for them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Thread;
 use std::time::Duration;
 
 use saga_core::transport::{TransportError, TransportErrorKind};
@@ -10,6 +11,7 @@ use tokio::time::Instant;
 
 use crate::error::too_late;
 use crate::health::SubscriptionHealth;
+use crate::record::Record;
 use crate::state::State;
 
 /// How long a member stays in its group without a receiver: for a runtime that subscribes again.
@@ -32,6 +34,7 @@ pub(crate) struct Group {
     /// The name of the consumer group.
     pub(crate) id: String,
     members: Mutex<Members>,
+    reader: OnceLock<Thread>,
     /// There are records, or the group is ready or closed.
     pub(crate) news: Notify,
     ended: watch::Sender<bool>,
@@ -65,11 +68,19 @@ impl Group {
         let receiver = members.records.add_receiver(prefetch);
         members.add_topics(topics);
         let (ended, _) = watch::channel(false);
-        let group = Arc::new(Self { name, id, members: Mutex::new(members), news: Notify::new(), ended });
+        let group = Arc::new(Self {
+            name,
+            id,
+            members: Mutex::new(members),
+            reader: OnceLock::new(),
+            news: Notify::new(),
+            ended,
+        });
         let reading = Arc::clone(&group);
         let thread = std::thread::Builder::new().name("saga-kafka reading".to_owned());
         thread
             .spawn(move || {
+                _ = reading.reader.set(std::thread::current());
                 let _ended = Ended(&reading);
                 read(&reading);
             })
@@ -121,6 +132,18 @@ impl Group {
         }
     }
 
+    /// Hands records to a receiver, the oldest first: their tags, and what they are. The thread is woken when it should read more.
+    pub(crate) fn take(&self, receiver: u64, limit: usize) -> Vec<(u64, Arc<Record>, bool)> {
+        let mut members = self.lock();
+        let taken = members.records.take(receiver, limit);
+        let is_low = members.records.waiting() < members.records.room();
+        drop(members);
+        if let Some(reader) = self.reader.get().filter(|_| is_low && !taken.is_empty()) {
+            reader.unpark();
+        }
+        taken
+    }
+
     /// Where the group begins in a topic, if it is new to it.
     pub(crate) fn begins(&self, topic: &str) -> From {
         self.lock().topics.get(topic).copied().unwrap_or(From::Beginning)
@@ -167,6 +190,11 @@ impl Group {
 }
 
 impl Members {
+    /// How many more records may be read: as many wait as the receivers may have, and as many again.
+    pub(crate) fn room_to_read(&self) -> usize {
+        self.records.room().saturating_mul(2).max(1).saturating_sub(self.records.waiting())
+    }
+
     fn add_topics(&mut self, topics: BTreeMap<String, From>) {
         for (topic, from) in topics {
             if self.topics.insert(topic.clone(), from).is_none() && from == From::End {

@@ -19,6 +19,7 @@ mod places;
 mod poller;
 mod producer;
 mod publisher;
+mod queues;
 mod rebalance;
 mod receiver;
 mod record;

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use rdkafka::Message as _;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
-use rdkafka::error::KafkaError;
+use rdkafka::error::{KafkaError, KafkaResult};
+use rdkafka::message::BorrowedMessage;
 use tokio::time::Instant;
 
 use crate::config;
@@ -21,7 +22,7 @@ use crate::record::Record;
 use crate::watchdog::Watchdog;
 use saga_core::__private::log;
 
-/// How long the thread waits for a record, before it looks at what else there is to do.
+/// How long the thread waits for a record, before it looks at what else there is to do. A record wakes it, and a receiver that needs some.
 const POLL: Duration = Duration::from_millis(20);
 /// How many records are read at a time.
 const BATCH: usize = 256;
@@ -67,9 +68,8 @@ pub(crate) fn run(group: &Arc<Group>, options: &KafkaOptions) {
 struct Reader<'a> {
     group: &'a Arc<Group>,
     timeout: Duration,
-    consumer: BaseConsumer<Context>,
+    consumer: Arc<BaseConsumer<Context>>,
     topics: BTreeSet<String>,
-    is_paused: bool,
     commit_at: Instant,
     ready_at: Instant,
     watch_at: Instant,
@@ -78,14 +78,15 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn create(group: &'a Arc<Group>, options: &KafkaOptions) -> Result<Self, KafkaError> {
         let context = Context::new(Arc::clone(group), options.connect_timeout);
-        let consumer = config::consumer(options, &group.id).create_with_context(context)?;
+        let consumer: Arc<BaseConsumer<Context>> =
+            Arc::new(config::consumer(options, &group.id).create_with_context(context)?);
+        consumer.context().queues.attach(&consumer);
         let now = Instant::now();
         Ok(Self {
             group,
             timeout: options.connect_timeout,
             consumer,
             topics: BTreeSet::new(),
-            is_paused: false,
             commit_at: now,
             ready_at: now,
             watch_at: now + WATCH_EVERY,
@@ -101,7 +102,6 @@ impl<'a> Reader<'a> {
             let failed = |error| describe("receive", &error);
             self.subscribe().map_err(failed)?;
             self.commit();
-            self.pause_or_resume().map_err(failed)?;
             self.look_whether_ready();
             if self.is_stuck(watchdog) {
                 return Err("records wait, and none is received".to_owned());
@@ -123,28 +123,41 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn poll(&mut self) -> Result<(), String> {
-        let mut wait = POLL;
+    /// Reads what there is room for. If there is nothing, it waits.
+    fn poll(&self) -> Result<(), String> {
         let mut is_news = false;
+        // Rebalances and errors. Records have the queues of their partitions.
         for _ in 0..BATCH {
-            match self.consumer.poll(wait) {
-                Some(Ok(message)) => {
-                    let record = Record::read(&message);
-                    if !self.group.lock().records.read(record) {
-                        let (topic, partition, offset) = (message.topic(), message.partition(), message.offset());
-                        log::warn!(group = self.group.id, topic, partition, offset, "topic made anew or cut");
-                    }
-                    is_news = true;
-                }
-                Some(Err(error @ KafkaError::MessageConsumptionFatal(_))) => return Err(describe("receive", &error)),
-                // The library goes on by itself, as soon as it can.
-                Some(Err(error)) => self.group.lock().last_error = Some(describe("receive", &error)),
-                None => break,
-            }
-            wait = Duration::ZERO;
+            let Some(came) = self.consumer.poll(Duration::ZERO) else { break };
+            self.came(came)?;
+            is_news = true;
         }
+        let room = self.group.lock().room_to_read().min(BATCH);
+        let mut outcome = Ok(());
+        is_news |= 0 < self.consumer.context().queues.read(room, |came| {
+            if let Err(reason) = self.came(came) {
+                outcome = Err(reason);
+            }
+        });
         if is_news {
             self.group.news.notify_waiters();
+        } else {
+            std::thread::park_timeout(POLL);
+        }
+        outcome
+    }
+
+    fn came(&self, came: KafkaResult<BorrowedMessage<'_>>) -> Result<(), String> {
+        match came {
+            Ok(message) => {
+                if !self.group.lock().records.read(Record::read(&message)) {
+                    let (topic, partition, offset) = (message.topic(), message.partition(), message.offset());
+                    log::warn!(group = self.group.id, topic, partition, offset, "topic made anew or cut");
+                }
+            }
+            Err(error @ KafkaError::MessageConsumptionFatal(_)) => return Err(describe("receive", &error)),
+            // The library goes on by itself, as soon as it can.
+            Err(error) => self.group.lock().last_error = Some(describe("receive", &error)),
         }
         Ok(())
     }
@@ -178,26 +191,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Stops reading while as many records wait as the receivers may have. Partitions that were assigned meanwhile are stopped too.
-    fn pause_or_resume(&mut self) -> Result<(), KafkaError> {
-        let members = self.group.lock();
-        let (waiting, room) = (members.records.waiting(), members.records.room());
-        let places = members.records.places();
-        drop(members);
-        let is_new = self.consumer.context().take_assigned();
-        let is_full = if self.is_paused { waiting > room } else { waiting >= room.saturating_mul(2).max(1) };
-        if is_full != self.is_paused || (is_new && is_full) {
-            let list = places::list(places.into_iter().map(|place| (place, None)))?;
-            if is_full {
-                self.consumer.pause(&list)?;
-            } else {
-                self.consumer.resume(&list)?;
-            }
-            self.is_paused = is_full;
-        }
-        Ok(())
-    }
-
     fn look_whether_ready(&mut self) {
         let unready = self.group.lock().unready.clone();
         if unready.is_empty() || Instant::now() < self.ready_at {
@@ -222,9 +215,9 @@ impl<'a> Reader<'a> {
             return false;
         }
         self.watch_at = Instant::now() + WATCH_EVERY;
-        let (ends, places) = {
+        let (ends, places, is_full) = {
             let members = self.group.lock();
-            (members.records.ends(), members.records.watermarks())
+            (members.records.ends(), members.records.watermarks(), members.room_to_read() == 0)
         };
         let (mut lag, mut is_behind) = (0, false);
         for (((topic, partition), end), watermark) in ends.iter().zip(places) {
@@ -238,6 +231,12 @@ impl<'a> Reader<'a> {
             }
         }
         self.group.lock().lag = Some(lag);
-        watchdog.is_stuck(ends, is_behind && !self.is_paused)
+        watchdog.is_stuck(ends, is_behind && !is_full)
+    }
+}
+
+impl Drop for Reader<'_> {
+    fn drop(&mut self) {
+        self.consumer.context().queues.close_all();
     }
 }

@@ -1,7 +1,6 @@
 //! What a consumer does when partitions come and go.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,24 +14,22 @@ use saga_core::__private::log;
 
 use crate::error::describe;
 use crate::group::Group;
+use crate::queues::Queues;
 use crate::{library_log, places};
 
 /// What librdkafka calls while the consumer is polled.
 pub(crate) struct Context {
     group: Arc<Group>,
     timeout: Duration,
-    was_assigned: AtomicBool,
+    /// Closed before the consumer is dropped.
+    pub(crate) queues: Queues<Self>,
     failure: Mutex<Option<String>>,
 }
 
 impl Context {
+    /// The context of a consumer that this thread reads.
     pub(crate) fn new(group: Arc<Group>, timeout: Duration) -> Self {
-        Self { group, timeout, was_assigned: AtomicBool::new(false), failure: Mutex::default() }
-    }
-
-    /// Whether partitions were assigned since the last question.
-    pub(crate) fn take_assigned(&self) -> bool {
-        self.was_assigned.swap(false, Ordering::AcqRel)
+        Self { group, timeout, queues: Queues::new(), failure: Mutex::default() }
     }
 
     /// Why the consumer cannot go on, if it cannot.
@@ -49,6 +46,9 @@ impl Context {
         let places = places::of(list);
         let starts = places::starts(consumer, &places, |topic| self.group.begins(topic), self.timeout)?;
         let offsets = starts.iter().map(|(place, start)| (place.clone(), Some(start.offset)));
+        for place in &places {
+            self.queues.open(place);
+        }
         consumer.incremental_assign(&places::list(offsets)?)?;
         log::debug!(group = self.group.id, partitions = ?places, "partitions assigned");
         let mut members = self.group.lock();
@@ -56,8 +56,6 @@ impl Context {
         for (place, start) in starts {
             members.records.assign(place, start);
         }
-        drop(members);
-        self.was_assigned.store(true, Ordering::Release);
         Ok(())
     }
 
@@ -73,6 +71,9 @@ impl Context {
                 log::debug!(group = self.group.id, reason, "last commit failed");
             }
             log::debug!(group = self.group.id, partitions = ?places, "partitions given away");
+        }
+        for place in &places {
+            self.queues.close(place);
         }
         let mut members = self.group.lock();
         for place in &places {

@@ -96,7 +96,7 @@ impl Incoming for Receiver {
             let mut news = pin!(self.group.news.notified());
             // Registered before the look, so that a record in between is not missed.
             news.as_mut().enable();
-            let taken = self.group.lock().records.take(self.id, limit.max(1));
+            let taken = self.group.take(self.id, limit.max(1));
             if !taken.is_empty() {
                 let delivery =
                     |(tag, record, redelivered): (u64, Arc<Record>, bool)| self.delivery(tag, &record, redelivered);

@@ -7,4 +7,4 @@ pub(crate) mod relay;
 mod sent;
 
 pub(crate) use self::outbox::{EVENT, TOPIC, body};
-pub(crate) use self::sent::{subscription, without_outbox};
+pub(crate) use self::sent::{CALL, subscription, without_outbox};

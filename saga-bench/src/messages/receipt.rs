@@ -64,7 +64,7 @@ pub(crate) async fn run(
     let runtime = Runtime::builder(own).transport(transport).saga(&saga).start().await?;
     let mut took = Vec::new();
     for number in 0..messages {
-        tokio::time::sleep(Duration::from_millis(u64::from(number * GOLDEN % 1_000 * PAUSE_MAX_MILLIS / 1_000))).await;
+        tokio::time::sleep(pause(number)).await;
         match committer {
             Committer::SameProcess => {
                 let running = runtime.start(&saga, format!("order-{number}"), bytes).await?;
@@ -83,6 +83,11 @@ pub(crate) async fn run(
     }
     runtime.shutdown().await;
     Ok(took)
+}
+
+/// The pause before the message of that number.
+pub(crate) fn pause(number: u32) -> Duration {
+    Duration::from_millis(u64::from(number * GOLDEN % 1_000 * PAUSE_MAX_MILLIS / 1_000))
 }
 
 /// Receives one message; answers how long ago the database wrote it.

@@ -8,7 +8,7 @@ use super::outbox::{TOPIC, message};
 use crate::clock::Stopwatch;
 
 /// How many messages the transport is given at a time: as many as the relay gives it at most.
-const CALL: u32 = 500;
+pub(crate) const CALL: u32 = 500;
 
 /// The subscription from which all contenders receive. It holds at most `prefetch` messages that are not settled.
 pub(crate) fn subscription(prefetch: usize) -> Subscription {

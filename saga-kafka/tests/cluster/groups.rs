@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use saga_core::transport::{Incoming, Message, MessageKind, Settlement, Subscription, Transport, service_topic};
 use saga_kafka::KafkaTransport;
+use saga_servers::TansuServer;
 
 use crate::support::messages::{PATIENCE, accept, message, number, publish, receive, subscribe, take};
-use crate::support::{Cluster, Place};
+use crate::support::{Cluster, Place, on_tansu};
 
 /// How many a topic has that is created.
 const PARTITIONS: i32 = 4;
@@ -171,4 +172,25 @@ async fn a_closed_transport_receives_nothing_more() {
     let mut again = subscribe(&transport, "a", 2).await;
     publish(&transport, vec![message(1)]).await;
     assert_eq!(take(&mut again, 1).await, [1]);
+}
+
+/// What the receiver has no room for stays where it is: it is not fetched again and again.
+#[tokio::test(flavor = "multi_thread")]
+async fn records_that_wait_for_room_are_fetched_once() {
+    const LONG: usize = 1_000;
+    const MANY: usize = 6_000;
+    let server = TansuServer::start().await.expect("tansu starts");
+    let transport = KafkaTransport::connect_with(on_tansu(&server, "once.")).await.unwrap();
+    let mut incoming = subscribe(&transport, "a", 20).await;
+    let long = |number| Message { payload: vec![b'1'; LONG], ..message(number) };
+    publish(&transport, (0..MANY as u32).map(long).collect()).await;
+    let mut came = 0;
+    while came < MANY {
+        let deliveries = tokio::time::timeout(PATIENCE, incoming.receive(20)).await.expect("it comes in time").unwrap();
+        accept(&mut incoming, &deliveries).await;
+        came += deliveries.len();
+    }
+    let (read, sent) = (server.read_bytes() as usize, MANY * LONG);
+    println!("{read} bytes were read of {sent}");
+    assert!(read >= sent && read < 2 * sent, "{read} bytes were read of {sent}");
 }

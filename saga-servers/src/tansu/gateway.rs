@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{Error, ErrorKind};
 use std::net::{Ipv4Addr, TcpListener as Listener};
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -26,6 +26,8 @@ struct Shared {
     writes: Arc<RwLock<()>>,
     /// Whether the broker is about to end. Then no write is confirmed any more.
     is_ending: AtomicBool,
+    /// How many bytes clients got that asked for records.
+    read_bytes: AtomicU64,
 }
 
 /// A gateway on a free port, which ends with this value. It closes the connections of a broker that ends.
@@ -60,6 +62,10 @@ impl Gateway {
 
     pub(super) const fn port(&self) -> u16 {
         self.port
+    }
+
+    pub(super) fn read_bytes(&self) -> u64 {
+        self.shared.read_bytes.load(Ordering::Relaxed)
     }
 
     /// The broker is at this port from now on.
@@ -110,6 +116,7 @@ type Open = Mutex<HashMap<i32, Request>>;
 #[derive(Debug)]
 enum Request {
     Repaired(Asked),
+    Read,
     Write { _under_way: OwnedRwLockReadGuard<()> },
 }
 
@@ -118,6 +125,8 @@ async fn requests(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, open: &Open, 
         let message = receive(&mut from).await?;
         let request = if repairs::is_write(&message) {
             Some(Request::Write { _under_way: Arc::clone(&shared.writes).read_owned().await })
+        } else if repairs::is_read(&message) {
+            Some(Request::Read)
         } else {
             Asked::read(&message).map(Request::Repaired)
         };
@@ -135,6 +144,7 @@ async fn answers(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, open: &Open, s
         let request = number.and_then(|number| open.lock().unwrap_or_else(PoisonError::into_inner).remove(&number));
         match request {
             Some(Request::Write { .. }) if shared.is_ending.load(Ordering::Acquire) => continue,
+            Some(Request::Read) => _ = shared.read_bytes.fetch_add(answer.len() as u64, Ordering::Relaxed),
             Some(Request::Repaired(asked)) => repair(&mut answer, asked, shared).await?,
             _ => {}
         }

@@ -80,6 +80,11 @@ pub(super) fn is_write(request: &[u8]) -> bool {
     request.starts_with(&PRODUCE.to_be_bytes())
 }
 
+/// Whether a request asks for records.
+pub(super) fn is_read(request: &[u8]) -> bool {
+    request.starts_with(&FETCH.to_be_bytes())
+}
+
 /// The number of a request, and that of an answer.
 pub(super) fn number_of(message: &[u8], is_request: bool) -> Option<i32> {
     Reader::new(message.get(if is_request { 4 } else { 0 }..)?).i32()

@@ -34,7 +34,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(15);
 ///
 /// - creates a topic that does not exist for each client that sends to it, and adds no partitions to one that does;
 /// - refuses no record for its size, and has no TLS: its arguments for a certificate and for a key exclude each other;
-/// - gives a new group its partitions after three seconds, whatever the client says.
+/// - gives a group its partitions after half of the client's session time-out, and again whenever a member comes or goes.
 #[derive(Debug)]
 pub struct TansuServer {
     process: Option<ProcessGroup>,
@@ -175,6 +175,11 @@ impl TansuServer {
             Some(()) => Ok(()),
             None => Err(self.not_started("its port stayed in use")),
         }
+    }
+
+    /// How many bytes clients got that asked for records, with what frames them. Nothing is counted where there is no gateway.
+    pub fn read_bytes(&self) -> u64 {
+        self.gateway.as_ref().map_or(0, Gateway::read_bytes)
     }
 
     /// All that it logged, also before it was restarted.

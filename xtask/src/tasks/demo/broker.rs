@@ -54,7 +54,8 @@ impl Broker {
     pub(super) fn url(&self) -> String {
         match self {
             Self::RabbitMq(rabbitmq) => rabbitmq.url(),
-            Self::Kafka(tansu) => format!("kafka://{}?partitions=6", tansu.brokers()),
+            // Tansu lets a group settle for half of the session time-out.
+            Self::Kafka(tansu) => format!("kafka://{}?partitions=6&session_timeout=6", tansu.brokers()),
             Self::Sqs(_) => "sqs:demo".to_owned(),
         }
     }

@@ -1,6 +1,7 @@
 //! `cargo xtask demo services`: the order saga as three services, on private servers.
 
 use std::fs::File;
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
@@ -101,29 +102,40 @@ impl<'a> Company<'a> {
     }
 
     async fn start(&mut self) -> Result<String> {
-        let (outside, said) =
-            self.begin("outside", &["outside", "--listen", "127.0.0.1:0", "--store", &self.store("orders")]).await?;
+        let outside = ["outside", "--listen", "127.0.0.1:0", "--store", &self.store("orders")];
+        let mut outside = self.begin("outside", &outside)?;
+        let said = self.ready(&mut outside).await?;
         self.outside = Some(outside);
         said.strip_prefix("listening on ")
             .context("the services outside do not say where they are")?
             .clone_into(&mut self.address);
         println!("the gateway and the carrier are at {}", self.address);
+        // All at once: over Kafka, each that joins a group later makes the group settle again.
+        let mut starting = Vec::new();
         for service in SERVICES {
             for replica in 1..=REPLICAS {
-                let (started, said) = self.begin(&format!("{service}-{replica}"), &self.service(service)).await?;
-                println!("{said} (process {})", started.process.id());
-                self.replicas.push(started);
+                starting.push(self.begin(&format!("{service}-{replica}"), &self.service(service))?);
             }
         }
+        for started in &mut starting {
+            let said = self.ready(started).await?;
+            println!("{said} (process {})", started.process.id());
+        }
+        self.replicas = starting;
         Ok(format!("{} processes", self.replicas.len() + 1))
     }
 
-    /// Starts a process, with a file for what it says on standard error, and waits for its first line.
-    async fn begin(&self, name: &str, args: &[impl AsRef<str>]) -> Result<(Started, String)> {
-        let errors = self.folder.path().join(format!("{name}.log"));
+    /// Starts a process, with a file for what it says on standard error.
+    fn begin(&self, name: &str, args: &[impl AsRef<str>]) -> Result<Started> {
+        let errors = errors_of(name, &self.folder);
         let file = File::create(&errors).with_context(|| format!("cannot write {}", errors.display()))?;
-        let begun = Started::begin(name, self.command(args), file.into()).await;
-        begun.with_context(|| std::fs::read_to_string(&errors).unwrap_or_default())
+        Started::begin(name, self.command(args), file.into())
+    }
+
+    /// Waits until a process is ready: what it said of that.
+    async fn ready(&self, started: &mut Started) -> Result<String> {
+        let ready = started.ready().await;
+        ready.with_context(|| std::fs::read_to_string(errors_of(&started.name, &self.folder)).unwrap_or_default())
     }
 
     /// The run shows its progress and its result itself.
@@ -180,8 +192,10 @@ impl<'a> Company<'a> {
     fn all_run(&mut self) -> Result<()> {
         for Started { name, process, .. } in &mut self.replicas {
             if let Some(status) = process.ended()? {
-                let log = self.folder.path().join(format!("{name}.log"));
-                bail!("{name} ended with {status}:\n{}", std::fs::read_to_string(log).unwrap_or_default());
+                bail!(
+                    "{name} ended with {status}:\n{}",
+                    std::fs::read_to_string(errors_of(name, &self.folder)).unwrap_or_default()
+                );
             }
         }
         Ok(())
@@ -215,4 +229,9 @@ impl<'a> Company<'a> {
         command.envs(self.servers.broker.environment());
         command
     }
+}
+
+/// The file of what a process says on standard error.
+fn errors_of(name: &str, folder: &TempDir) -> PathBuf {
+    folder.path().join(format!("{name}.log"))
 }

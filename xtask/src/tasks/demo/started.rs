@@ -14,26 +14,30 @@ use crate::workspace::root;
 /// How long a process may take to be ready.
 const READY_WAIT: Duration = Duration::from_mins(1);
 
-/// A process that has said its first line, whose standard output stays open.
+/// A process that was started, whose standard output stays open.
 pub(super) struct Started {
     pub(super) name: String,
     pub(super) process: ProcessGroup,
-    _out: BufReader<ChildStdout>,
+    out: BufReader<ChildStdout>,
 }
 
 impl Started {
-    /// Starts a process and waits for its first line.
-    pub(super) async fn begin(name: &str, mut command: Command, errors: Stdio) -> Result<(Self, String)> {
+    /// Starts a process.
+    pub(super) fn begin(name: &str, mut command: Command, errors: Stdio) -> Result<Self> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors);
         let mut process = ProcessGroup::spawn(command, Signal::Term)?;
         let out = process.take_stdout().context("it has no standard output")?;
-        let mut out = BufReader::new(ChildStdout::from_std(out)?);
+        Ok(Self { name: name.to_owned(), process, out: BufReader::new(ChildStdout::from_std(out)?) })
+    }
+
+    /// Waits for its first line, which says that it is ready.
+    pub(super) async fn ready(&mut self) -> Result<String> {
         let mut line = String::new();
-        let said = tokio::time::timeout(READY_WAIT, out.read_line(&mut line)).await;
+        let said = tokio::time::timeout(READY_WAIT, self.out.read_line(&mut line)).await;
         if !matches!(said, Ok(Ok(1..))) {
-            bail!("{name} is not ready");
+            bail!("{} is not ready", self.name);
         }
-        Ok((Self { name: name.to_owned(), process, _out: out }, line.trim().to_owned()))
+        Ok(line.trim().to_owned())
     }
 }
 
