@@ -48,6 +48,7 @@ mod services;
 pub mod shared;
 mod signal;
 mod tansu;
+mod threads;
 mod url;
 mod wait;
 mod watchdog;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::error::Error;
 use crate::signal::Signal;
+use crate::threads::wait_until_stopped;
 use crate::wait::{LOOK_EVERY, until};
 use crate::watchdog::Watchdog;
 
@@ -96,7 +97,8 @@ impl ProcessGroup {
         }
     }
 
-    /// Sends a signal to all processes of the group; to one that ended already it does nothing.
+    /// Sends a signal to all processes of the group; to one that ended already it does nothing. [`Signal::Stop`] is waited for: when
+    /// this returns, no thread of the first process runs.
     ///
     /// # Errors
     /// The signal cannot be sent.
@@ -104,7 +106,11 @@ impl ProcessGroup {
         if self.ended()?.is_some() {
             return Ok(());
         }
-        send(signal, &format!("-{}", self.id()))
+        send(signal, &format!("-{}", self.id()))?;
+        if signal == Signal::Stop {
+            wait_until_stopped(self.id());
+        }
+        Ok(())
     }
 
     /// SIGKILL to all processes of the group, and waits until the first of them is gone.
