@@ -1,16 +1,18 @@
 //! Whether a process that got SIGSTOP has stopped: its threads stop one after the other, and later than the signal is sent.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How long to wait for the threads at most.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How often to look for the threads at most.
+const LOOKS_MAX: usize = 5_000;
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Waits until all threads of a process have stopped, or it has ended. Where the system does not tell, it returns at once.
 pub(crate) fn wait_until_stopped(process: u32) {
-    let began = Instant::now();
-    while !have_stopped(process) && began.elapsed() < PATIENCE {
+    for _ in 0..LOOKS_MAX {
+        if have_stopped(process) {
+            return;
+        }
         std::thread::sleep(PAUSE);
     }
 }
