@@ -43,12 +43,19 @@ macro_rules! has_not {
     };
 }
 
-/// Inserts a request that waits, and returns its number.
-pub(crate) fn insert(conn: &Connection, request: &LockRequest, now: Timestamp) -> rusqlite::Result<i64> {
+/// Inserts a request that waits, or with the tokens of its entities one that is granted, and returns its number.
+pub(crate) fn insert(
+    conn: &Connection,
+    request: &LockRequest,
+    tokens: Option<&[u64]>,
+    now: Timestamp,
+) -> rusqlite::Result<i64> {
     let number = next_number(conn)?;
+    let (state, granted_at) = if tokens.is_some() { ("granted", Some(now.0)) } else { ("waiting", None) };
     conn.prepare_cached(
-        "INSERT INTO saga_lock_requests (number, tenant, owner, saga, key, name, work, state, asked_at, waits_until) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'waiting', ?8, ?9)",
+        "INSERT INTO saga_lock_requests \
+             (number, tenant, owner, saga, key, name, work, state, asked_at, waits_until, granted_at) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?
     .execute((
         number,
@@ -58,14 +65,18 @@ pub(crate) fn insert(conn: &Connection, request: &LockRequest, now: Timestamp) -
         request.key.as_str(),
         &*request.name,
         request.work.id.0,
+        state,
         now.0,
         plus(now, request.within).0,
+        granted_at,
     ))?;
     let mut insert = conn.prepare_cached(
-        "INSERT INTO saga_locked_entities (tenant, kind, id, number, owner) VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT INTO saga_locked_entities (tenant, kind, id, number, owner, token) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
-    for entity in &request.entities {
-        insert.execute((request.tenant.as_str(), entity.kind(), entity.id(), number, request.owner.as_str()))?;
+    let (tenant, owner) = (request.tenant.as_str(), request.owner.as_str());
+    for (place, entity) in request.entities.iter().enumerate() {
+        let token = tokens.and_then(|tokens| tokens.get(place)).map(|token| signed(*token));
+        insert.execute((tenant, entity.kind(), entity.id(), number, owner, token))?;
     }
     Ok(number)
 }

@@ -84,7 +84,7 @@ fn ask(conn: &Connection, request: &LockRequest, now: Timestamp) -> rusqlite::Re
         ask_again(conn, request, number, now)?;
         number
     } else {
-        let number = insert(conn, request, now)?;
+        let number = insert(conn, request, None, now)?;
         settle(conn, request, number, now)?;
         number
     };

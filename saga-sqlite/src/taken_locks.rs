@@ -4,8 +4,7 @@
 use rusqlite::{Connection, OptionalExtension as _};
 use saga_core::store::{Claim, KeptLock, LockRequest, TakenLock, Timestamp, locks_to_try};
 
-use crate::clock::plus;
-use crate::lock_table::{entities_of, next_number, number_of};
+use crate::lock_table::{entities_of, insert, number_of};
 use crate::rows::{self, signed};
 
 /// What a transaction has of the locks of its claims.
@@ -90,30 +89,5 @@ fn last_number(conn: &Connection) -> rusqlite::Result<u64> {
 
 /// Keeps a lock that the transaction took.
 pub(crate) fn keep(conn: &Connection, lock: &KeptLock, now: Timestamp) -> rusqlite::Result<()> {
-    let request = &lock.wanted.request;
-    let number = next_number(conn)?;
-    let owner = (request.tenant.as_str(), request.owner.as_str());
-    conn.prepare_cached(
-        "INSERT INTO saga_lock_requests \
-             (number, tenant, owner, saga, key, name, work, state, asked_at, waits_until, granted_at) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'granted', ?8, ?9, ?8)",
-    )?
-    .execute((
-        number,
-        owner.0,
-        owner.1,
-        request.saga.0,
-        request.key.as_str(),
-        &*request.name,
-        request.work.id.0,
-        now.0,
-        plus(now, request.within).0,
-    ))?;
-    let mut insert = conn.prepare_cached(
-        "INSERT INTO saga_locked_entities (tenant, kind, id, number, owner, token) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )?;
-    for (entity, token) in request.entities.iter().zip(&lock.tokens) {
-        insert.execute((owner.0, entity.kind(), entity.id(), number, owner.1, signed(*token)))?;
-    }
-    Ok(())
+    insert(conn, &lock.wanted.request, Some(&lock.tokens), now).map(drop)
 }

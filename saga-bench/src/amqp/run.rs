@@ -32,7 +32,7 @@ pub(crate) struct Options {
     /// Messages a round that are timed one at a time.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(100..))]
     receipts: u32,
-    /// Rounds, in each of which every contender runs once.
+    /// How many rounds to run. Every contender runs once in each.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..))]
     rounds: u32,
     /// Also times messages whose committer tells the other processes of them.

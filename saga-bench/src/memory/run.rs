@@ -28,7 +28,7 @@ pub(crate) struct Options {
     /// Sagas in flight at a time, one load after the other.
     #[arg(long, value_delimiter = ',', default_values_t = [16, 64, 256])]
     in_flight: Vec<u32>,
-    /// Rounds, in each of which every contender runs once.
+    /// How many rounds to run. Every contender runs once in each.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..))]
     rounds: u32,
     /// One JSON object a figure instead of a table.

@@ -12,7 +12,7 @@ pub(crate) struct Options {
     /// How many sagas of W are in flight at a time; 16, 64 and 256 where nothing is said.
     #[arg(long, num_args = 1.., value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(super) in_flight: Vec<u32>,
-    /// Rounds, in each of which every contender runs once.
+    /// How many rounds to run. Every contender runs once in each.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..))]
     pub(super) rounds: u32,
     /// Sagas of W that the runtime does in a round. Who is slower gets fewer, who is faster more, to run about as long.

@@ -26,7 +26,7 @@ pub(crate) struct Options {
     /// Sagas in flight.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     in_flight: u32,
-    /// Rounds, in each of which every contender runs once.
+    /// How many rounds to run. Every contender runs once in each.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..))]
     rounds: u32,
     /// One JSON object a figure instead of a table.

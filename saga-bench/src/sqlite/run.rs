@@ -48,7 +48,7 @@ pub(crate) struct Options {
     /// Sagas of three steps a round.
     #[arg(long, default_value_t = 10_000)]
     sagas: u32,
-    /// Rounds, in each of which every contender runs once.
+    /// How many rounds to run. Every contender runs once in each.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(3..))]
     rounds: u32,
     /// Sagas in flight at a time.

@@ -24,8 +24,8 @@ use crate::messages::{CALL, body};
 const PATIENCE: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Publishes so many records, of which as many are unconfirmed at a time as the relay gives the transport in a call, and returns the confirmed
-/// ones a second.
+/// Publishes records, and returns how many a second the broker confirmed. At most as many are unconfirmed at a time as the relay gives the
+/// transport in one call.
 pub(super) async fn publish(brokers: &str, topic: &str, messages: u32, bytes: usize) -> Result<f64> {
     let producer = producer(brokers, topic).await?;
     let body = body(bytes);
@@ -54,7 +54,7 @@ impl ProducerContext for Confirms {
     type DeliveryOpaque = Box<oneshot::Sender<Answer>>;
 
     fn delivery(&self, result: &DeliveryResult<'_>, waiting: Self::DeliveryOpaque) {
-        // Who does not wait any more has failed.
+        // If the receiver is gone, the benchmark has failed already.
         _ = waiting.send(result.as_ref().map(drop).map_err(|(error, _)| error.clone()));
     }
 }
@@ -63,7 +63,7 @@ fn confirmed(answer: Option<Result<Answer, oneshot::error::RecvError>>) -> Resul
     Ok(answer.context("no confirm came")???)
 }
 
-/// Receives so many records that lie in the topic, commits what it has a call's worth of, and returns how many a second, from the first on.
+/// Receives records that lie in the topic, and returns how many a second, from the first on. It commits their offsets a call's worth at a time.
 pub(super) async fn receive(brokers: &str, topic: &str, messages: u32, bytes: usize) -> Result<f64> {
     publish(brokers, topic, messages, bytes).await?;
     let consumer = consumer(brokers, topic)?;

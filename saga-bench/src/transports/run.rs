@@ -31,7 +31,7 @@ pub(crate) struct Options {
     /// Messages a round that are timed one at a time.
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(20..))]
     receipts: u32,
-    /// Rounds, in each of which every contender runs once.
+    /// How many rounds to run. Every contender runs once in each.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..))]
     rounds: u32,
     /// One JSON object a figure instead of a table.

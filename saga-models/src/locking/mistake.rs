@@ -11,7 +11,7 @@ pub enum Mistake {
     ReadsBeforeItLocks,
     /// The lock is handed over by a commit of its own, behind the one that ends the saga before.
     HandsOverLater,
-    /// A request looks only at who has the entity, and not at who waits for it.
+    /// A request is blocked by the owner of an entity, and not by an earlier request that waits for it.
     Overtakes,
     /// A request has an entity while it waits for another one, and one of the sagas locks its entities in the opposite order.
     UnsortedTaking,

@@ -1,32 +1,16 @@
 //! Whole sagas under a semantic lock each, which no other saga waits for.
 
-use saga_core::{Entity, Saga, SemanticLock, StepError, saga_step};
+use saga_core::{Entity, Saga, SemanticLock};
 use saga_postgres::PostgresStore;
 use saga_testkit::hot_path::{Bound, Cost as _, assert_sagas_within};
-use sqlx::PgConnection;
 
 use crate::cost::Cost;
-use crate::sagas::{BATCH, bound_of, cost_of, insert};
+use crate::sagas::{BATCH, bound_of, charge_card, confirm_order, cost_of, reserve_stock};
 
 struct Held;
 
 impl SemanticLock for Held {
     const NAME: &'static str = "held";
-}
-
-#[saga_step(no_compensation)]
-async fn reserve_stock(tx: &mut PgConnection, order: i64) -> Result<i64, StepError> {
-    insert(tx, "INSERT INTO reservations (amount) VALUES ($1)", order).await
-}
-
-#[saga_step(no_compensation)]
-async fn charge_card(tx: &mut PgConnection, order: i64) -> Result<i64, StepError> {
-    insert(tx, "INSERT INTO payments (amount) VALUES ($1)", order).await
-}
-
-#[saga_step(no_compensation)]
-async fn confirm_order(tx: &mut PgConnection, order: i64) -> Result<i64, StepError> {
-    insert(tx, "INSERT INTO confirmations (amount) VALUES ($1)", order).await
 }
 
 /// The cost of a batch of sagas that have free entities until they end: that of a batch without locks, and one statement that takes all

@@ -14,17 +14,17 @@ pub(crate) const IN_FLIGHT: u32 = 50;
 const ROUNDS: u32 = 4;
 
 #[saga_step(no_compensation)]
-async fn reserve_stock(tx: &mut PgConnection, order: i64) -> Result<i64, StepError> {
+pub(crate) async fn reserve_stock(tx: &mut PgConnection, order: i64) -> Result<i64, StepError> {
     insert(tx, "INSERT INTO reservations (amount) VALUES ($1)", order).await
 }
 
 #[saga_step(no_compensation)]
-async fn charge_card(tx: &mut PgConnection, order: i64) -> Result<i64, StepError> {
+pub(crate) async fn charge_card(tx: &mut PgConnection, order: i64) -> Result<i64, StepError> {
     insert(tx, "INSERT INTO payments (amount) VALUES ($1)", order).await
 }
 
 #[saga_step(no_compensation)]
-async fn confirm_order(tx: &mut PgConnection, order: i64) -> Result<i64, StepError> {
+pub(crate) async fn confirm_order(tx: &mut PgConnection, order: i64) -> Result<i64, StepError> {
     insert(tx, "INSERT INTO confirmations (amount) VALUES ($1)", order).await
 }
 

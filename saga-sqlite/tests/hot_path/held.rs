@@ -1,36 +1,16 @@
 //! Whole sagas under a semantic lock each, which no other saga waits for.
 
-use rusqlite::Connection;
-use saga_core::{Entity, Saga, SemanticLock, StepError, saga_step};
+use saga_core::{Entity, Saga, SemanticLock};
 use saga_sqlite::SqliteStore;
 use saga_testkit::hot_path::{Bound, Cost as _, assert_sagas_within};
 
 use crate::cost::Cost;
-use crate::sagas::{BATCH, bound_of, cost_of};
-use crate::support::write_note;
+use crate::sagas::{BATCH, bound_of, charge_card, confirm_order, cost_of, reserve_stock};
 
 struct Held;
 
 impl SemanticLock for Held {
     const NAME: &'static str = "held";
-}
-
-#[saga_step(no_compensation)]
-async fn reserve_stock(tx: &mut Connection, order: i64) -> Result<i64, StepError> {
-    write_note(tx, "reserved")?;
-    Ok(order)
-}
-
-#[saga_step(no_compensation)]
-async fn charge_card(tx: &mut Connection, order: i64) -> Result<i64, StepError> {
-    write_note(tx, "charged")?;
-    Ok(order)
-}
-
-#[saga_step(no_compensation)]
-async fn confirm_order(tx: &mut Connection, order: i64) -> Result<i64, StepError> {
-    write_note(tx, "confirmed")?;
-    Ok(order)
 }
 
 /// The cost of a batch of sagas that have free entities until they end: that of a batch without locks, the last token, read and

@@ -15,19 +15,19 @@ const IN_FLIGHT: u32 = 16;
 const ROUNDS: u32 = 4;
 
 #[saga_step(no_compensation)]
-async fn reserve_stock(tx: &mut Connection, order: i64) -> Result<i64, StepError> {
+pub(crate) async fn reserve_stock(tx: &mut Connection, order: i64) -> Result<i64, StepError> {
     write_note(tx, "reserved")?;
     Ok(order)
 }
 
 #[saga_step(no_compensation)]
-async fn charge_card(tx: &mut Connection, order: i64) -> Result<i64, StepError> {
+pub(crate) async fn charge_card(tx: &mut Connection, order: i64) -> Result<i64, StepError> {
     write_note(tx, "charged")?;
     Ok(order)
 }
 
 #[saga_step(no_compensation)]
-async fn confirm_order(tx: &mut Connection, order: i64) -> Result<i64, StepError> {
+pub(crate) async fn confirm_order(tx: &mut Connection, order: i64) -> Result<i64, StepError> {
     write_note(tx, "confirmed")?;
     Ok(order)
 }
