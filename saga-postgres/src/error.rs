@@ -15,8 +15,10 @@ pub(crate) const NO_TRANSACTION: &str = "25P01";
 pub(crate) const NO_SAVEPOINT: &str = "3B001";
 /// A step sent `COMMIT`, and the store's own trigger refused it.
 pub(crate) const REFUSED_COMMIT: &str = "SG001";
-/// The transaction of a request ended before its response was kept.
-pub(crate) const ENDED_REQUEST: &str = "SG002";
+/// There is no such cursor.
+pub(crate) const NO_CURSOR: &str = "34000";
+/// There is no such prepared statement.
+pub(crate) const NO_STATEMENT: &str = "26000";
 
 /// The error of a statement whose transaction has not committed.
 pub(crate) fn store_error(operation: &'static str, error: Error) -> StoreError {

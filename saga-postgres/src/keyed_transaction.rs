@@ -5,34 +5,22 @@
 
 use std::time::Duration;
 
-use saga_core::store::{
-    Admission, IdempotencyKey, KeyVerdict, KeyedBody, KeyedRequest, RetryClass, StoreError, StoreErrorKind,
-};
+use saga_core::store::{Admission, KeyVerdict, KeyedBody, KeyedRequest, RetryClass, StoreError, StoreErrorKind};
+use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 
 use crate::admission::{admission, unanswered};
-use crate::clock::micros;
 use crate::connection::PooledConn;
 use crate::error::{
-    ENDED_REQUEST, FAILED_TRANSACTION, begin_error, handlers_commit_error, is_answer_of_server, sql_state, store_error,
+    FAILED_TRANSACTION, NO_CURSOR, NO_STATEMENT, begin_error, handlers_commit_error, is_answer_of_server, sql_state,
+    store_error,
 };
-use crate::rows::signed;
 use crate::store::PostgresStore;
 
 pub(crate) const OPERATION: &str = "run_once";
 
-/// How long the transaction may wait between two statements, before the server takes its process for stopped.
-const IDLE_MILLIS_MAX: u32 = 60_000;
-
 /// How long the rollback of an abandoned body may take.
 const ABANDONED_ROLLBACK_MAX: Duration = Duration::from_secs(1);
-
-/// A request that was admitted.
-struct Admitted {
-    epoch: u64,
-    /// The id of its transaction.
-    xact: String,
-}
 
 pub(crate) async fn run(
     store: &PostgresStore,
@@ -45,20 +33,8 @@ pub(crate) async fn run(
         return Ok(answer);
     }
     let mut conn = store.acquire(OPERATION).await?;
-    let admitted = match admit(store, &mut conn, request.as_ref()).await? {
-        Admission::Granted(admitted) => admitted,
-        other => {
-            roll_back(conn).await;
-            if let Some(request) = &request {
-                store.shared().kept_keys.add(&request.key);
-            }
-            return Ok(match other {
-                Admission::Replay(response) => Admission::Replay(response),
-                Admission::InFlight => Admission::InFlight,
-                _ => Admission::OtherRequest,
-            });
-        }
-    };
+    let admission = admit(store, &mut conn, request.as_ref()).await?;
+    let Admission::Granted(epoch) = admission else { return refused(store, conn, request.as_ref(), admission).await };
     let response = match body.run(&mut conn).await {
         KeyVerdict::RollBack => {
             roll_back(conn).await;
@@ -73,62 +49,72 @@ pub(crate) async fn run(
         }
         KeyVerdict::Keep(response) => response,
         KeyVerdict::RollBackAndKeep(response) => {
-            let back = format!("ROLLBACK TO SAVEPOINT {}", store.shared().savepoint);
-            if let Err(error) = conn.execute(sqlx::raw_sql(AssertSqlSafe(back))).await {
-                let error = kept_error(error);
-                roll_back(conn).await;
-                return Err(error);
-            }
-            response
+            return keep_alone(store, conn, request.as_ref(), &response).await;
         }
     };
-    keep(store, conn, request.as_ref(), &admitted, &response).await
+    keep(store, conn, request.as_ref(), epoch, &response).await
 }
 
-/// Begins the transaction, locks the key and sets the savepoint, by one message.
+/// Undoes what the body wrote, and keeps the response in a transaction of its own. Another call may have the key meanwhile:
+/// then the answer is that of the key.
+async fn keep_alone(
+    store: &PostgresStore,
+    mut conn: PooledConn,
+    request: Option<&KeyedRequest>,
+    response: &[u8],
+) -> Result<Admission<()>, StoreError> {
+    conn.execute(sqlx::raw_sql("ROLLBACK")).await.map_err(|error| store_error(OPERATION, error))?;
+    match admit(store, &mut conn, request).await? {
+        Admission::Granted(epoch) => keep(store, conn, request, epoch, response).await,
+        admission => refused(store, conn, request, admission).await,
+    }
+}
+
+/// Ends the transaction of a request that does not run.
+async fn refused(
+    store: &PostgresStore,
+    conn: PooledConn,
+    request: Option<&KeyedRequest>,
+    admission: Admission<u64>,
+) -> Result<Admission<()>, StoreError> {
+    roll_back(conn).await;
+    if let Some(request) = request {
+        store.shared().kept_keys.add(&request.key);
+    }
+    Ok(match admission {
+        Admission::Replay(response) => Admission::Replay(response),
+        Admission::InFlight => Admission::InFlight,
+        _ => Admission::OtherRequest,
+    })
+}
+
+/// Begins the transaction, locks the key and looks it up, by one message. The first one on a connection prepares the
+/// statements.
 async fn admit(
     store: &PostgresStore,
     conn: &mut PgConnection,
     request: Option<&KeyedRequest>,
-) -> Result<Admission<Admitted>, StoreError> {
-    let begin = store.shared().options.begin();
-    let arguments = request.map_or_else(|| "NULL, NULL, NULL, NULL, NULL".to_owned(), arguments);
-    let sql = format!(
-        "{begin}; SET LOCAL idle_in_transaction_session_timeout = {IDLE_MILLIS_MAX}; \
-         SELECT verdict, new_epoch, kept, xact FROM {}.admit_request({arguments}, NULL); SAVEPOINT {}",
-        store.shared().quoted_schema,
-        store.shared().savepoint
-    );
-    let rows = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_all(conn).await;
-    let rows = rows.map_err(|error| begin_error(OPERATION, error))?;
-    let row = rows.first().ok_or_else(|| unanswered(OPERATION))?;
+) -> Result<Admission<u64>, StoreError> {
+    let statements = &store.shared().request_statements;
+    let admit = statements.admit(request);
+    let mut answer = rows_of(conn, admit.clone()).await;
+    if answer.as_ref().is_err_and(|error| sql_state(error).is_some_and(|state| state == NO_STATEMENT)) {
+        rows_of(conn, statements.prepare()).await.map_err(|error| begin_error(OPERATION, error))?;
+        answer = rows_of(conn, admit).await;
+    }
+    let rows = answer.map_err(|error| begin_error(OPERATION, error))?;
     let failed = |error| store_error(OPERATION, error);
-    Ok(match admission(row).map_err(failed)? {
-        Admission::Granted(epoch) => Admission::Granted(Admitted { epoch, xact: row.try_get(3).map_err(failed)? }),
-        Admission::Replay(response) => Admission::Replay(response),
-        Admission::InFlight => Admission::InFlight,
-        Admission::OtherRequest => Admission::OtherRequest,
-    })
+    let (found, lock) = rows.split_last().ok_or_else(|| unanswered(OPERATION))?;
+    if let Some(lock) = lock.first()
+        && !lock.try_get::<bool, _>(0).map_err(failed)?
+    {
+        return Ok(Admission::InFlight);
+    }
+    admission(found).map_err(failed)
 }
 
-/// The arguments as literals, in hexadecimal digits: a statement with bound values would be a message of its own.
-fn arguments(request: &KeyedRequest) -> String {
-    format!("{}, {}, {}", key_literals(&request.key), bytes(&request.fingerprint), micros(request.ttl))
-}
-
-fn key_literals(key: &IdempotencyKey) -> String {
-    let text = |text: &str| format!("convert_from({}, 'UTF8')", bytes(text.as_bytes()));
-    format!("{}, {}, {}", text(key.tenant().as_str()), text(key.principal()), text(key.as_str()))
-}
-
-fn bytes(bytes: &[u8]) -> String {
-    format!("decode('{}', 'hex')", hex(bytes))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits = bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
-    digits.map(char::from).collect()
+async fn rows_of(conn: &mut PgConnection, message: String) -> Result<Vec<PgRow>, sqlx::Error> {
+    sqlx::raw_sql(AssertSqlSafe(message)).fetch_all(conn).await
 }
 
 /// Keeps the response and commits, by one message. The server skips the commit if the response cannot be kept.
@@ -136,10 +122,10 @@ async fn keep(
     store: &PostgresStore,
     mut conn: PooledConn,
     request: Option<&KeyedRequest>,
-    admitted: &Admitted,
+    epoch: u64,
     response: &[u8],
 ) -> Result<Admission<()>, StoreError> {
-    let keep = keep_sql(store, request, admitted, response);
+    let keep = store.shared().request_statements.keep(request, epoch, response);
     if let Some(lost) = store.commit_fault.take(OPERATION) {
         conn.execute(sqlx::raw_sql(AssertSqlSafe(keep))).await.map_err(kept_error)?;
         lost.end_raw(&mut conn).await?;
@@ -160,16 +146,6 @@ async fn keep(
     Ok(Admission::Granted(()))
 }
 
-fn keep_sql(store: &PostgresStore, request: Option<&KeyedRequest>, admitted: &Admitted, response: &[u8]) -> String {
-    let function = format!("SELECT {}.keep_response('{}'", store.shared().quoted_schema, admitted.xact);
-    let Some(request) = request else {
-        return format!("{function}, NULL, NULL, NULL, NULL, NULL, NULL, NULL)");
-    };
-    let (key, epoch) = (key_literals(&request.key), signed(admitted.epoch));
-    let (fingerprint, ttl) = (bytes(&request.fingerprint), micros(request.ttl));
-    format!("{function}, {key}, {fingerprint}, {epoch}, {ttl}, {})", bytes(response))
-}
-
 /// The server rolls back by itself where this does not arrive: the connection is closed then.
 async fn roll_back(mut conn: PooledConn) {
     if conn.execute(sqlx::raw_sql("ROLLBACK")).await.is_ok() {
@@ -185,7 +161,7 @@ fn kept_error(error: sqlx::Error) -> StoreError {
             let detail = "a statement of the body failed, and it went on as if nothing had happened";
             failed(StoreErrorKind::Other, detail).with_source(error)
         }
-        Some(ENDED_REQUEST) => {
+        Some(NO_CURSOR) => {
             let detail = "the body ended the transaction that it was given, so what it wrote is not kept under its key";
             failed(StoreErrorKind::Misuse, detail).with_source(error)
         }

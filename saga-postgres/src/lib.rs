@@ -83,6 +83,7 @@ mod purge;
 mod purge_sagas;
 mod records;
 mod replay;
+mod request_statements;
 mod rows;
 mod sagas;
 mod schema;

@@ -15,6 +15,7 @@ use crate::kept_keys::KeptKeys;
 use crate::kept_responses::KeptResponses;
 use crate::options::PostgresOptions;
 use crate::pool::IDLE_UNCHECKED_MAX;
+use crate::request_statements::RequestStatements;
 use crate::server::Server;
 use crate::statement_cache::StatementCache;
 use crate::statistics::Counters;
@@ -42,6 +43,7 @@ pub(crate) struct Shared {
     pub(crate) hints: HintConnection,
     /// The name of the savepoint in front of a handler. It differs in each process, so that no step uses it.
     pub(crate) savepoint: String,
+    pub(crate) request_statements: RequestStatements,
 }
 
 impl Shared {
@@ -53,11 +55,13 @@ impl Shared {
         definitions: Option<Arc<DefinitionNumbers>>,
     ) -> Self {
         let owns_pool = definitions.is_some();
+        let savepoint = handler_savepoint(&options);
         Self {
             hints: HintConnection::new(&options),
             cache: owns_pool.then(|| Arc::new(ConnectionCache::new(options.connections_max, IDLE_UNCHECKED_MAX))),
             statements: StatementCache::new(&options),
-            savepoint: handler_savepoint(&options),
+            request_statements: RequestStatements::new(&options, &format!("{savepoint}_guard")),
+            savepoint,
             quoted_schema: options.quoted_schema(),
             options,
             pool,

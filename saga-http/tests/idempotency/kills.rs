@@ -101,17 +101,27 @@ async fn kill_at(path: &Path, point: Point) {
     server.process.kill().await.unwrap();
 }
 
-/// The statements of a request, by what is in their text when they are sent first.
-const STATEMENTS: [&[u8]; 5] =
-    [b"admit_request", b"INSERT INTO payments", b"SELECT count(*) FROM payments", b"keep_response", b"COMMIT"];
+/// The statements of a request, by what is in their text when they are sent first, and whether the connection has served a
+/// request before.
+const STATEMENTS: [(&[u8], bool); 6] = [
+    (b"PREPARE saga_find_", false),
+    (b"EXECUTE saga_find_", true),
+    (b"INSERT INTO payments", false),
+    (b"SELECT count(*) FROM payments", false),
+    (b"EXECUTE saga_keep_", true),
+    (b"COMMIT", true),
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_on_postgres_may_be_killed_at_every_statement() {
     let (store, database) = PostgresStore::fresh().await;
-    for (number, statement) in STATEMENTS.into_iter().enumerate() {
+    for (number, (statement, is_used)) in STATEMENTS.into_iter().enumerate() {
         let name = format!("killed-{number}");
         let proxy = FaultProxy::start(database.url()).await.unwrap();
         let mut server = Server::start(proxy.url(), None);
+        if is_used {
+            server.pay(&format!("before-{number}")).read_to_string(&mut String::new()).unwrap();
+        }
         // The server of the database runs the statement, and its process never hears of it.
         proxy.cut(Cut::after(Direction::ToClient, 0).seeing(Direction::ToServer, statement));
         let _request = server.pay(&name);
