@@ -6,12 +6,12 @@ BEGIN
 END
 $$;
 
--- Whether a request may run whose key the transaction has locked, and the response that is kept under the key. Without a
--- key it may.
-CREATE FUNCTION {schema}.find_request(
+-- Locks the key of a request for this transaction, without waiting, and says whether the request may run; if not, the
+-- response that is kept. Without a key it may.
+CREATE FUNCTION {schema}.lock_request(
     p_tenant text, p_principal text, p_key text, p_fingerprint bytea,
     OUT verdict text, OUT new_epoch bigint, OUT kept bytea
-) LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+) LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
     v_now timestamptz := clock_timestamp();
     -- Above every epoch that the key ever had, also if it was deleted meanwhile.
@@ -20,6 +20,15 @@ BEGIN
     IF current_setting('transaction_read_only')::boolean THEN
         RAISE EXCEPTION 'cannot keep a request in a read-only transaction' USING ERRCODE = '25006';
     END IF;
+    verdict := 'granted';
+    IF p_key IS NULL THEN
+        RETURN;
+    END IF;
+    IF NOT pg_try_advisory_xact_lock({schema}.request_lock(p_tenant, p_principal, p_key)) THEN
+        verdict := 'in-flight';
+        RETURN;
+    END IF;
+    -- A second statement: it sees what was committed until the key was locked.
     SELECT CASE
             WHEN k.expires_at <= v_now AND coalesce(k.leased_until <= v_now, true) THEN 'granted'
             WHEN k.fingerprint <> p_fingerprint THEN 'other'
@@ -33,8 +42,7 @@ BEGIN
     IF NOT FOUND THEN
         verdict := 'granted';
         new_epoch := v_first;
-    END IF;
-    IF verdict <> 'replay' THEN
+    ELSIF verdict <> 'replay' THEN
         kept := NULL;
     END IF;
 END

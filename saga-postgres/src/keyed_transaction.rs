@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use saga_core::store::{Admission, KeyVerdict, KeyedBody, KeyedRequest, RetryClass, StoreError, StoreErrorKind};
 use sqlx::postgres::PgRow;
-use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
 use crate::admission::{admission, unanswered};
 use crate::connection::PooledConn;
@@ -96,21 +96,13 @@ async fn admit(
     request: Option<&KeyedRequest>,
 ) -> Result<Admission<u64>, StoreError> {
     let statements = &store.shared().request_statements;
-    let admit = statements.admit(request);
-    let mut answer = rows_of(conn, admit.clone()).await;
+    let mut answer = rows_of(conn, statements.admit(request)).await;
     if answer.as_ref().is_err_and(|error| sql_state(error).is_some_and(|state| state == NO_STATEMENT)) {
-        rows_of(conn, statements.prepare()).await.map_err(|error| begin_error(OPERATION, error))?;
-        answer = rows_of(conn, admit).await;
+        answer = rows_of(conn, statements.prepare_and_admit(request)).await;
     }
     let rows = answer.map_err(|error| begin_error(OPERATION, error))?;
-    let failed = |error| store_error(OPERATION, error);
-    let (found, lock) = rows.split_last().ok_or_else(|| unanswered(OPERATION))?;
-    if let Some(lock) = lock.first()
-        && !lock.try_get::<bool, _>(0).map_err(failed)?
-    {
-        return Ok(Admission::InFlight);
-    }
-    admission(found).map_err(failed)
+    let row = rows.first().ok_or_else(|| unanswered(OPERATION))?;
+    admission(row).map_err(|error| store_error(OPERATION, error))
 }
 
 async fn rows_of(conn: &mut PgConnection, message: String) -> Result<Vec<PgRow>, sqlx::Error> {

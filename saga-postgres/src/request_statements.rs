@@ -14,10 +14,8 @@ use crate::rows::signed;
 /// How long the transaction may wait between two statements, before the server takes its process for stopped.
 const IDLE_MILLIS_MAX: u32 = 60_000;
 
-const LOCK: &str = "(text, text, text) AS SELECT pg_try_advisory_xact_lock({schema}.request_lock($1, $2, $3))";
-/// A statement after that of the lock: it sees what was committed until the key was locked.
-const FIND: &str = "(text, text, text, bytea) AS \
-     SELECT verdict, new_epoch, kept FROM {schema}.find_request($1, $2, $3, $4)";
+const ADMIT: &str = "(text, text, text, bytea) AS \
+     SELECT verdict, new_epoch, kept FROM {schema}.lock_request($1, $2, $3, $4)";
 const KEEP: &str = "(text, text, text, bytea, bigint, bigint, bytea) AS INSERT INTO {schema}.idempotency_keys AS k \
      (tenant, principal, key, fingerprint, epoch, leased_until, response, expires_at) \
      VALUES ($1, $2, $3, $4, $5, NULL, $7, clock_timestamp() + $6 * interval '1 microsecond') \
@@ -36,7 +34,7 @@ pub(crate) struct RequestStatements {
 impl RequestStatements {
     /// `guard` names the cursor that refuses a commit. A handler cannot guess it.
     pub(crate) fn new(options: &PostgresOptions, guard: &str) -> Self {
-        let all = [("lock", LOCK), ("find", FIND), ("keep", KEEP)];
+        let all = [("admit", ADMIT), ("keep", KEEP)];
         let all = all.map(|(name, text)| (name, options.render(text.to_owned())));
         let mut hasher = DefaultHasher::new();
         all.hash(&mut hasher);
@@ -51,21 +49,20 @@ impl RequestStatements {
         Self { suffix, prepare, begin, close: format!("CLOSE {guard}") }
     }
 
-    /// Prepares them on a connection, which may be in a transaction that failed.
-    pub(crate) fn prepare(&self) -> String {
-        format!("ROLLBACK; {}", self.prepare)
-    }
-
-    /// Begins the transaction, locks the key and looks it up: two rows, and the last of them alone without a request.
+    /// Begins the transaction, locks the key and looks it up: one row.
     pub(crate) fn admit(&self, request: Option<&KeyedRequest>) -> String {
         let Self { suffix, begin, .. } = self;
-        match request {
-            None => format!("{begin}; EXECUTE saga_find_{suffix}(NULL, NULL, NULL, NULL)"),
-            Some(KeyedRequest { key, fingerprint, .. }) => {
-                let (key, fingerprint) = (key_literals(key), bytes(fingerprint));
-                format!("{begin}; EXECUTE saga_lock_{suffix}({key}); EXECUTE saga_find_{suffix}({key}, {fingerprint})")
-            }
-        }
+        let values = request.map_or_else(
+            || "NULL, NULL, NULL, NULL".to_owned(),
+            |KeyedRequest { key, fingerprint, .. }| format!("{}, {}", key_literals(key), bytes(fingerprint)),
+        );
+        format!("{begin}; EXECUTE saga_admit_{suffix}({values})")
+    }
+
+    /// The same on a connection whose transaction failed because the statements are not prepared. It is one message, since a
+    /// pooler may send the next one over another connection.
+    pub(crate) fn prepare_and_admit(&self, request: Option<&KeyedRequest>) -> String {
+        format!("ROLLBACK; BEGIN; {}; COMMIT; {}", self.prepare, self.admit(request))
     }
 
     /// Lets the transaction commit, and keeps the response of a request. It fails if this is not the transaction that was
@@ -92,7 +89,8 @@ fn bytes(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut literal = String::with_capacity(bytes.len() * 2 + 6);
     literal.push_str(r"E'\\x");
-    literal.extend(bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|half| char::from(DIGITS[usize::from(half)])));
+    literal
+        .extend(bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|half| char::from(DIGITS[usize::from(half)])));
     literal.push('\'');
     literal
 }

@@ -1,11 +1,14 @@
 //! The contenders in rounds, and what one request costs.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use axum::Router;
 use clap::Args;
 use saga_servers::FaultProxy;
 
 use super::application::{drive, on, send};
+use crate::cpu::Cpu;
 use crate::figures::{Figures, Target, print_table};
 use crate::line::Line;
 use crate::postgres::server;
@@ -54,31 +57,37 @@ async fn run_all(options: &Options) -> Result<bool> {
             "A payment by POST on PostgreSQL, durable; {requests} requests a round, {rounds} rounds, interleaved\n"
         );
     }
-    let of = |name: &str| Figures::of_requests(format!("{name}, {in_flight} in flight"));
-    let mut figures = [
-        of("the bare handler"),
-        of("its key's row and no more"),
-        of("a key kept by hand"),
-        of("with a key"),
-        of("replays"),
+    let contenders = [
+        ("bare", "the bare handler", "/bare"),
+        ("row", "its key's row and no more", "/row"),
+        ("by-hand", "a key kept by hand", "/by-hand"),
+        ("keyed", "with a key", "/keyed"),
+        ("replay", "replays", "/keyed"),
     ];
+    let mut figures = contenders.map(|(_, name, _)| Contender::new(name, in_flight));
     for round in 0..rounds {
         let numbers = round * requests..(round + 1) * requests;
-        for (figures, path) in figures.iter_mut().zip(["/bare", "/row", "/by-hand", "/keyed", "/keyed"]) {
+        for (contender, (_, _, path)) in figures.iter_mut().zip(contenders) {
+            let before = Cpu::read(server.data_folder())?;
             let took = drive(&app, path, numbers.clone(), in_flight).await?;
-            figures.values.push(f64::from(requests) / took.as_secs_f64());
+            contender.note(requests, took, Cpu::read(server.data_folder())?.since(before));
         }
     }
-    let [bare, row, by_hand, keyed, replays] = &figures;
+    let [bare, _, by_hand, keyed, replays] = figures.each_ref().map(|contender| &contender.requests);
     if json {
-        let subjects = [("bare", bare), ("row", row), ("by-hand", by_hand), ("keyed", keyed), ("replay", replays)];
-        for (subject, figures) in subjects {
-            let ratio = (subject != "bare").then(|| ("bare".to_owned(), figures.ratio_to(bare)));
-            let line = Line::of(BENCH, "payment", in_flight, subject).number("requests_per_s", figures.median(), 0);
-            println!("{}", line.ratios(ratio));
+        for ((subject, ..), contender) in contenders.iter().zip(&figures) {
+            let ratio = (*subject != "bare").then(|| ("bare".to_owned(), contender.requests.ratio_to(bare)));
+            let line = Line::of(BENCH, "payment", in_flight, subject);
+            let line = line.number("requests_per_s", contender.requests.median(), 0);
+            let line = line.number("server_us", contender.server.median(), 0);
+            println!("{}", line.number("client_us", contender.client.median(), 0).ratios(ratio));
         }
     } else {
-        print_table(&[bare, row, by_hand, keyed, replays]);
+        print_table(&figures.each_ref().map(|contender| &contender.requests));
+        println!();
+        for contender in &figures {
+            println!("{}\n{}", contender.server.row(), contender.client.row());
+        }
         println!();
     }
     let more = cost(&url, "/keyed").await? - cost(&url, "/bare").await?;
@@ -92,6 +101,31 @@ async fn run_all(options: &Options) -> Result<bool> {
         target.print(BENCH, json);
     }
     Ok(!options.require || targets.iter().all(Target::is_reached))
+}
+
+/// What one kind of request reached.
+struct Contender {
+    requests: Figures,
+    /// The processor time of a request, of the server of the database and of the application with its clients.
+    server: Figures,
+    client: Figures,
+}
+
+impl Contender {
+    fn new(name: &str, in_flight: u32) -> Self {
+        Self {
+            requests: Figures::of_requests(format!("{name}, {in_flight} in flight")),
+            server: Figures::of_microseconds(format!("{name}, cpu of the server")),
+            client: Figures::of_microseconds(format!("{name}, cpu of the application")),
+        }
+    }
+
+    fn note(&mut self, requests: u32, took: Duration, spent: Cpu) {
+        let requests = f64::from(requests);
+        self.requests.values.push(requests / took.as_secs_f64());
+        self.server.values.push(spent.server.as_secs_f64() * 1e6 / requests);
+        self.client.values.push(spent.client.as_secs_f64() * 1e6 / requests);
+    }
 }
 
 /// The round trips of one request on a warm connection.

@@ -104,8 +104,8 @@ async fn kill_at(path: &Path, point: Point) {
 /// The statements of a request, by what is in their text when they are sent first, and whether the connection has served a
 /// request before.
 const STATEMENTS: [(&[u8], bool); 6] = [
-    (b"PREPARE saga_find_", false),
-    (b"EXECUTE saga_find_", true),
+    (b"PREPARE saga_admit_", false),
+    (b"EXECUTE saga_admit_", true),
     (b"INSERT INTO payments", false),
     (b"SELECT count(*) FROM payments", false),
     (b"EXECUTE saga_keep_", true),
