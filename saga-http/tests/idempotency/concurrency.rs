@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use axum::Router;
+use axum::routing::post;
 use http::StatusCode;
 use saga_core::memory::MemoryStore;
-use saga_postgres::PostgresStore;
+use saga_http::{Idempotency, Tx};
+use saga_postgres::{PostgresOptions, PostgresStore, sqlx};
 use saga_sqlite::SqliteStore;
 
+use crate::support::application::user;
 use crate::support::{Answer, Application, Ledger, Order, request, send};
 
 const REQUESTS: usize = 1_000;
@@ -63,6 +66,36 @@ async fn a_thousand_that_wait_all_get_the_response() {
     let other = Application::on(store, saga_servers::shared::database("unused").await.unwrap()).await;
     let statuses = check(&all_at_once(&[&one.app, &other.app], Some("wait=60")).await);
     assert_eq!((one.store.payments("rent").await, statuses), (1, BTreeMap::from([(200, REQUESTS)])));
+}
+
+/// How many requests of different keys are sent at once through the pooler: more than it has connections.
+const THROUGH_POOLER: usize = 200;
+
+/// Behind a pooler a handler prepares nothing itself.
+async fn pays_unprepared(mut tx: Tx<'_, PostgresStore>, name: String) -> StatusCode {
+    let insert = sqlx::query("INSERT INTO payments (name) VALUES ($1)").bind(name).persistent(false);
+    insert.execute(tx.conn()).await.map_or(StatusCode::INTERNAL_SERVER_ERROR, |_| StatusCode::OK)
+}
+
+/// The pooler gives each transaction any of its connections, whether or not it has the prepared statements.
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_through_pgbouncer_find_their_statements_on_any_connection() {
+    let (store, database) = PostgresStore::fresh().await;
+    let options = PostgresOptions::from_url(&database.pgbouncer_url().unwrap()).unwrap().pgbouncer();
+    let pooled = PostgresStore::connect_with(options).await.unwrap();
+    let idempotency = Idempotency::of_store(pooled).principal(user);
+    let app = Router::new().route("/payments", post(idempotency.handler(pays_unprepared)));
+    for is_replay in [false, true] {
+        let sent = (0..THROUGH_POOLER).map(|number| {
+            let (app, name) = (app.clone(), format!("rent {number}"));
+            tokio::spawn(async move { send(&app, request("/payments", &format!("k-{number}")), name).await })
+        });
+        for answer in sent.collect::<Vec<_>>() {
+            let answer = answer.await.unwrap();
+            assert_eq!((answer.status, answer.is_replayed()), (StatusCode::OK, is_replay), "{answer:?}");
+        }
+    }
+    assert_eq!(store.payments("rent 7").await, 1);
 }
 
 async fn at_one_process<S: Ledger>() {
