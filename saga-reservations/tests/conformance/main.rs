@@ -16,6 +16,8 @@ macro_rules! on_each_place {
         on_each_place!(@ sqlite: $($check),*);
         on_each_place!(@ postgres: $($check),*);
         on_each_place!(@ grpc: $($check),*);
+        on_each_place!(@ redis_over_sqlite: $($check),*);
+        on_each_place!(@ redis_over_postgres: $($check),*);
     };
     (@ $place:ident: $($check:ident),*) => {
         mod $place {
