@@ -30,6 +30,8 @@ pub(crate) struct Place {
     /// Behind the reservations, where the sweeper works.
     pub(crate) store: Arc<dyn ReservationsStore>,
     pub(crate) clock: Clock,
+    /// The prefix in Redis, if it has the holds.
+    prefix: Option<String>,
     _kept: Box<dyn Any + Send + Sync>,
 }
 
@@ -37,7 +39,7 @@ impl Place {
     pub(crate) async fn memory() -> Self {
         let clock = Clock::default();
         let store = Arc::new(MemoryReservations::new(Arc::new(clock.clone())));
-        Self { reservations: store.clone(), store, clock, _kept: Box::new(()) }
+        Self { reservations: store.clone(), store, clock, prefix: None, _kept: Box::new(()) }
     }
 
     pub(crate) async fn sqlite() -> Self {
@@ -84,16 +86,26 @@ impl Place {
     fn sql(store: SqlReservations, kept: Box<dyn Any + Send + Sync>) -> Self {
         let clock = Clock(store.clock_shift());
         let store = Arc::new(store);
-        Self { reservations: store.clone(), store, clock, _kept: kept }
+        Self { reservations: store.clone(), store, clock, prefix: None, _kept: kept }
     }
 
     async fn redis(sql: SqlReservations, kept: Box<dyn Any + Send + Sync>) -> Self {
         let server = REDIS.get_or_init(async || RedisServer::start().await.unwrap()).await;
         let prefix = format!("place-{}", PLACES.fetch_add(1, Ordering::Relaxed));
-        let options = RedisOptions::new(server.url()).prefix(prefix).response_timeout(Duration::from_mins(1));
+        let options = RedisOptions::new(server.url()).prefix(&prefix).response_timeout(Duration::from_mins(1));
         let clock = Clock(sql.clock_shift());
         let store = Arc::new(RedisReservations::connect_with(options, sql).await.unwrap());
-        Self { reservations: store.clone(), store, clock, _kept: kept }
+        Self { reservations: store.clone(), store, clock, prefix: Some(prefix), _kept: kept }
+    }
+
+    /// Whether what can be lost is lost: all keys of this check in Redis, as by `FLUSHALL`.
+    pub(crate) async fn lose_everything(&self) -> bool {
+        let (Some(prefix), Some(server)) = (&self.prefix, REDIS.get()) else { return false };
+        let keys = server.command(&["KEYS", &format!("{{{prefix}:*")]).await.unwrap();
+        for key in keys.lines() {
+            server.command(&["DEL", key]).await.unwrap();
+        }
+        true
     }
 
     pub(crate) fn client(&self) -> ReservationsClient {
