@@ -32,6 +32,8 @@ pub(super) struct Holds {
     keys: Vec<String>,
     /// The epoch that was SQL's while it was in Redis, or 0.
     checked: AtomicU64,
+    /// How many epochs this process has begun. The callers that miss one at the same time begin one together.
+    begun: tokio::sync::Mutex<u64>,
 }
 
 /// What a script answered, and in which epoch.
@@ -57,7 +59,7 @@ impl Holds {
         let connecting = Box::pin(Connection::open(options)).await;
         let connection = connecting.map_err(|error| ReservationsError::unavailable("connect to Redis", error))?;
         let keys = scripts::keys(connection.prefix());
-        Ok(Self { connection, sql, keys, checked: AtomicU64::new(0) })
+        Ok(Self { connection, sql, keys, checked: AtomicU64::new(0), begun: tokio::sync::Mutex::default() })
     }
 
     pub(super) fn address(&self) -> &str {
@@ -121,6 +123,7 @@ impl Holds {
         script: &'static Text,
         arguments: &[String],
     ) -> Result<Option<Vec<String>>, ReservationsError> {
+        let begun_before = *self.begun.lock().await;
         let mut all = vec![epoch.to_string(), self.sql.clock_moved_by().to_string()];
         all.extend_from_slice(arguments);
         let call = Call::new(operation, script, self.keys.clone(), all).with_run_id();
@@ -129,13 +132,13 @@ impl Holds {
         let words = called.map_err(|error| ReservationsError::unavailable(operation, error))?.words;
         let in_redis = || words.get(1).and_then(|epoch| epoch.parse().ok()).unwrap_or_default();
         match words.first().map(String::as_str) {
-            Some("stale") => self.begin_epoch(operation, in_redis()).await?,
+            Some("stale") => self.begin_epoch(operation, in_redis(), begun_before).await?,
             Some("unchecked") => {
                 let current = self.sql.current_epoch().await?;
                 if current == in_redis() {
                     self.checked.store(current, Ordering::Release);
                 } else {
-                    self.begin_epoch(operation, in_redis()).await?;
+                    self.begin_epoch(operation, in_redis(), begun_before).await?;
                 }
             }
             _ => return Ok(Some(words)),
@@ -144,15 +147,25 @@ impl Holds {
     }
 
     /// Begins an epoch. It counts when it was compared with SQL afterwards.
-    async fn begin_epoch(&self, operation: &'static str, above: u64) -> Result<(), ReservationsError> {
+    async fn begin_epoch(
+        &self,
+        operation: &'static str,
+        above: u64,
+        begun_before: u64,
+    ) -> Result<(), ReservationsError> {
+        let mut begun = self.begun.lock().await;
+        if *begun != begun_before {
+            return Ok(());
+        }
         let epoch = self.sql.raise_epoch(above).await?;
         if epoch > EPOCH_MAX {
             return Err(ReservationsError::unavailable(operation, Problem::NoMoreTokens));
         }
         let keys = [self.keys[0].clone(), self.keys[1].clone()];
         let call = Call::new(operation, &BEGIN_EPOCH, keys, [epoch.to_string()]).with_run_id();
-        let begun = self.connection.call(&call).await;
-        begun.map_err(|error| ReservationsError::unavailable(operation, error))?;
+        let called = self.connection.call(&call).await;
+        called.map_err(|error| ReservationsError::unavailable(operation, error))?;
+        *begun += 1;
         tracing::warn!(epoch, "began an epoch of holds: Redis has none that is known");
         Ok(())
     }
