@@ -40,6 +40,9 @@ impl Connection {
     ///
     /// # Errors
     /// When an option is not legal, when Redis does not answer, and when it may forget what it is given.
+    ///
+    /// # Cancel safety
+    /// Dropped, no connection stays open.
     pub async fn open(options: RedisOptions) -> Result<Self, LockError> {
         let (servers, address) = options.servers()?;
         // While replicas confirm, Redis answers nothing on the connection.
@@ -86,6 +89,9 @@ impl Connection {
     ///
     /// # Errors
     /// When Redis does not answer, or refuses.
+    ///
+    /// # Cancel safety
+    /// A dropped call takes effect or does not.
     pub async fn call(&self, call: &Call) -> Result<Answer, LockError> {
         match self.send(call, Call::by_hash).await {
             Err(Unsent::Error(error)) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
@@ -101,6 +107,9 @@ impl Connection {
     ///
     /// # Errors
     /// Those of [`call`](Self::call), and when too few replicas confirmed.
+    ///
+    /// # Cancel safety
+    /// That of [`call`](Self::call).
     pub async fn call_confirmed(
         &self,
         call: &Call,

@@ -105,7 +105,7 @@ impl RedisReservations {
         self.elsewhere(operation, hold.map(|hold| hold.reservation), reply.now).await
     }
 
-    /// Confirms a hold that is marked, whoever marked it.
+    /// Confirms a hold that another call has marked.
     pub(super) async fn finish_confirmation(&self, marked: &Reservation) -> Result<(), ReservationsError> {
         let confirm = Action::Confirm { token: marked.token, late: Late::Refuse };
         let operation = Operation::new(marked.key.clone(), confirm);
@@ -141,7 +141,7 @@ impl RedisReservations {
         Ok(answer)
     }
 
-    /// Nobody knows the key. A token of an earlier epoch is that of a hold that Redis has lost.
+    /// Neither SQL nor Redis has the key. A token of an earlier epoch is that of a hold that Redis has lost.
     fn without_hold(&self, operation: &Operation, now: Timestamp) -> Result<Reservation, ReservationsError> {
         let token = match operation.action {
             Action::Confirm { token, .. } | Action::Extend { token, .. } => Some(token),

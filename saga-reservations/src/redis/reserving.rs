@@ -34,7 +34,7 @@ impl RedisReservations {
             let reply = self.holds.call(RESERVING, &RESERVE, Some(key), arguments.clone()).await?.answer;
             match reply.word {
                 Word::Again => {}
-                // What Redis knows may be old, so it refuses nobody before SQL was read.
+                // What Redis knows may be old, so no request is refused before SQL was read.
                 Word::Load | Word::Short if !is_read => {
                     let (found, told) = self.settle(RESERVING, question.clone(), None, request.is_unique()).await?;
                     if let Some(known) = found.reservation {

@@ -131,14 +131,6 @@ impl RedisReservations {
     }
 }
 
-impl Question {
-    /// About a reservation and its resources.
-    pub(super) fn of(reservation: &Reservation) -> Self {
-        let resources = reservation.lines.iter().map(|line| line.resource.clone()).collect();
-        Self { key: Some(reservation.key.clone()), resources }
-    }
-}
-
 /// The book that says why these resources are not enough.
 pub(super) fn book_of(resources: Vec<Resource>) -> Book {
     let mut book = Book::default();

@@ -24,6 +24,14 @@ pub(crate) struct Question {
     pub(crate) resources: Vec<ResourceName>,
 }
 
+impl Question {
+    /// About a reservation and its resources.
+    pub(crate) fn of(reservation: &Reservation) -> Self {
+        let resources = reservation.lines.iter().map(|line| line.resource.clone()).collect();
+        Self { key: Some(reservation.key.clone()), resources }
+    }
+}
+
 /// What the database has.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
@@ -129,6 +137,6 @@ impl Work for Read {
             Some(row.reservation()?.seen_at(now))
         };
         let reservations = rows.into_iter().filter_map(seen).collect();
-        Ok((reservations, resources.into_iter().map(|row| row.versioned()).collect()))
+        Ok((reservations, resources.into_iter().map(ResourceRow::versioned).collect()))
     }
 }
