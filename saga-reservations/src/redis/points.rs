@@ -7,6 +7,7 @@ use saga_core::env::BoxFuture;
 /// A point in the work of an operation, at which a test may step in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(not(feature = "test-clock"), expect(unreachable_pub, reason = "only tests step in"))]
 pub enum Point {
     /// Redis has the hold, and SQL was not asked yet whether it has the key.
     Held,
