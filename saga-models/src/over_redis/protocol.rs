@@ -28,7 +28,7 @@ impl OverRedis {
         let key = KEY_OF[number];
         world.tasks[number] = match world.tasks[number] {
             Task::Begins if number >= FIRST_CONFIRMATION => self.mark(world, key),
-            Task::Begins => self.hold(world, key),
+            Task::Begins => Self::hold(world, key),
             Task::Tells(read) => {
                 self.tell(world, read);
                 Task::Begins
@@ -44,7 +44,7 @@ impl OverRedis {
     }
 
     /// Redis holds the unit, if it knows of SQL that it is free.
-    fn hold(self, world: &mut World, key: usize) -> Task {
+    fn hold(world: &mut World, key: usize) -> Task {
         if begins_epoch(world) {
             return Task::Begins;
         }
