@@ -11,7 +11,8 @@
 //! within a budget of faults. These models find states in which nothing moves any more. A [`Mutant`] is a planted
 //! mistake; the tests show that the checker finds each of them.
 //!
-//! Three models are of their own: [`purging`] and [`reserving`], which have time, and [`locking`], which has the locks of a database.
+//! Four models are of their own: [`purging`] and [`reserving`], which have time, [`locking`], which has the locks of a database, and
+//! [`over_redis`], which has holds in a Redis that loses them.
 //!
 //! A budget bounds each model, so the checker can visit all its states.
 
@@ -23,6 +24,7 @@ pub mod locking;
 mod message;
 mod model;
 mod mutant;
+pub mod over_redis;
 mod properties;
 mod protocol;
 pub mod purging;

@@ -19,3 +19,10 @@ pub use self::error::LockError;
 pub use self::locks::RedisLocks;
 pub use self::options::RedisOptions;
 pub use self::request::{AcquireRequest, HeldLock, TTL_MAX, TTL_MIN};
+
+/// What the reservations over Redis share with the locks. It may change in any version.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::connection::{Answer, Connection};
+    pub use crate::scripts::{BEGIN_EPOCH, Call, Text};
+}

@@ -10,7 +10,8 @@ use crate::book::{InvalidName, Operation, Refusal, Reservation, ReservationKey, 
 /// Reservations, wherever they are kept: in memory, in a database, or behind a server.
 ///
 /// # Contract
-/// - `R-CAPACITY` `confirmed + held <= capacity` holds for each resource in every committed state.
+/// - `R-CAPACITY` `confirmed + held <= capacity` holds for each resource in every committed state. Where holds are in a Redis
+///   that lost them, `confirmed <= capacity` holds.
 /// - `R-DURABLE` What was answered as confirmed stays so until it is given back.
 /// - `R-ONCE` The units of a reservation come back once, however often it is released, given back or swept.
 /// - `R-TOKEN` The tokens of a resource grow with each reservation. An operation with another token than that of the

@@ -8,6 +8,8 @@ pub mod grpc;
 #[cfg(feature = "server")]
 mod http;
 mod memory;
+#[cfg(all(feature = "redis", any(feature = "sqlite", feature = "postgres")))]
+mod redis;
 #[cfg(feature = "server")]
 pub mod serve;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
@@ -22,6 +24,10 @@ pub use self::book::{
 pub use self::client::{Held, HoldLost, ReservationsClient};
 pub use self::contract::{Reservations, ReservationsError, ReservationsStore};
 pub use self::memory::MemoryReservations;
+#[cfg(all(feature = "redis", any(feature = "sqlite", feature = "postgres"), feature = "test-clock"))]
+pub use self::redis::Point;
+#[cfg(all(feature = "redis", any(feature = "sqlite", feature = "postgres")))]
+pub use self::redis::RedisReservations;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub use self::sql::{SqlReservations, create_tables, perform_in};
 pub use self::sweeper::Sweeper;

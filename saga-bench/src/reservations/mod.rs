@@ -2,6 +2,7 @@
 
 mod contender;
 mod duplicates;
+mod over_redis;
 mod run;
 mod work;
 

@@ -10,6 +10,7 @@ use saga_reservations::{Reservations as _, ResourceName, SqlReservations};
 
 use super::contender::{Contender, pool};
 use super::duplicates;
+use super::over_redis::OverRedis;
 use super::work::{OPERATIONS_PER_REQUEST, Spread, drive};
 use crate::figures::{Figures, Target, print_table};
 use crate::line::Line;
@@ -24,6 +25,7 @@ const MANY_RATIO: f64 = 1.2;
 const HOT_RATIO: f64 = 3.0;
 const GRPC_RATIO: f64 = 0.5;
 const DUPLICATES_RATIO: f64 = 2.0;
+const REDIS_RATIO: f64 = 0.5;
 
 /// How the benchmark is run.
 #[derive(Debug, Args)]
@@ -59,6 +61,8 @@ struct Reached {
     hot: [Figures; 3],
     /// Unique violations, and refused duplicates.
     duplicates: [Figures; 2],
+    /// Bare scripts, and requests that are held in Redis.
+    redis: [Figures; 2],
 }
 
 impl Reached {
@@ -77,24 +81,28 @@ impl Reached {
                 of("saga-reservations, one resource"),
             ],
             duplicates: [of("violations of a unique index"), of("refused as DUPLICATE")],
+            redis: [of("bare EVALSHA"), of("requests held in Redis, 1,000 resources")],
         }
     }
 
-    fn targets(&self) -> [Target; 4] {
+    fn targets(&self) -> [Target; 5] {
         let [many_pgbench, _, many, grpc] = &self.many;
         let [hot_pgbench, _, hot] = &self.hot;
         let [violated, refused] = &self.duplicates;
+        let [bare, held] = &self.redis;
         [
             Target::at_least("1,000 resources, beside pgbench", MANY_RATIO, many.ratio_to(many_pgbench)),
             Target::at_least("one resource, beside pgbench", HOT_RATIO, hot.ratio_to(hot_pgbench)),
             Target::at_least("over gRPC, beside in process", GRPC_RATIO, grpc.ratio_to(many)),
             Target::at_least("duplicates, beside a unique index", DUPLICATES_RATIO, refused.ratio_to(violated)),
+            Target::at_least("held in Redis, beside EVALSHA", REDIS_RATIO, held.ratio_to(bare)),
         ]
     }
 
     fn print(&self, in_flight: u32, is_json: bool) {
         if !is_json {
-            let all: Vec<&Figures> = self.many.iter().chain(&self.hot).chain(&self.duplicates).collect();
+            let all: Vec<&Figures> =
+                self.many.iter().chain(&self.hot).chain(&self.duplicates).chain(&self.redis).collect();
             print_table(&all);
             let [_, one_each, many, _] = &self.many;
             let [_, hot_one_each, hot] = &self.hot;
@@ -105,7 +113,8 @@ impl Reached {
             );
             return;
         }
-        let works = [("many", &self.many[..]), ("hot", &self.hot), ("duplicates", &self.duplicates)];
+        let works =
+            [("many", &self.many[..]), ("hot", &self.hot), ("duplicates", &self.duplicates), ("redis", &self.redis)];
         for (work, figures) in works {
             for contender in figures {
                 let ratio = (contender.name != figures[0].name)
@@ -125,6 +134,7 @@ async fn run_all(options: &Options) -> Result<bool> {
     let rows = pool(&url).await?;
     prepare(&store, &rows).await?;
     duplicates::prepare(&contenders[1], &rows).await?;
+    let over_redis = OverRedis::start(store.clone(), MANY).await?;
     let Options { requests, in_flight, rounds, json, .. } = *options;
     if !json {
         println!(
@@ -152,6 +162,10 @@ async fn run_all(options: &Options) -> Result<bool> {
         reached.duplicates[0].values.push(rate(calls, took));
         let took = duplicates::refused(&contenders[1], &format!("twice-{round}"), calls, in_flight).await?;
         reached.duplicates[1].values.push(rate(calls, took));
+        let took = over_redis.run_bare(&format!("bare-{round}"), calls, in_flight).await?;
+        reached.redis[0].values.push(rate(calls, took));
+        let took = over_redis.reserve(MANY, &format!("redis-{round}"), calls, in_flight).await?;
+        reached.redis[1].values.push(rate(calls, took));
     }
     reached.print(in_flight, json);
     verify(&store, rounds * requests).await?;

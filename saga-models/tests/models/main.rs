@@ -3,6 +3,7 @@
 
 mod locking;
 mod mutants;
+mod over_redis;
 mod protocol;
 mod purging;
 mod reserving;

@@ -15,7 +15,7 @@ use crate::scripts::Call;
 const CONNECT: &str = "connect";
 
 /// A connection that connects again by itself.
-pub(crate) struct Connection {
+pub struct Connection {
     servers: Servers,
     address: String,
     options: RedisOptions,
@@ -28,14 +28,22 @@ enum Servers {
 
 /// What a script returned.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) words: Vec<String>,
+pub struct Answer {
+    /// Its words.
+    pub words: Vec<String>,
     /// How many replicas have it.
     confirmed: u32,
 }
 
 impl Connection {
-    pub(crate) async fn open(options: RedisOptions) -> Result<Self, LockError> {
+    /// Connects.
+    ///
+    /// # Errors
+    /// When an option is not legal, when Redis does not answer, and when it may forget what it is given.
+    ///
+    /// # Cancel safety
+    /// Dropped, no connection stays open.
+    pub async fn open(options: RedisOptions) -> Result<Self, LockError> {
         let (servers, address) = options.servers()?;
         // While replicas confirm, Redis answers nothing on the connection.
         let response_timeout = options.response_timeout + options.confirm_timeout;
@@ -67,16 +75,24 @@ impl Connection {
         Ok(Self { servers, address, options })
     }
 
-    pub(crate) fn address(&self) -> &str {
+    /// The servers, without user and password.
+    pub fn address(&self) -> &str {
         &self.address
     }
 
-    pub(crate) fn prefix(&self) -> &str {
+    /// What the keys begin with.
+    pub fn prefix(&self) -> &str {
         &self.options.prefix
     }
 
     /// Calls a script. A failed call may have taken effect.
-    pub(crate) async fn call(&self, call: &Call) -> Result<Answer, LockError> {
+    ///
+    /// # Errors
+    /// When Redis does not answer, or refuses.
+    ///
+    /// # Cancel safety
+    /// A dropped call takes effect or does not.
+    pub async fn call(&self, call: &Call) -> Result<Answer, LockError> {
         match self.send(call, Call::by_hash).await {
             Err(Unsent::Error(error)) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
                 self.send(call, Call::with_text).await
@@ -88,7 +104,13 @@ impl Connection {
 
     /// As [`call`](Self::call), and fails if too few replicas confirmed what the script wrote. `counts` says of which answers
     /// it is asked.
-    pub(crate) async fn call_confirmed(
+    ///
+    /// # Errors
+    /// Those of [`call`](Self::call), and when too few replicas confirmed.
+    ///
+    /// # Cancel safety
+    /// That of [`call`](Self::call).
+    pub async fn call_confirmed(
         &self,
         call: &Call,
         counts: impl FnOnce(&[String]) -> bool,
@@ -122,6 +144,12 @@ impl Connection {
             }
         };
         Answer::read(values).map_err(Unsent::Error)
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").field("address", &self.address).finish_non_exhaustive()
     }
 }
 

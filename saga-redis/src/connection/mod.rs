@@ -5,4 +5,4 @@ mod failure;
 mod policy;
 mod single;
 
-pub(crate) use self::connection::Connection;
+pub use self::connection::{Answer, Connection};

@@ -6,7 +6,7 @@ use super::texts::Text;
 
 /// A script with its keys, all of one slot, and its arguments.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub struct Call {
     /// What is to be done, for errors.
     pub(crate) operation: &'static str,
     script: &'static Text,
@@ -16,7 +16,8 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    pub(crate) fn new(
+    /// A call. `operation` is the words of an error: "cannot ..".
+    pub fn new(
         operation: &'static str,
         script: &'static Text,
         keys: impl Into<Vec<String>>,
@@ -26,7 +27,8 @@ impl Call {
     }
 
     /// Its last argument is the `run_id` of the server, or nothing if the connection does not know it.
-    pub(crate) fn with_run_id(self) -> Self {
+    #[must_use]
+    pub fn with_run_id(self) -> Self {
         Self { takes_run_id: true, ..self }
     }
 

@@ -3,5 +3,6 @@
 mod call;
 mod texts;
 
-pub(crate) use self::call::Call;
-pub(crate) use self::texts::{ACQUIRE, BEGIN_EPOCH, RELEASE, RENEW, WITHDRAW};
+pub use self::call::Call;
+pub(crate) use self::texts::{ACQUIRE, RELEASE, RENEW, WITHDRAW};
+pub use self::texts::{BEGIN_EPOCH, Text};

@@ -1,37 +1,34 @@
 //! The texts of the scripts, with their hashes.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use redis::Script;
 
 /// A script with its text: Redis forgets scripts when it restarts, and is then sent the text.
 #[derive(Debug)]
-pub(crate) struct Text {
+pub struct Text {
     text: &'static str,
-    hash: LazyLock<String>,
+    hash: OnceLock<String>,
 }
 
 impl Text {
+    /// A script of this text.
+    pub const fn new(text: &'static str) -> Self {
+        Self { text, hash: OnceLock::new() }
+    }
+
     pub(super) fn text(&self) -> &'static str {
         self.text
     }
 
     pub(super) fn hash(&self) -> &str {
-        &self.hash
+        self.hash.get_or_init(|| Script::new(self.text).get_hash().to_owned())
     }
 }
 
-macro_rules! script {
-    ($name:ident, $file:literal) => {
-        pub(crate) static $name: Text = Text {
-            text: include_str!($file),
-            hash: LazyLock::new(|| Script::new(include_str!($file)).get_hash().to_owned()),
-        };
-    };
-}
-
-script!(ACQUIRE, "acquire.lua");
-script!(BEGIN_EPOCH, "begin_epoch.lua");
-script!(RENEW, "renew.lua");
-script!(RELEASE, "release.lua");
-script!(WITHDRAW, "withdraw.lua");
+pub(crate) static ACQUIRE: Text = Text::new(include_str!("acquire.lua"));
+/// Keys: the incarnation and the counter. Arguments: the epoch, and the `run_id`.
+pub static BEGIN_EPOCH: Text = Text::new(include_str!("begin_epoch.lua"));
+pub(crate) static RENEW: Text = Text::new(include_str!("renew.lua"));
+pub(crate) static RELEASE: Text = Text::new(include_str!("release.lua"));
+pub(crate) static WITHDRAW: Text = Text::new(include_str!("withdraw.lua"));

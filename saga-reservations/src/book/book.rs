@@ -200,6 +200,24 @@ impl Book {
         Ok(self.put_reservation(reservation))
     }
 
+    /// Confirms a hold that is kept elsewhere, in Redis. The first confirmation writes it down. If there is a reservation of its
+    /// key, that one counts.
+    #[cfg(feature = "redis")]
+    pub(crate) fn confirm_hold(&mut self, hold: &Reservation, now: Timestamp) -> Result<Reservation, Refusal> {
+        if let Some(known) = self.reservations.get(&hold.key) {
+            return match known.state {
+                State::Confirmed if known.token == hold.token => Ok(known.clone()),
+                State::Confirmed | State::Held => Err(Refusal::stale(known, hold.token)),
+                _ => Err(Refusal::ended(known)),
+            };
+        }
+        self.see_resources(&hold.lines, hold.is_unique)?;
+        self.see_free(&hold.lines)?;
+        self.book(Movement::FreeToConfirmed, hold);
+        self.change(&hold.lines, |resource, _| resource.last_token = resource.last_token.max(hold.token));
+        Ok(self.put_reservation(Reservation { state: State::Confirmed, changed_at: now, ..hold.clone() }))
+    }
+
     fn release(
         &mut self,
         key: &ReservationKey,

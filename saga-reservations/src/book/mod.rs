@@ -16,5 +16,7 @@ pub use self::name::{InvalidName, NAME_BYTES_MAX, ReservationKey, ResourceName};
 pub use self::operation::{Action, Late, Operation};
 pub use self::refusal::{Reason, Refusal};
 pub use self::reservation::{FencingToken, Line, Reservation, State};
+#[cfg(feature = "redis")]
+pub(crate) use self::reserve::check_ttl;
 pub use self::reserve::{InvalidReserve, LINES_MAX, Reserve, TTL_MAX, TTL_MIN};
 pub use self::resource::{CAPACITY_MAX, Resource};

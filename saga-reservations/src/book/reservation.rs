@@ -31,7 +31,7 @@ pub struct Reservation {
 
 impl Reservation {
     /// What a release leaves where there is no reservation.
-    pub(super) fn tombstone(key: ReservationKey, now: Timestamp) -> Self {
+    pub(crate) fn tombstone(key: ReservationKey, now: Timestamp) -> Self {
         Self {
             key,
             lines: Vec::new(),

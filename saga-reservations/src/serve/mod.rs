@@ -3,9 +3,11 @@
 mod grpc;
 mod health;
 mod options;
+mod redis_url;
 mod server;
 mod signals;
 mod store_url;
 
 pub use self::options::Serve;
+pub use self::redis_url::{InvalidRedisUrl, RedisUrl};
 pub use self::store_url::{InvalidStoreUrl, StoreUrl};

@@ -4,6 +4,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Args;
 
+use super::redis_url::RedisUrl;
 use super::server::Server;
 use super::signals;
 use super::store_url::StoreUrl;
@@ -15,6 +16,9 @@ pub struct Serve {
     /// Where the reservations are kept: `sqlite:FILE`, `postgres://USER@HOST/DATABASE`, or `memory:` for a test.
     #[arg(long, value_name = "URL", env = "SAGA_RESERVATIONS_STORE", hide_env_values = true)]
     store: StoreUrl,
+    /// Where the holds are, if not in the store: `redis://:PASSWORD@HOST:PORT`. All servers of a store must have the same.
+    #[arg(long, value_name = "URL", env = "SAGA_RESERVATIONS_REDIS", hide_env_values = true)]
+    redis: Option<RedisUrl>,
     /// The address of gRPC, such as 127.0.0.1:50051; with port 0 a free one is chosen.
     #[arg(long, value_name = "ADDR", required_unless_present = "http")]
     grpc: Option<SocketAddr>,
@@ -41,7 +45,10 @@ impl Serve {
     /// Dropping it ends it at once. Requests under way take effect whole or not at all.
     pub async fn run(self) -> anyhow::Result<()> {
         let stop = signals::stop()?;
-        let store = self.store.open().await.context("the store cannot be opened")?;
+        let store = match &self.redis {
+            Some(redis) => redis.open_over(&self.store).await?,
+            None => self.store.open().await.context("the store cannot be opened")?,
+        };
         let sweeper = Sweeper::default()
             .interval(Duration::from_millis(self.sweep_interval))
             .keep(Duration::from_hours(24 * u64::from(self.keep_days)));

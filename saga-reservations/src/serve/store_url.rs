@@ -47,13 +47,19 @@ impl StoreUrl {
     /// # Cancel safety
     /// Dropped, a file or tables may have been created.
     pub async fn open(&self) -> Result<Arc<dyn ReservationsStore>, ReservationsError> {
+        if let Some(sql) = self.open_sql().await? {
+            return Ok(Arc::new(sql));
+        }
+        let memory = MemoryReservations::current();
+        Ok(Arc::new(memory.map_err(|error| ReservationsError::unavailable("open the memory", error))?))
+    }
+
+    /// Opens the database. `None` if it is the memory.
+    pub(super) async fn open_sql(&self) -> Result<Option<SqlReservations>, ReservationsError> {
         Ok(match self {
-            Self::Memory => {
-                let memory = MemoryReservations::current();
-                Arc::new(memory.map_err(|error| ReservationsError::unavailable("open the memory", error))?)
-            }
-            Self::Sqlite(path) => Arc::new(SqlReservations::open_sqlite(path).await?),
-            Self::Postgres(url) => Arc::new(SqlReservations::connect_postgres(url).await?),
+            Self::Memory => None,
+            Self::Sqlite(path) => Some(SqlReservations::open_sqlite(path).await?),
+            Self::Postgres(url) => Some(SqlReservations::connect_postgres(url).await?),
         })
     }
 }

@@ -12,10 +12,12 @@ use tokio::sync::oneshot;
 use super::lanes::{Answer, Lane, Lanes, Running, Waiter};
 use super::perform::{SWEEP, is_for_lack_of_units};
 use super::shared::{Decided, Shared, Verdict};
+use super::task::Task;
 use super::transactions::Transactions;
 use super::work::Work as _;
+#[cfg(feature = "redis")]
+use super::work::WorkError;
 use crate::ReservationsError;
-use crate::book::Operation;
 
 /// How often an operation begins again when the tokio runtime has ended that worked for it. Its key finds what it did.
 const RUNTIMES_MAX: usize = 16;
@@ -36,10 +38,10 @@ impl Group {
         Self { transactions, lanes: Lanes::default() }
     }
 
-    pub(super) async fn perform(&self, operation: Operation) -> Answer {
+    pub(super) async fn perform(&self, task: Task) -> Answer {
         for _ in 0..RUNTIMES_MAX {
             let (answer, answered) = oneshot::channel();
-            self.enter(Lane::new(), Waiter { operation: operation.clone(), answer });
+            self.enter(Lane::new(), Waiter { task: task.clone(), answer });
             if let Ok(answer) = answered.await {
                 return answer;
             }
@@ -65,8 +67,8 @@ impl Group {
     /// Carries these operations out in one transaction.
     async fn commit(&self, running: &Running, waiters: Vec<Waiter>) {
         let is_patient = running.is_patient();
-        let operations: Arc<[Operation]> = waiters.iter().map(|waiter| waiter.operation.clone()).collect();
-        let shared = || Shared { operations: Arc::clone(&operations), is_patient };
+        let tasks: Arc<[Task]> = waiters.iter().map(|waiter| waiter.task.clone()).collect();
+        let shared = || Shared { tasks: Arc::clone(&tasks), is_patient };
         match self.transactions.run(shared).await {
             Ok((decided, overdue)) => {
                 // Where it was looked for all of them, there is no hold left that is over.
@@ -90,6 +92,8 @@ impl Group {
     fn pass_on(&self, waiter: Waiter, decided: Decided, may_be_more: bool) {
         match decided.verdict {
             Verdict::Locked => self.enter(decided.resources, waiter),
+            #[cfg(feature = "redis")]
+            Verdict::Fenced => _ = waiter.answer.send(Err(WorkError::Fenced.of(Shared::OPERATION))),
             Verdict::Raced => self.enter(Lane::new(), waiter),
             Verdict::Answered(Err(refusal)) if may_be_more && is_for_lack_of_units(&refusal) => {
                 self.enter(decided.resources, waiter);

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+use super::task::Task;
 use crate::ReservationsError;
-use crate::book::{Operation, Reservation, ResourceName};
+use crate::book::{Reservation, ResourceName};
 
 /// The most operations of one transaction.
 pub(super) const SHARED_MAX: usize = 128;
@@ -16,10 +17,10 @@ pub(super) type Lane = Vec<ResourceName>;
 
 pub(super) type Answer = Result<Reservation, ReservationsError>;
 
-/// An operation, and where its answer goes.
+/// A task, and where its answer goes.
 #[derive(Debug)]
 pub(super) struct Waiter {
-    pub(super) operation: Operation,
+    pub(super) task: Task,
     pub(super) answer: oneshot::Sender<Answer>,
 }
 
@@ -73,7 +74,7 @@ impl Running {
         }
         // One operation of a key: then each state of a reservation is written, also for the triggers of an application.
         let mut keys = BTreeSet::new();
-        waiting.extract_if(.., |waiter| keys.len() < SHARED_MAX && keys.insert(waiter.operation.key.clone())).collect()
+        waiting.extract_if(.., |waiter| keys.len() < SHARED_MAX && keys.insert(waiter.task.key().clone())).collect()
     }
 }
 
@@ -88,16 +89,16 @@ impl Drop for Running {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::book::{Action, ReservationKey};
+    use crate::book::{Action, Operation, ReservationKey};
 
     fn waiter(key: &str) -> (Waiter, oneshot::Receiver<Answer>) {
         let (answer, answered) = oneshot::channel();
         let operation = Operation::new(ReservationKey::new(key).unwrap(), Action::Release { token: None });
-        (Waiter { operation, answer }, answered)
+        (Waiter { task: Task::Operation(operation), answer }, answered)
     }
 
     fn keys(waiters: &[Waiter]) -> Vec<&str> {
-        waiters.iter().map(|waiter| waiter.operation.key.as_str()).collect()
+        waiters.iter().map(|waiter| waiter.task.key().as_str()).collect()
     }
 
     #[test]

@@ -1,10 +1,13 @@
 use saga_sql::{Json, SqlConn};
 
+#[cfg(feature = "redis")]
+use super::epochs;
 use super::overdue::{Locking, Scope};
 use super::rows;
+use super::task::Task;
 use super::work::{Work, WorkError};
 use crate::ReservationsError;
-use crate::book::{Action, Book, Line, Operation, Reason, Refusal, Reservation, Resource, ResourceName};
+use crate::book::{Book, Line, Operation, Reason, Refusal, Reservation, Resource, ResourceName};
 use saga_core::store::Timestamp;
 
 /// The most holds that one transaction ends: each one's resources are locked.
@@ -38,7 +41,7 @@ pub(super) const SWEEP: usize = 64;
 /// }
 /// ```
 pub async fn perform_in<C: SqlConn>(conn: &mut C, operation: &Operation) -> Result<Reservation, ReservationsError> {
-    let work = Perform { operation: operation.clone(), sweep: SWEEP };
+    let work = Perform { task: Task::Operation(operation.clone()), sweep: SWEEP };
     let (answer, _) = work.run(conn, 0).await.map_err(|error| error.of(Perform::OPERATION))?;
     Ok(answer?)
 }
@@ -46,7 +49,7 @@ pub async fn perform_in<C: SqlConn>(conn: &mut C, operation: &Operation) -> Resu
 /// An operation on a reservation.
 #[derive(Debug, Clone)]
 pub(super) struct Perform {
-    pub(super) operation: Operation,
+    pub(super) task: Task,
     /// How many holds that are over it ends first.
     pub(super) sweep: usize,
 }
@@ -69,17 +72,19 @@ impl Work for Perform {
 
     async fn run<C: SqlConn>(&self, conn: &mut C, clock_shift: i64) -> Result<Self::Answer, WorkError> {
         let mut scope = Scope::default();
-        scope.resources.extend(resources_of(conn, &self.operation).await?);
-        scope.keys.insert(self.operation.key.clone());
-        let Operation { key, action } = &self.operation;
-        // A request for other lines is refused, and moves nothing.
-        let is_request = matches!(action, Action::Reserve(_));
+        #[cfg(feature = "redis")]
+        if let Some(epoch) = self.task.epoch()
+            && epochs::current_until_commit(conn).await? != epoch
+        {
+            return Err(WorkError::Fenced);
+        }
+        scope.resources.extend(resources_of(conn, &self.task).await?);
+        scope.keys.insert(self.task.key().clone());
         decide(conn, scope, clock_shift, self.sweep, |book, now| {
-            // The reservation was made after its lines had been looked for.
-            if !is_request && !book.has_resources_of(key) {
+            if self.task.is_raced(book) {
                 return Err(WorkError::Race);
             }
-            Ok(book.perform(&self.operation, now))
+            Ok(self.task.carry_out(book, now))
         })
         .await
     }
@@ -122,14 +127,13 @@ pub(super) async fn decide<C: SqlConn, T: Send>(
     Ok((answer, overdue))
 }
 
-/// The resources that an operation changes. The lines of a reservation never change, so they are read without a lock.
-async fn resources_of<C: SqlConn>(conn: &mut C, operation: &Operation) -> Result<Vec<ResourceName>, WorkError> {
-    let lines = if let Action::Reserve(request) = &operation.action {
-        // The book refuses a request that cannot be served.
-        request.check().unwrap_or_default()
+/// The resources that a task changes.
+async fn resources_of<C: SqlConn>(conn: &mut C, task: &Task) -> Result<Vec<ResourceName>, WorkError> {
+    let lines = if let Some(lines) = task.own_lines() {
+        lines
     } else {
         let sql = "SELECT lines FROM reservations WHERE key = $1";
-        let lines: Option<Json<Vec<Line>>> = conn.query_opt(sql, &[&operation.key.as_str()]).await?;
+        let lines: Option<Json<Vec<Line>>> = conn.query_opt(sql, &[&task.key().as_str()]).await?;
         lines.map(|lines| lines.0).unwrap_or_default()
     };
     Ok(lines.into_iter().map(|line| line.resource).collect())

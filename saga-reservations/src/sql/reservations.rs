@@ -4,10 +4,15 @@ use async_trait::async_trait;
 use saga_sql::SqlConn;
 
 use super::database::Database;
+#[cfg(feature = "redis")]
+use super::epochs::{CreateEpochs, CurrentEpoch, RaiseEpoch};
 #[cfg(feature = "postgres")]
 use super::group::Group;
+#[cfg(feature = "redis")]
+use super::look::{Found, Question, SharedReads};
 use super::perform::{Perform, SWEEP, SetCapacity, Swept, is_for_lack_of_units};
 use super::schema::create_tables;
+use super::task::Task;
 use super::tidying::{Expire, Find, FindResource, Ping, Prune};
 use super::transactions::Transactions;
 use super::work::{Work, WorkError};
@@ -48,6 +53,8 @@ const LOCKED_MAX: [(&str, &str); 2] = [("lock_timeout", "5s"), ("idle_in_transac
 #[derive(Debug, Clone)]
 pub struct SqlReservations {
     transactions: Transactions,
+    #[cfg(feature = "redis")]
+    reads: SharedReads,
     /// A store on SQLite shares commits by itself.
     #[cfg(feature = "postgres")]
     group: Option<Group>,
@@ -122,11 +129,21 @@ impl SqlReservations {
     async fn on(database: Database) -> Result<Self, ReservationsError> {
         let reservations = Self {
             transactions: Transactions::on(database),
+            #[cfg(feature = "redis")]
+            reads: SharedReads::default(),
             #[cfg(feature = "postgres")]
             group: None,
         };
         reservations.transact(|| CreateTables).await?;
         Ok(reservations)
+    }
+
+    async fn carry_out(&self, task: Task) -> Result<Reservation, ReservationsError> {
+        #[cfg(feature = "postgres")]
+        if let Some(group) = &self.group {
+            return group.perform(task).await;
+        }
+        self.transact_fairly(|sweep| Perform { task: task.clone(), sweep }).await
     }
 
     async fn transact<W: Work>(&self, work: impl Fn() -> W + Send + Sync) -> Result<W::Answer, ReservationsError> {
@@ -152,14 +169,47 @@ impl SqlReservations {
     }
 }
 
+/// What Redis needs that keeps the holds.
+#[cfg(feature = "redis")]
+impl SqlReservations {
+    /// Confirms a hold that Redis had in this epoch.
+    pub(crate) async fn confirm_hold(&self, hold: Reservation, epoch: u64) -> Result<Reservation, ReservationsError> {
+        self.carry_out(Task::ConfirmHold { hold, epoch }).await
+    }
+
+    /// Whether it was not confirmed because Redis has begun another epoch.
+    pub(crate) fn is_fenced(error: &ReservationsError) -> bool {
+        let ReservationsError::Unavailable { source, .. } = error else { return false };
+        matches!(source.downcast_ref(), Some(WorkError::Fenced))
+    }
+
+    /// Reads what is committed. Callers that ask at the same time share a read.
+    pub(crate) async fn look(&self, question: Question) -> Result<Found, ReservationsError> {
+        self.reads.look(&self.transactions, question).await
+    }
+
+    pub(crate) async fn create_epochs(&self) -> Result<(), ReservationsError> {
+        self.transact(|| CreateEpochs).await
+    }
+
+    pub(crate) async fn current_epoch(&self) -> Result<u64, ReservationsError> {
+        self.transact(|| CurrentEpoch).await
+    }
+
+    pub(crate) async fn raise_epoch(&self, above: u64) -> Result<u64, ReservationsError> {
+        self.transact(|| RaiseEpoch { above }).await
+    }
+
+    /// How far a test moved the clock, in microseconds.
+    pub(crate) fn clock_moved_by(&self) -> i64 {
+        self.transactions.clock_moved_by()
+    }
+}
+
 #[async_trait]
 impl Reservations for SqlReservations {
     async fn perform(&self, operation: Operation) -> Result<Reservation, ReservationsError> {
-        #[cfg(feature = "postgres")]
-        if let Some(group) = &self.group {
-            return group.perform(operation).await;
-        }
-        self.transact_fairly(|sweep| Perform { operation: operation.clone(), sweep }).await
+        self.carry_out(Task::Operation(operation)).await
     }
 
     async fn find(&self, key: &ReservationKey) -> Result<Option<Reservation>, ReservationsError> {

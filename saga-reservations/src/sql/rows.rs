@@ -47,11 +47,23 @@ pub(super) struct ResourceRow {
     held: u64,
     last_token: u64,
     is_unique: bool,
+    /// Not every statement reads it.
+    #[cfg(feature = "redis")]
+    #[serde(default)]
+    version: u64,
+}
+
+#[cfg(feature = "redis")]
+impl ResourceRow {
+    pub(super) fn versioned(self) -> (Resource, u64) {
+        let version = self.version;
+        (self.into(), version)
+    }
 }
 
 impl From<ResourceRow> for Resource {
     fn from(row: ResourceRow) -> Self {
-        let ResourceRow { name, capacity, confirmed, held, last_token, is_unique } = row;
+        let ResourceRow { name, capacity, confirmed, held, last_token, is_unique, .. } = row;
         Self { name, capacity, confirmed, held, last_token: FencingToken(last_token), is_unique }
     }
 }
@@ -60,7 +72,8 @@ const INSERT_RESOURCE: &str =
     "INSERT INTO reservation_resources (name, capacity, confirmed, held, last_token, is_unique)
     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (name) DO NOTHING";
 const UPDATE_RESOURCE: &str =
-    "UPDATE reservation_resources SET capacity = $2, confirmed = $3, held = $4, last_token = $5
+    "UPDATE reservation_resources SET capacity = $2, confirmed = $3, held = $4, last_token = $5,
+        version = version + 1
     WHERE name = $1";
 const INSERT_RESERVATION: &str = "INSERT INTO reservations
     (key, state, token, expires_at, changed_at, first_token, is_unique, lines)
@@ -75,7 +88,8 @@ const INSERT_RESOURCES: &str =
         held BIGINT, last_token BIGINT, is_unique BOOLEAN)
     ORDER BY name ON CONFLICT (name) DO NOTHING";
 const UPDATE_RESOURCES: &str = "UPDATE reservation_resources AS known
-    SET capacity = given.capacity, confirmed = given.confirmed, held = given.held, last_token = given.last_token
+    SET capacity = given.capacity, confirmed = given.confirmed, held = given.held, last_token = given.last_token,
+        version = known.version + 1
     FROM jsonb_to_recordset($1) AS given (name TEXT COLLATE \"C\", capacity BIGINT, confirmed BIGINT, held BIGINT,
         last_token BIGINT)
     WHERE known.name = given.name";

@@ -10,6 +10,7 @@ const POSTGRES: &str = "
         held       BIGINT  NOT NULL,
         last_token BIGINT  NOT NULL,
         is_unique  BOOLEAN NOT NULL,
+        version    BIGINT  NOT NULL DEFAULT 1,
         CONSTRAINT reservation_resources_within_capacity
             CHECK (confirmed >= 0 AND held >= 0 AND confirmed + held <= capacity)
     );
@@ -36,6 +37,7 @@ const SQLITE: &str = "
         held       INTEGER NOT NULL,
         last_token INTEGER NOT NULL,
         is_unique  INTEGER NOT NULL,
+        version    INTEGER NOT NULL DEFAULT 1,
         CONSTRAINT reservation_resources_within_capacity
             CHECK (confirmed >= 0 AND held >= 0 AND confirmed + held <= capacity)
     ) STRICT;

@@ -6,17 +6,20 @@ use std::sync::Arc;
 use saga_sql::{Json, SqlConn};
 use serde::Deserialize;
 
+#[cfg(feature = "redis")]
+use super::epochs;
 use super::overdue::{Locking, Scope};
 use super::perform::SWEEP;
+use super::task::Task;
 use super::work::{Work, WorkError};
 use super::{rows, statements};
-use crate::book::{Action, Book, Line, Operation, Refusal, Reservation, ReservationKey, ResourceName};
+use crate::book::{Book, Line, Refusal, Reservation, ReservationKey, ResourceName};
 
-/// Operations of several callers. They are carried out one after the other, and committed together: an operation that is
+/// What several callers asked for. The tasks are carried out one after the other, and committed together: an operation that is
 /// refused changes nothing, so it does not hinder the others.
 #[derive(Debug, Clone)]
 pub(super) struct Shared {
-    pub(super) operations: Arc<[Operation]>,
+    pub(super) tasks: Arc<[Task]>,
     /// Whether it waits for resources that other transactions have locked, and ends the holds that are over first. If not, the
     /// operations on such resources are left out.
     pub(super) is_patient: bool,
@@ -35,6 +38,9 @@ pub(super) enum Verdict {
     Answered(Result<Reservation, Refusal>),
     /// Another transaction has locked a resource.
     Locked,
+    /// Redis has begun another epoch, so it may have lost the hold.
+    #[cfg(feature = "redis")]
+    Fenced,
     /// The reservation was made after its lines had been looked for.
     Raced,
 }
@@ -52,9 +58,11 @@ impl Work for Shared {
     const OPERATION: &'static str = "change a reservation";
 
     async fn run<C: SqlConn>(&self, conn: &mut C, clock_shift: i64) -> Result<Self::Answer, WorkError> {
-        let resources = resources_of(conn, &self.operations).await?;
+        #[cfg(feature = "redis")]
+        let epoch = epochs::of_tasks(conn, &self.tasks).await?;
+        let resources = resources_of(conn, &self.tasks).await?;
         let mut scope = Scope::default();
-        scope.keys.extend(self.operations.iter().map(|operation| operation.key.clone()));
+        scope.keys.extend(self.tasks.iter().map(|task| task.key().clone()));
         scope.resources.extend(resources.iter().flatten().cloned());
         let overdue = if self.is_patient { scope.add_overdue(conn, clock_shift, SWEEP).await? } else { 0 };
         let locking = if self.is_patient { Locking::Wait } else { Locking::Skip };
@@ -63,39 +71,37 @@ impl Work for Shared {
         if self.is_patient {
             book.expire_overdue(now, usize::MAX);
         }
-        let decide = |(operation, resources): (&Operation, Vec<ResourceName>)| {
-            let is_request = matches!(operation.action, Action::Reserve(_));
+        let decide = |(task, resources): (&Task, Vec<ResourceName>)| {
+            #[cfg(feature = "redis")]
+            if task.epoch().is_some_and(|given| given != epoch) {
+                return Decided { resources, verdict: Verdict::Fenced };
+            }
             let verdict = if resources.iter().any(|name| locked.contains(name)) {
                 Verdict::Locked
-            } else if !is_request && !book.has_resources_of(&operation.key) {
+            } else if task.is_raced(&book) {
                 Verdict::Raced
             } else {
-                Verdict::Answered(book.perform(operation, now))
+                Verdict::Answered(task.carry_out(&mut book, now))
             };
             Decided { resources, verdict }
         };
-        let decided = self.operations.iter().zip(resources).map(decide).collect();
+        let decided = self.tasks.iter().zip(resources).map(decide).collect();
         let changes = book.take_changes();
         rows::write(conn, &changes, &book).await?;
         Ok((decided, overdue))
     }
 }
 
-/// The resources that each operation changes. The lines of a reservation never change, so they are read without a lock.
-async fn resources_of<C: SqlConn>(conn: &mut C, operations: &[Operation]) -> Result<Vec<Vec<ResourceName>>, WorkError> {
-    let is_request = |operation: &&Operation| matches!(operation.action, Action::Reserve(_));
-    let keys: BTreeSet<_> =
-        operations.iter().filter(|operation| !is_request(operation)).map(|operation| &operation.key).collect();
+/// The resources that each task changes.
+async fn resources_of<C: SqlConn>(conn: &mut C, tasks: &[Task]) -> Result<Vec<Vec<ResourceName>>, WorkError> {
+    let keys: BTreeSet<_> = tasks.iter().filter(|task| task.own_lines().is_none()).map(Task::key).collect();
     let mut known = BTreeMap::new();
     if !keys.is_empty() {
         let rows: Vec<LinesRow> = conn.query(statements::of::<C>().read_lines, &[&Json(&keys)]).await?;
         known.extend(rows.into_iter().map(|row| (row.key, row.lines.0)));
     }
-    let lines = operations.iter().map(|operation| match &operation.action {
-        // The book refuses a request that cannot be served.
-        Action::Reserve(request) => request.check().unwrap_or_default(),
-        _ => known.get(&operation.key).cloned().unwrap_or_default(),
-    });
+    let lines =
+        tasks.iter().map(|task| task.own_lines().or_else(|| known.get(task.key()).cloned()).unwrap_or_default());
     Ok(lines.map(|lines| lines.into_iter().map(|line| line.resource).collect()).collect())
 }
 

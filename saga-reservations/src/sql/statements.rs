@@ -39,6 +39,12 @@ macro_rules! statements {
                 $for_update,
                 $skip
             ),
+            #[cfg(feature = "redis")]
+            read_resources: concat!(
+                "SELECT name, capacity, confirmed, held, last_token, is_unique, version FROM reservation_resources",
+                " WHERE name ",
+                one_of!($database)
+            ),
             #[cfg(feature = "postgres")]
             find_resources: concat!("SELECT name FROM reservation_resources WHERE name ", one_of!($database)),
             #[cfg(feature = "postgres")]
@@ -75,6 +81,9 @@ pub(super) struct Statements {
     /// `$1`: names. Those that another transaction has locked are left out.
     #[cfg(feature = "postgres")]
     pub(super) lock_free_resources: &'static str,
+    /// `$1`: names.
+    #[cfg(feature = "redis")]
+    pub(super) read_resources: &'static str,
     /// `$1`: names.
     #[cfg(feature = "postgres")]
     pub(super) find_resources: &'static str,

@@ -27,6 +27,11 @@ impl Transactions {
         &self.clock_shift
     }
 
+    #[cfg(feature = "redis")]
+    pub(super) fn clock_moved_by(&self) -> i64 {
+        self.clock_shift.load(Ordering::Relaxed)
+    }
+
     /// Runs the work in a transaction, and again after a conflict.
     pub(super) async fn run<W: Work>(&self, work: impl Fn() -> W + Send + Sync) -> Result<W::Answer, WorkError> {
         let mut conflicts = 0;

@@ -29,6 +29,10 @@ pub(super) enum WorkError {
     /// Another transaction inserted the same row at the same time. Once it has committed, its row is found.
     #[error("another transaction made the same reservation at the same time")]
     Race,
+    /// Redis has begun another epoch, so it may have lost the hold.
+    #[cfg(feature = "redis")]
+    #[error("Redis began another epoch while the hold was confirmed")]
+    Fenced,
     #[error(transparent)]
     Sql(#[from] SqlError),
     #[error(transparent)]
@@ -43,6 +47,8 @@ impl WorkError {
     pub(super) fn is_conflict(&self) -> bool {
         match self {
             Self::Race => true,
+            #[cfg(feature = "redis")]
+            Self::Fenced => false,
             Self::Sql(error) => error.source().is_some_and(is_conflict),
             Self::Store(error) => error.kind() == StoreErrorKind::Conflict,
             #[cfg(feature = "postgres")]

@@ -1,11 +1,13 @@
 //! Reservations with planted mistakes, each of which a check must find.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_reservations::{
-    Action, Late, Operation, Reason, Reservation, ReservationKey, Reservations, ReservationsError, Reserve, State,
+    Action, Late, Operation, Reason, Reservation, ReservationKey, Reservations, ReservationsError, Reserve,
+    ResourceName, State,
 };
 use serde_json::json;
 
@@ -34,6 +36,10 @@ enum Flaw {
     LateKeepsToken,
     /// Whatever is held is released when another client needs it.
     HoldsAreTaken,
+    /// A confirmation is answered when Redis has it, and SQL does not.
+    RedisConfirmedFirst,
+    /// The capacity that was seen first is taken for that of now.
+    CapacityIsOld,
 }
 
 struct Flawed {
@@ -41,6 +47,7 @@ struct Flawed {
     flaw: Flaw,
     revived: Mutex<BTreeSet<ReservationKey>>,
     held: Mutex<Vec<ReservationKey>>,
+    capacities: Mutex<BTreeMap<ResourceName, u64>>,
 }
 
 impl Flawed {
@@ -79,6 +86,26 @@ impl Flawed {
             last = Some(self.inner.perform(Operation::new(part_key, Action::Reserve(part))).await?);
         }
         Ok(last.expect("the checks send lines here"))
+    }
+
+    /// The hold does not expire any more, and is said to be confirmed.
+    async fn confirm_in_redis(&self, key: ReservationKey) -> Result<Reservation, ReservationsError> {
+        let mut held = self.find_known(&key).await?;
+        let ttl = Duration::from_hours(24);
+        self.inner.perform(Operation::new(key, Action::Extend { token: held.token, ttl })).await?;
+        held.state = State::Confirmed;
+        Ok(held)
+    }
+
+    async fn with_old_capacity(&self, operation: Operation) -> Result<Reservation, ReservationsError> {
+        let Action::Reserve(request) = &operation.action else { return self.inner.perform(operation).await };
+        for (name, _) in request.given_lines() {
+            let name = ResourceName::new(name.as_str()).unwrap();
+            let Some(resource) = self.inner.resource(&name).await? else { continue };
+            let first = *self.capacities.lock().unwrap().entry(name.clone()).or_insert(resource.capacity);
+            self.inner.set_capacity(&name, first.max(resource.taken())).await?;
+        }
+        self.inner.perform(operation).await
     }
 
     async fn take_holds(&self, operation: Operation) -> Result<Reservation, ReservationsError> {
@@ -139,31 +166,35 @@ impl Between for Flawed {
                 confirmed.token = confirmed.first_token;
                 Ok(confirmed)
             }
+            (Flaw::RedisConfirmedFirst, Action::Confirm { .. }) => self.confirm_in_redis(key).await,
+            (Flaw::CapacityIsOld, _) => self.with_old_capacity(operation).await,
             (Flaw::HoldsAreTaken, Action::Reserve(_)) => self.take_holds(operation).await,
             _ => self.inner.perform(operation).await,
         }
     }
 }
 
-async fn flawed(flaw: Flaw) -> Place {
-    let (revived, held) = Default::default();
-    Place::memory().await.with(|inner| Arc::new(Interposed(Flawed { inner, flaw, revived, held })))
+fn flawed(place: Place, flaw: Flaw) -> Place {
+    let (revived, held, capacities) = Default::default();
+    place.with(|inner| Arc::new(Interposed(Flawed { inner, flaw, revived, held, capacities })))
 }
 
 /// Each check must fail on its flaw.
 macro_rules! flaws {
-    ($($test:ident: $flaw:ident is found by $($check:ident),+;)*) => {$(
+    ($place:ident: $($test:ident: $flaw:ident is found by $($check:ident),+;)*) => {$(
         #[tokio::test]
         async fn $test() {
             $(
-                let checked = tokio::spawn(async { checks::$check(&flawed(Flaw::$flaw).await).await }).await;
+                let place = flawed(Place::$place().await, Flaw::$flaw);
+                let checking = async move { tokio::task::spawn_local(async move { checks::$check(&place).await }).await };
+                let checked = tokio::task::LocalSet::new().run_until(checking).await;
                 assert!(checked.is_err(), "{} does not find {:?}", stringify!($check), Flaw::$flaw);
             )+
         }
     )*};
 }
 
-flaws! {
+flaws! { memory:
     an_ignored_token_is_found: TokenIgnored is found by r10_another_token_changes_nothing;
     a_missing_tombstone_is_found: NoTombstone is found by r4_a_release_bars_a_late_request;
     a_release_that_adds_twice_is_found: ReleaseAddsTwice is found by r6_units_come_back_once;
@@ -175,4 +206,11 @@ flaws! {
         r8_a_late_confirmation_may_take_the_units_again;
     holds_that_others_take_are_found: HoldsAreTaken is found by
         r1_no_more_is_taken_than_there_is;
+}
+
+flaws! { redis_over_sqlite:
+    a_confirmation_in_redis_alone_is_found: RedisConfirmedFirst is found by r23_what_was_confirmed_stays_through_a_flush;
+    an_ignored_token_over_redis_is_found: TokenIgnored is found by r10_another_token_changes_nothing;
+    a_missing_tombstone_over_redis_is_found: NoTombstone is found by r24_a_release_bars_a_late_request_through_a_flush;
+    an_old_capacity_is_found: CapacityIsOld is found by r26_a_capacity_is_that_of_now_through_a_flush;
 }

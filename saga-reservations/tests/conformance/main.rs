@@ -1,4 +1,4 @@
-//! One suite for every place where reservations can be: `R-1` to `R-22`, after the clauses of
+//! One suite for every place where reservations can be: `R-1` to `R-26`, after the clauses of
 //! `saga_reservations::Reservations`. Flawed reservations show that the checks find something.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -16,6 +16,8 @@ macro_rules! on_each_place {
         on_each_place!(@ sqlite: $($check),*);
         on_each_place!(@ postgres: $($check),*);
         on_each_place!(@ grpc: $($check),*);
+        on_each_place!(@ redis_over_sqlite: $($check),*);
+        on_each_place!(@ redis_over_postgres: $($check),*);
     };
     (@ $place:ident: $($check:ident),*) => {
         mod $place {
@@ -52,4 +54,8 @@ on_each_place![
     r20_requests_at_once_take_what_there_is,
     r21_what_ended_is_forgotten_and_the_rest_is_not,
     r22_a_release_and_its_request_may_come_at_once,
+    r23_what_was_confirmed_stays_through_a_flush,
+    r24_a_release_bars_a_late_request_through_a_flush,
+    r25_a_hold_that_was_lost_is_over,
+    r26_a_capacity_is_that_of_now_through_a_flush,
 ];

@@ -2,19 +2,27 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use saga_redis::RedisOptions;
 use saga_reservations::grpc::ReservationsService;
 use saga_reservations::{
-    Action, MemoryReservations, Operation, Reason, Reservation, ReservationKey, Reservations, ReservationsClient,
-    ReservationsError, ReservationsStore, Reserve, ResourceName, SqlReservations,
+    Action, MemoryReservations, Operation, Reason, RedisReservations, Reservation, ReservationKey, Reservations,
+    ReservationsClient, ReservationsError, ReservationsStore, Reserve, ResourceName, SqlReservations,
 };
+use saga_servers::RedisServer;
 use tokio::net::TcpListener;
+use tokio::sync::OnceCell;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 
 use crate::clock::Clock;
 use crate::interposed::{Between, Interposed};
+
+/// The Redis of all checks of this program: each one has a prefix of its own.
+static REDIS: OnceCell<RedisServer> = OnceCell::const_new();
+static PLACES: AtomicU32 = AtomicU32::new(0);
 
 /// Reservations of one check alone.
 pub(crate) struct Place {
@@ -22,6 +30,8 @@ pub(crate) struct Place {
     /// Behind the reservations, where the sweeper works.
     pub(crate) store: Arc<dyn ReservationsStore>,
     pub(crate) clock: Clock,
+    /// The prefix in Redis, if it has the holds.
+    prefix: Option<String>,
     _kept: Box<dyn Any + Send + Sync>,
 }
 
@@ -29,7 +39,7 @@ impl Place {
     pub(crate) async fn memory() -> Self {
         let clock = Clock::default();
         let store = Arc::new(MemoryReservations::new(Arc::new(clock.clone())));
-        Self { reservations: store.clone(), store, clock, _kept: Box::new(()) }
+        Self { reservations: store.clone(), store, clock, prefix: None, _kept: Box::new(()) }
     }
 
     pub(crate) async fn sqlite() -> Self {
@@ -42,6 +52,18 @@ impl Place {
         let database = saga_servers::shared::database("reservations").await.unwrap();
         let store = SqlReservations::connect_postgres(database.url()).await.unwrap();
         Self::sql(store, Box::new(database))
+    }
+
+    pub(crate) async fn redis_over_sqlite() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqlReservations::open_sqlite(folder.path().join("reservations.db")).await.unwrap();
+        Self::redis(store, Box::new(folder)).await
+    }
+
+    pub(crate) async fn redis_over_postgres() -> Self {
+        let database = saga_servers::shared::database("reservations").await.unwrap();
+        let store = SqlReservations::connect_postgres(database.url()).await.unwrap();
+        Self::redis(store, Box::new(database)).await
     }
 
     /// A server over memory, and the client.
@@ -64,7 +86,26 @@ impl Place {
     fn sql(store: SqlReservations, kept: Box<dyn Any + Send + Sync>) -> Self {
         let clock = Clock(store.clock_shift());
         let store = Arc::new(store);
-        Self { reservations: store.clone(), store, clock, _kept: kept }
+        Self { reservations: store.clone(), store, clock, prefix: None, _kept: kept }
+    }
+
+    async fn redis(sql: SqlReservations, kept: Box<dyn Any + Send + Sync>) -> Self {
+        let server = REDIS.get_or_init(async || RedisServer::start().await.unwrap()).await;
+        let prefix = format!("place-{}", PLACES.fetch_add(1, Ordering::Relaxed));
+        let options = RedisOptions::new(server.url()).prefix(&prefix).response_timeout(Duration::from_mins(1));
+        let clock = Clock(sql.clock_shift());
+        let store = Arc::new(RedisReservations::connect_with(options, sql).await.unwrap());
+        Self { reservations: store.clone(), store, clock, prefix: Some(prefix), _kept: kept }
+    }
+
+    /// Whether what can be lost is lost: all keys of this check in Redis, as by `FLUSHALL`.
+    pub(crate) async fn lose_everything(&self) -> bool {
+        let (Some(prefix), Some(server)) = (&self.prefix, REDIS.get()) else { return false };
+        let keys = server.command(&["KEYS", &format!("{{{prefix}:*")]).await.unwrap();
+        for key in keys.lines() {
+            server.command(&["DEL", key]).await.unwrap();
+        }
+        true
     }
 
     pub(crate) fn client(&self) -> ReservationsClient {

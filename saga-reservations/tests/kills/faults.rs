@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_servers::{PostgresServer, Signal};
+use saga_servers::{PostgresServer, RedisServer, Signal};
 
 use crate::clients::Clients;
 use crate::draws::Draws;
@@ -12,6 +12,8 @@ use crate::servers::Servers;
 /// What is broken, and how.
 pub(crate) struct Faults {
     pub(crate) postgres: PostgresServer,
+    /// It has the holds, if it is there.
+    pub(crate) redis: Option<RedisServer>,
     pub(crate) servers: Servers,
     pub(crate) clients: Arc<Clients>,
     pub(crate) draws: Draws,
@@ -23,6 +25,14 @@ pub(crate) struct Counts {
     kills: u32,
     stops: u32,
     kills_of_postgres: u32,
+    flushes: u32,
+    kills_of_redis: u32,
+}
+
+impl Counts {
+    fn strikes(&self) -> u32 {
+        self.kills + self.stops + self.kills_of_postgres + self.flushes + self.kills_of_redis
+    }
 }
 
 /// How many rounds all clients finish between two faults.
@@ -37,17 +47,28 @@ impl Faults {
         while at + ROUNDS_BETWEEN < all {
             self.wait_for(at).await;
             let number = self.draws.below(3) as usize;
-            match counts.kills + counts.stops + counts.kills_of_postgres {
-                // Each kind strikes in the shortest run too.
-                strike if strike % 3 == 0 => {
+            let kinds = if self.redis.is_some() { 5 } else { 3 };
+            // Each kind strikes in the shortest run too.
+            match (counts.strikes() % kinds, &mut self.redis) {
+                (0, _) => {
                     self.servers.kill(number).await;
                     counts.kills += 1;
                 }
-                strike if strike % 3 == 1 => {
+                (1, _) => {
                     self.servers.signal(number, Signal::Stop);
                     self.wait_for(at + ROUNDS_BETWEEN / 2).await;
                     self.servers.signal(number, Signal::Continue);
                     counts.stops += 1;
+                }
+                (3, Some(redis)) => {
+                    redis.command(&["FLUSHALL"]).await.unwrap();
+                    counts.flushes += 1;
+                }
+                (4, Some(redis)) => {
+                    redis.kill().await.unwrap();
+                    redis.restart().await.unwrap();
+                    self.servers.revive().await;
+                    counts.kills_of_redis += 1;
                 }
                 _ => {
                     self.postgres.kill().await.unwrap();

@@ -11,18 +11,20 @@ const CLOCK_AHEAD: &str = "+3600s";
 /// The servers.
 pub(crate) struct Servers {
     url: String,
+    /// Where the holds are, if not in the database.
+    redis: Option<String>,
     addresses: Vec<String>,
     processes: Vec<ProcessGroup>,
 }
 
 impl Servers {
     /// Starts three servers over a database.
-    pub(crate) async fn start(url: &str) -> Self {
+    pub(crate) async fn start(url: &str, redis: Option<String>) -> Self {
         // The ports are free until the servers take them.
         let listeners: Vec<_> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let addresses: Vec<_> = listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect();
         drop(listeners);
-        let mut servers = Self { url: url.to_owned(), addresses, processes: Vec::new() };
+        let mut servers = Self { url: url.to_owned(), redis, addresses, processes: Vec::new() };
         for number in 0..3 {
             let process = servers.process(number);
             servers.processes.push(process);
@@ -64,6 +66,9 @@ impl Servers {
     fn process(&self, number: usize) -> ProcessGroup {
         let mut command = Command::new(env!("CARGO_BIN_EXE_saga-reservations"));
         command.args(["serve", "--store", &self.url, "--grpc", &self.addresses[number], "--sweep-interval", "50"]);
+        if let Some(redis) = &self.redis {
+            command.args(["--redis", redis]);
+        }
         command.stdout(Stdio::null()).stderr(Stdio::null());
         if number == 2 {
             let library = saga_servers::libfaketime().expect("it is installed");

@@ -5,3 +5,4 @@ mod book;
 mod generated;
 mod group;
 mod heartbeat;
+mod over_redis;

@@ -3,6 +3,7 @@
 
 mod http;
 mod options;
+mod over_redis;
 mod program;
 mod python;
 mod stopping;

@@ -20,10 +20,21 @@ async fn wrong_options_are_refused_with_what_to_do() {
         (serve(&["--store", "memory:", "--grpc", "127.0.0.1:0", "--keep-days", "0"]), "'--keep-days <DAYS>'"),
         (serve(&["--store", "sqlite:/no/such/folder/r.db", "--http", "127.0.0.1:0"]), "the store cannot be opened"),
         (serve(&["--store", "postgres://127.0.0.1:1/shop", "--http", "127.0.0.1:0"]), "the store cannot be opened"),
+        (serve(&["--store", "memory:", "--redis", "redis://h", "--http", "127.0.0.1:0"]), "a store that lasts"),
+        (serve(&["--store", "memory:", "--redis", "http://h", "--http", "127.0.0.1:0"]), "no address of Redis"),
     ] {
         let said = said(&arguments).await;
         assert!(said.contains(expected), "{arguments:?}: {said}");
     }
+}
+
+#[tokio::test]
+async fn the_password_of_redis_is_not_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = format!("sqlite:{}", folder.path().join("reservations.db").display());
+    let wrong = ["serve", "--store", &store, "--redis", "redis://:secret@127.0.0.1:1", "--http", "127.0.0.1:0"];
+    let said = said(&wrong).await;
+    assert!(said.contains("Redis at 127.0.0.1:1 does not answer") && !said.contains("secret"), "{said}");
 }
 
 #[tokio::test]

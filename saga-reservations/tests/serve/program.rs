@@ -24,8 +24,13 @@ pub(crate) fn program(arguments: &[&str]) -> Command {
 impl Program {
     /// Serves a store on free ports.
     pub(crate) async fn serve(store: &str) -> Self {
+        Self::serve_with(store, &[]).await
+    }
+
+    /// As [`serve`](Self::serve), with more arguments.
+    pub(crate) async fn serve_with(store: &str, more: &[&str]) -> Self {
         let arguments = ["serve", "--store", store, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"];
-        let mut child = program(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = program(&[&arguments, more].concat()).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut addresses = Vec::new();
         for name in ["gRPC", "HTTP"] {

@@ -1,0 +1,133 @@
+//! What the scripts answer.
+
+use saga_core::store::Timestamp;
+
+use crate::book::{FencingToken, Line, Reservation, ReservationKey, Resource, ResourceName, State};
+
+/// What a script did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Word {
+    /// It did what was asked.
+    Done,
+    /// The hold does not allow it. The book says why.
+    Known,
+    /// Redis has no such hold.
+    None,
+    /// The hold is being confirmed.
+    Confirming,
+    /// A resource must be read from SQL first.
+    Load,
+    /// There are not enough units, as far as Redis knows.
+    Short,
+    /// So many holds are over that not all were ended yet.
+    Again,
+}
+
+/// An answer about holds and resources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Reply {
+    pub(super) word: Word,
+    pub(super) now: Timestamp,
+    /// Those that were asked for and are known. Their last tokens are not here.
+    pub(super) resources: Vec<Resource>,
+    pub(super) hold: Option<Hold>,
+}
+
+/// A hold in Redis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Hold {
+    /// One that is being confirmed is held.
+    pub(super) reservation: Reservation,
+    pub(super) is_confirming: bool,
+    /// The token of a late confirmation.
+    next_token: Option<FencingToken>,
+}
+
+impl Hold {
+    /// The reservation that a confirmation is to write.
+    pub(super) fn to_confirm(&self) -> Reservation {
+        let token = self.next_token.unwrap_or(self.reservation.token);
+        Reservation { token, ..self.reservation.clone() }
+    }
+}
+
+impl Reply {
+    /// Reads the words of an answer about this key. `None` if it is none of this version.
+    pub(super) fn read(words: &[String], key: Option<&ReservationKey>) -> Option<Self> {
+        let word = match words.first()?.as_str() {
+            "done" => Word::Done,
+            "known" => Word::Known,
+            "none" => Word::None,
+            "confirming" => Word::Confirming,
+            "load" => Word::Load,
+            "short" => Word::Short,
+            "again" => Word::Again,
+            _ => return None,
+        };
+        let now = Timestamp(words.get(1)?.parse().ok()?);
+        let count: usize = words.get(2)?.parse().ok()?;
+        let rest = words.get(3 + 5 * count..)?;
+        let resources = words[3..].chunks_exact(5).take(count).map(resource).collect::<Option<_>>()?;
+        let hold = if rest.is_empty() { None } else { Some(hold(rest, key?)?) };
+        Some(Self { word, now, resources, hold })
+    }
+}
+
+fn resource(words: &[String]) -> Option<Resource> {
+    let [name, capacity, confirmed, held, is_unique] = words else { return None };
+    let mut resource = Resource::new(ResourceName::new(name.as_str()).ok()?, capacity.parse().ok()?, is_unique == "1");
+    resource.confirmed = confirmed.parse().ok()?;
+    resource.held = held.parse().ok()?;
+    Some(resource)
+}
+
+fn hold(words: &[String], key: &ReservationKey) -> Option<Hold> {
+    let [state, token, next_token, expires_at, changed_at, is_unique, lines @ ..] = words else { return None };
+    let (state, is_confirming) = match state.as_str() {
+        "held" => (State::Held, false),
+        "confirming" => (State::Held, true),
+        "released" => (State::Released, false),
+        "expired" => (State::Expired, false),
+        _ => return None,
+    };
+    let line = |words: &[String]| {
+        let [resource, quantity] = words else { return None };
+        Some(Line { resource: ResourceName::new(resource.as_str()).ok()?, quantity: quantity.parse().ok()? })
+    };
+    let token = FencingToken(token.parse().ok()?);
+    let reservation = Reservation {
+        key: key.clone(),
+        lines: lines.chunks(2).map(line).collect::<Option<_>>()?,
+        is_unique: is_unique == "1",
+        state,
+        token,
+        first_token: token,
+        expires_at: Timestamp(expires_at.parse().ok()?),
+        changed_at: Timestamp(changed_at.parse().ok()?),
+    };
+    let next_token = Some(FencingToken(next_token.parse().ok()?)).filter(|next| next.0 != 0);
+    Some(Hold { reservation, is_confirming, next_token })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(words: &[&str]) -> Option<Reply> {
+        let key = ReservationKey::new("a").unwrap();
+        Reply::read(&words.iter().map(ToString::to_string).collect::<Vec<_>>(), Some(&key))
+    }
+
+    #[test]
+    fn answers_are_read() {
+        let short = read(&["short", "7", "1", "seat", "5", "1", "3", "0"]).unwrap();
+        assert_eq!((short.word, short.resources[0].free(), short.hold), (Word::Short, 1, None));
+        let words = ["done", "7", "0", "confirming", "9", "12", "8", "7", "1", "bag", "1", "seat", "2"];
+        let hold = read(&words).unwrap().hold.unwrap();
+        assert!(hold.is_confirming && hold.reservation.is_unique && hold.reservation.lines.len() == 2);
+        let to_confirm = hold.to_confirm();
+        assert_eq!((to_confirm.token, to_confirm.first_token), (FencingToken(12), FencingToken(9)));
+        assert_eq!(read(&["later", "7", "0"]), None);
+        assert_eq!(read(&["done", "7", "1", "seat"]), None);
+    }
+}

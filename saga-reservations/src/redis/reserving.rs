@@ -1,0 +1,83 @@
+//! A request is held in Redis. SQL is asked afterwards whether it knows the key: what SQL has of a key counts, and it knows
+//! the keys from before a flush.
+
+use super::points::Point;
+use super::reply::Word;
+use super::reservations::RedisReservations;
+use super::resources::{ATTEMPTS_MAX, Outcome, Unsettled, book_of};
+use super::scripts::RESERVE;
+use crate::ReservationsError;
+use crate::book::{Book, Operation, Reservation, Reserve};
+use crate::sql::Question;
+use saga_core::store::Timestamp;
+
+const RESERVING: &str = "reserve";
+
+impl RedisReservations {
+    pub(super) async fn reserve(
+        &self,
+        operation: &Operation,
+        request: &Reserve,
+    ) -> Result<Reservation, ReservationsError> {
+        let key = &operation.key;
+        let lines = request.check().map_err(crate::Refusal::from)?;
+        let resources = lines.iter().map(|line| line.resource.clone()).collect();
+        let question = Question { key: Some(key.clone()), resources };
+        let mut arguments = vec![
+            key.to_string(),
+            request.time_to_live().as_micros().to_string(),
+            u8::from(request.is_unique()).to_string(),
+        ];
+        arguments.extend(lines.iter().flat_map(|line| [line.resource.to_string(), line.quantity.to_string()]));
+        let mut is_read = false;
+        for _ in 0..ATTEMPTS_MAX {
+            let reply = self.holds.call(RESERVING, &RESERVE, Some(key), arguments.clone()).await?.answer;
+            match reply.word {
+                Word::Again => {}
+                // What Redis knows may be old, so no request is refused before SQL was read.
+                Word::Load | Word::Short if !is_read => {
+                    let (found, told) = self.settle(RESERVING, question.clone(), None, request.is_unique()).await?;
+                    if let Some(known) = found.reservation {
+                        return same_again(operation, known, reply.now);
+                    }
+                    if told.resources.len() < lines.len() {
+                        let refused = book_of(told.resources).perform(operation, reply.now);
+                        return refused.map_err(ReservationsError::from);
+                    }
+                    is_read = reply.word == Word::Short;
+                }
+                Word::Short => {
+                    if let Err(refusal) = book_of(reply.resources).perform(operation, reply.now) {
+                        return Err(refusal.into());
+                    }
+                    is_read = false;
+                }
+                _ => {
+                    self.points.reach(Point::Held).await;
+                    let found = self.sql.look(Question { key: Some(key.clone()), resources: Vec::new() }).await?;
+                    let hold = reply.hold.map(|hold| hold.reservation);
+                    return match (found.reservation, hold) {
+                        (Some(known), hold) => {
+                            if let Some(hold) = hold {
+                                self.tell(RESERVING, &hold, Outcome::Moved).await;
+                            }
+                            same_again(operation, known, reply.now)
+                        }
+                        (None, Some(hold)) if reply.word == Word::Done => Ok(hold),
+                        (None, Some(hold)) => same_again(operation, hold, reply.now),
+                        // SQL has forgotten what it had of the key, and Redis will.
+                        (None, None) => Err(ReservationsError::unavailable(RESERVING, Unsettled)),
+                    };
+                }
+            }
+        }
+        Err(ReservationsError::unavailable(RESERVING, Unsettled))
+    }
+}
+
+/// What a repeated request is answered.
+fn same_again(operation: &Operation, known: Reservation, now: Timestamp) -> Result<Reservation, ReservationsError> {
+    let mut book = Book::default();
+    book.load_reservation(known);
+    Ok(book.perform(operation, now)?)
+}

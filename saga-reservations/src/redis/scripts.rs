@@ -1,0 +1,29 @@
+//! The scripts that run in Redis, and their keys.
+
+use saga_redis::__private::Text;
+
+macro_rules! scripts {
+    ($($name:ident: $file:literal;)*) => {$(
+        pub(super) static $name: Text =
+            Text::new(concat!(include_str!("scripts/prelude.lua"), include_str!(concat!("scripts/", $file, ".lua"))));
+    )*};
+}
+
+scripts! {
+    EXTEND: "extend";
+    LOOK: "look";
+    LOWER: "lower";
+    MARK: "mark";
+    PRUNE: "prune";
+    RELEASE: "release";
+    RESERVE: "reserve";
+    SETTLE: "settle";
+    SWEEP: "sweep";
+}
+
+/// All keys of a book have one hash tag, so that one script may take several resources in a cluster. Their names and order are
+/// a part of the data in Redis.
+pub(super) fn keys(prefix: &str) -> Vec<String> {
+    let names = ["incarnation", "counter", "holds", "resources", "expiry", "marks", "ended", "idle"];
+    names.iter().map(|name| format!("{{{prefix}:reservations}}:{name}")).collect()
+}

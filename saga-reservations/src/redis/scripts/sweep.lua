@@ -1,0 +1,7 @@
+-- Ends holds that are over, and names those whose confirmation was left behind. ARGV: .., how many, how old a mark must be.
+local count = expire_overdue(tonumber(ARGV[3]))
+local before = text(now - tonumber(ARGV[4]))
+local words = redis.call('ZRANGEBYSCORE', KEYS[6], '-inf', before, 'LIMIT', 0, ARGV[3])
+table.insert(words, 1, tostring(count))
+table.insert(words, 1, 'done')
+return words

@@ -1,0 +1,90 @@
+//! A server that ends at each point of its work: its future is dropped there.
+
+use std::sync::Arc;
+
+use saga_reservations::{Action, Point, Reason, RedisReservations, Reservations as _, State};
+use tokio::sync::Notify;
+
+use super::shop::{Shop, act, confirm, reason, reserve};
+
+/// Runs the work of a server until it reaches the point, and drops it there.
+async fn dropped_at<F: Future>(shop: &Shop, point: Point, work: impl FnOnce(RedisReservations) -> F) {
+    let reached = Arc::new(Notify::new());
+    let notify = Arc::clone(&reached);
+    let one = shop.at_point(point, move || {
+        notify.notify_one();
+        std::future::pending()
+    });
+    tokio::select! {
+        _ = work(one) => panic!("it never came to {point:?}"),
+        () = reached.notified() => {}
+    }
+}
+
+/// `R-DURABLE`, `R-ONCE`: a mark that is left behind is settled, by a repeated confirmation or by the sweeper.
+#[tokio::test]
+async fn a_confirmation_that_was_left_behind_is_finished() {
+    for point in [Point::Marked, Point::Committed, Point::Read] {
+        for is_repeated in [true, false] {
+            let shop = Shop::open(2).await;
+            let held = reserve(&shop.one, "one").await.unwrap();
+            dropped_at(&shop, point, |one| async move { confirm(&one, "one", held.token).await }).await;
+            shop.advance(std::time::Duration::from_mins(2));
+            reserve(&shop.other, "other").await.unwrap();
+            // It does not expire, and its seat is nobody else's.
+            assert_eq!(reason(reserve(&shop.other, "third").await), Reason::Insufficient);
+            if is_repeated {
+                confirm(&shop.other, "one", held.token).await.unwrap();
+            } else {
+                shop.sweep().await;
+            }
+            let found = shop.other.find(&held.key).await.unwrap().unwrap();
+            assert_eq!((found.state, found.token), (State::Confirmed, held.token));
+            assert_eq!(shop.taken().await, (1, 1), "{point:?} {is_repeated}");
+            assert_eq!(confirm(&shop.other, "one", held.token).await.unwrap(), found);
+        }
+    }
+}
+
+/// `R-ONCE`: SQL decides between a confirmation and a release of the same hold.
+#[tokio::test]
+async fn a_release_bars_a_confirmation_that_is_under_way() {
+    for point in [Point::Marked, Point::Committed] {
+        let shop = Shop::open(1).await;
+        let held = reserve(&shop.one, "one").await.unwrap();
+        let other = shop.other.clone();
+        let is_before = point == Point::Marked;
+        let one = shop.at_point(point, move || {
+            let other = other.clone();
+            async move {
+                let released = act(&other, "one", Action::Release { token: Some(held.token) }).await;
+                if is_before {
+                    assert_eq!(released.unwrap().state, State::Released);
+                } else {
+                    assert_eq!(reason(released), Reason::WrongState);
+                }
+            }
+        });
+        let confirmed = confirm(&one, "one", held.token).await;
+        if is_before {
+            assert_eq!(reason(confirmed), Reason::Ended);
+            assert_eq!(shop.taken().await, (0, 0));
+        } else {
+            confirmed.unwrap();
+            assert_eq!(shop.taken().await, (1, 0));
+        }
+    }
+}
+
+/// `R-KEY`: the hold of a request that ended before it asked SQL.
+#[tokio::test]
+async fn a_request_that_was_left_behind_is_repeated_or_released() {
+    let shop = Shop::open(1).await;
+    dropped_at(&shop, Point::Held, |one| async move { reserve(&one, "one").await }).await;
+    assert_eq!(shop.taken().await, (0, 1));
+    let held = reserve(&shop.other, "one").await.unwrap();
+    assert_eq!(shop.taken().await, (0, 1));
+    let released = act(&shop.other, "one", Action::Release { token: None }).await.unwrap();
+    assert_eq!((released.state, released.token), (State::Released, held.token));
+    assert_eq!(shop.taken().await, (0, 0));
+}
