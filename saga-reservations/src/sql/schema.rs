@@ -14,6 +14,13 @@ const POSTGRES: &str = "
         CONSTRAINT reservation_resources_within_capacity
             CHECK (confirmed >= 0 AND held >= 0 AND confirmed + held <= capacity)
     );
+    -- The tables of earlier versions of this crate do not have it.
+    DO $$ BEGIN
+        IF NOT EXISTS (SELECT FROM pg_attribute
+                WHERE attrelid = 'reservation_resources'::regclass AND attname = 'version') THEN
+            ALTER TABLE reservation_resources ADD COLUMN version BIGINT NOT NULL DEFAULT 1;
+        END IF;
+    END $$;
     CREATE TABLE IF NOT EXISTS reservations (
         key         TEXT COLLATE \"C\" PRIMARY KEY,
         lines       JSONB   NOT NULL,
@@ -56,8 +63,12 @@ const SQLITE: &str = "
         WHERE state IN ('released', 'expired', 'returned');
 ";
 
+/// SQLite has no condition for a column.
+const SQLITE_VERSIONS: &str = "SELECT count(*) FROM pragma_table_info('reservation_resources') WHERE name = 'version'";
+const SQLITE_ADD_VERSION: &str = "ALTER TABLE reservation_resources ADD COLUMN version INTEGER NOT NULL DEFAULT 1";
+
 /// Creates the tables `reservations` and `reservation_resources` in this transaction, if they are missing. An application
-/// that reserves in its steps' own transactions calls it once; [`SqlReservations`](crate::SqlReservations) does so by itself.
+/// that reserves in its steps' own transactions calls it once, and again with a new version of this crate; [`SqlReservations`](crate::SqlReservations) does so by itself.
 ///
 /// # Errors
 /// When the database refuses it.
@@ -65,5 +76,12 @@ const SQLITE: &str = "
 /// # Cancel safety
 /// That of the transaction.
 pub async fn create_tables<C: SqlConn>(conn: &mut C) -> Result<(), SqlError> {
-    conn.execute_batch(if C::DIALECT == Dialect::Sqlite { SQLITE } else { POSTGRES }).await
+    if C::DIALECT != Dialect::Sqlite {
+        return conn.execute_batch(POSTGRES).await;
+    }
+    conn.execute_batch(SQLITE).await?;
+    if conn.query_one::<i64>(SQLITE_VERSIONS, &[]).await? == 0 {
+        conn.execute_batch(SQLITE_ADD_VERSION).await?;
+    }
+    Ok(())
 }

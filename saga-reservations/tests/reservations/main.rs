@@ -5,4 +5,5 @@ mod book;
 mod generated;
 mod group;
 mod heartbeat;
+mod older_tables;
 mod over_redis;
