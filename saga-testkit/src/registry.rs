@@ -4,10 +4,15 @@ use crate::check::{Check, Need};
 use crate::fixture::Bench;
 use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
 use crate::store::{
-    acts, batch_steps, begun, claims, concurrency, definitions, hints, histories, inbox, keys, lanes, leases, letters,
-    limits, listing, locks_in_transactions, members, misses, outbox, publish_in, purge, purge_kept, records, recovery,
-    reports, running_on, sagas, sampling, semantic_locks, shares, start_in, starting, tenants, together, transaction,
-    unknown, waiting,
+    concurrency, histories, limits,
+    locks::{locks_in_transactions, semantic_locks},
+    messages::{hints, inbox, lanes, letters, outbox},
+    misses, records,
+    sagas::{acts, definitions, listing, purge, purge_kept, sagas, sampling},
+    transactions::{
+        batch_steps, keys, publish_in, running_on, start_in, starting, tenants, together, transaction, unknown, waiting,
+    },
+    work::{begun, claims, leases, members, recovery, reports, shares},
 };
 use crate::transport::{self, acknowledge, content, dead_letters, delivery, full_queue, ordering, prefetch, publish};
 

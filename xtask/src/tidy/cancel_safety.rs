@@ -49,11 +49,13 @@ fn check(source: &Source, module_says_it: bool) -> Vec<Finding> {
     findings
 }
 
-/// Whether the file's own module documentation or that of its folder has the section.
+/// Whether the file's own module documentation or that of a folder around it has the section.
 fn module_says_it(tree: &Tree, source: &Source) -> bool {
-    let folder = source.path.strip_suffix(source.name()).unwrap_or_default();
-    let root = format!("{folder}mod.rs");
-    let around = tree.sources.iter().filter(|other| other.path == source.path || other.path == root);
+    let is_around = |other: &Source| {
+        let folder = other.path.strip_suffix("mod.rs");
+        other.path == source.path || folder.is_some_and(|folder| source.is_in(folder))
+    };
+    let around = tree.sources.iter().filter(|other| is_around(other));
     around.flat_map(|source| source.text.lines()).any(|line| line == format!("//! {SECTION}"))
 }
 
@@ -173,6 +175,7 @@ mod tests {
         let text = "pub trait A {\n  async fn f(&self);\n}\npub async fn g() {}\n";
         let files = [
             ("saga-core/src/x/mod.rs", "//! X.\n//!\n//! # Cancel safety\n//! All.\n"),
+            ("saga-core/src/x/y/b.rs", "pub trait B {\n  async fn f(&self);\n}\n"),
             ("saga-core/src/x/a.rs", text),
         ];
         let lines: Vec<usize> = is_documented(&Tree::of(&files)).iter().map(|finding| finding.line).collect();
