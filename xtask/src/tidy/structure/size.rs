@@ -3,7 +3,7 @@
 use crate::tidy::finding::Finding;
 use crate::tidy::workspace::source::Source;
 
-const LINES_MAX: usize = 440;
+const LINES_MAX: usize = 400;
 
 pub(crate) fn file_length(source: &Source) -> Vec<Finding> {
     let lines = source.text.lines().count();

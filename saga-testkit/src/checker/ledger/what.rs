@@ -1,53 +1,10 @@
-//! What was seen, and all that is known of one run.
+//! What was seen.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Final, Op, Rest, SagaPlan, Standing};
+use crate::checker::{Op, Standing};
 
-/// All that is known of one run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ledger {
-    /// The sagas, by tenant and key; entries name them by their place here.
-    pub sagas: Vec<SagaPlan>,
-    /// What was seen, in the order in which it happened.
-    pub entries: Vec<Entry>,
-    /// How each saga stood in the end, in the order of `sagas`.
-    pub finals: Vec<Final>,
-    /// What else was there in the end.
-    pub rest: Rest,
-    /// How much of its work the run could do at once, where that is to be held against the time that it took.
-    #[serde(default)]
-    pub pace: Option<Pace>,
-    /// Whether one transaction may carry steps of several tenants.
-    #[serde(default)]
-    pub shares_tenants: bool,
-    /// Whether sagas are archived before they are purged.
-    #[serde(default)]
-    pub is_archived: bool,
-}
-
-/// How much of its work a run can do at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pace {
-    /// How many calls outside all processes together make at a time.
-    pub lines: u32,
-    /// How long one takes at most, in microseconds.
-    pub call_max: u64,
-    /// How many processes there are.
-    #[serde(default)]
-    pub processes: u32,
-}
-
-/// Something that was seen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
-    /// When, in microseconds of the run.
-    pub at: u64,
-    /// In which process; 0 is the world outside.
-    pub process: u16,
-    /// What.
-    pub what: What,
-}
+use super::answers::{Act, Age, Answer, Left, Receipt, Sent};
 
 /// What was seen. A `call` is the number of one call of a step function (or of one start by a client), unique in the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -347,78 +304,4 @@ pub enum What {
     },
     /// From here on nothing is disturbed any more.
     FaultsEnded,
-}
-
-/// What is left of a saga that was purged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Age {
-    /// Its key and how it ended.
-    Tombstone,
-    /// Nothing.
-    Deleted,
-}
-
-/// What a message between services is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Sent {
-    /// Do this step.
-    Command,
-    /// Undo it.
-    Undo,
-    /// What became of one of these.
-    Reply,
-}
-
-/// What `signal` answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Receipt {
-    /// It decides.
-    Counts,
-    /// The same one had been received.
-    Known,
-    /// It does not decide, or there is no saga that waits for it.
-    Refused,
-}
-
-/// What `start` answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Answer {
-    /// There is such a saga now. `is_new` where the answer says whether this call made it.
-    Started {
-        /// Whether this call made it, where that is said.
-        is_new: Option<bool>,
-    },
-    /// The key belongs to something else.
-    Refused,
-    /// It failed, and may be repeated.
-    Failed,
-}
-
-/// What a step function returned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Left {
-    /// A success.
-    Done,
-    /// A business failure.
-    Rejected,
-    /// An error that says that the outside saw nothing.
-    NotSent,
-    /// Any other error: it may have happened.
-    Failed,
-}
-
-/// What an operator did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Act {
-    /// Try again.
-    Retry,
-    /// Go past the step.
-    Skip {
-        /// Which.
-        step: u8,
-        /// Do or undo.
-        op: Op,
-    },
-    /// End it as completed or as compensated.
-    Force(Standing),
 }

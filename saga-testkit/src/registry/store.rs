@@ -1,34 +1,21 @@
-//! The list of all checks: the only place where a check is named, so that a new one reaches every author.
+//! The checks of a store.
 
-use crate::check::{Check, Need};
+use super::checks::checks;
+use super::messages::messages;
+use super::transactions::transactions;
+use crate::check::Check;
 use crate::fixture::Bench;
-use crate::harness::{StartInHarness, StoreHarness, TransportHarness};
+use crate::harness::StoreHarness;
 use crate::store::{
     concurrency, histories, limits,
     locks::{locks_in_transactions, semantic_locks},
-    messages::{hints, inbox, lanes, letters, outbox},
+    messages::letters,
     misses, records,
     sagas::{acts, definitions, listing, purge, purge_kept, sagas, sampling},
-    transactions::{
-        batch_steps, keys, publish_in, running_on, start_in, starting, tenants, together, transaction, unknown, waiting,
-    },
-    work::{begun, claims, leases, members, recovery, reports, shares},
+    transactions::{unknown, waiting},
+    work::{begun, claims, leases, recovery, reports, shares},
 };
-use crate::transport::{self, acknowledge, content, dead_letters, delivery, full_queue, ordering, prefetch, publish};
 
-/// One line a check: its clauses, where it stands, and what it needs.
-macro_rules! checks {
-    ($($clauses:expr => $module:ident :: $name:ident :: <$harness:ident> $(needs $need:ident)?,)*) => {
-        vec![$(Check {
-            clauses: &$clauses,
-            name: stringify!($name),
-            need: checks!(@need $($need)?),
-            run: |bench| Box::pin($module::$name::<$harness>(bench)),
-        }),*]
-    };
-    (@need) => { Need::Nothing };
-    (@need $need:ident) => { Need::$need };
-}
 /// Every check of a store.
 pub fn store_checks<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
     let mut checks = duties::<H>();
@@ -39,47 +26,6 @@ pub fn store_checks<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
     checks.extend(purging::<H>());
     checks.extend(locking::<H>());
     checks
-}
-
-/// The checks of starting sagas inside the application's own transaction, and of requests that take effect once.
-pub fn start_in_checks<H: StartInHarness>() -> Vec<Check<Bench<H>>> {
-    let mut checks = transactions_of_the_application::<H>();
-    checks.extend(requests::<H>());
-    checks
-}
-
-fn requests<H: StartInHarness>() -> Vec<Check<Bench<H>>> {
-    checks![
-        ["S-KEY-1"] => keys::a_kept_response_comes_with_its_writes::<H>,
-        ["S-KEY-1", "S-KEY-13"] => keys::of_a_commit_in_doubt_both_are_there_or_none::<H> needs UnknownCommit,
-        ["S-KEY-2"] => keys::another_request_under_the_key_has_no_effect::<H>,
-        ["S-KEY-3"] => keys::a_key_in_use_is_not_waited_for::<H> needs Shared,
-        ["S-KEY-4"] => keys::a_kept_refusal_has_no_writes::<H>,
-        ["S-KEY-5"] => keys::what_is_not_kept_frees_its_key::<H>,
-        ["S-KEY-6"] => keys::a_key_is_of_one_principal_of_one_tenant::<H>,
-        ["S-KEY-7"] => keys::a_leased_key_is_in_flight_until_its_lease_ends::<H>,
-        ["S-KEY-8"] => keys::a_lease_is_completed_under_its_epoch::<H>,
-        ["S-KEY-9"] => keys::a_key_is_new_after_its_time::<H>,
-        ["S-KEY-10"] => keys::only_keys_whose_time_is_over_are_deleted::<H>,
-        ["S-KEY-11"] => keys::a_body_that_ended_the_transaction_keeps_no_response::<H> needs EndedTransaction,
-        ["S-KEY-12"] => keys::a_body_without_a_key_has_its_transaction::<H>,
-    ]
-}
-
-fn transactions_of_the_application<H: StartInHarness>() -> Vec<Check<Bench<H>>> {
-    checks![
-        ["S-IN-1"] => start_in::a_committed_start_is_there::<H>,
-        ["S-IN-1"] => start_in::a_start_that_was_rolled_back_is_not_there::<H>,
-        ["S-IN-6"] => start_in::the_ids_of_a_start_follow_each_other::<H>,
-        ["S-IN-2"] => start_in::a_taken_key_does_not_end_the_transaction::<H>,
-        ["S-IN-2", "S-SAGA-2"] => start_in::one_key_twice_in_one_transaction::<H>,
-        ["S-IN-3"] => start_in::a_bare_connection_is_refused::<H>,
-        ["S-IN-4", "S-IN-3"] => publish_in::an_event_is_there_if_its_transaction_commits::<H>,
-        ["S-IN-4"] => publish_in::an_event_is_read_as_it_was_published::<H>,
-        ["S-IN-5"] => publish_in::positions_count_what_was_committed::<H>,
-        ["S-IN-5"] => publish_in::the_positions_of_a_key_are_the_order_of_the_commits::<H>,
-        ["S-PURGE-10"] => purge_kept::unused_ordering_keys_are_forgotten::<H> needs Hours,
-    ]
 }
 
 fn duties<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
@@ -197,60 +143,6 @@ fn versions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
     ]
 }
 
-fn messages<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
-    checks![
-        ["S-OUT-1"] => lanes::only_lanes_with_rows_are_leased::<H>,
-        ["S-OUT-1"] => lanes::a_lane_has_one_owner::<H>,
-        ["S-OUT-1"] => lanes::a_released_lane_is_leased_under_the_next_epoch::<H>,
-        ["S-OUT-1", "S-MEM-2"] => lanes::a_lane_of_a_vanished_owner_is_free::<H>,
-        ["S-OUT-1"] => lanes::a_renewed_lane_lasts::<H>,
-        ["S-OUT-1"] => lanes::a_lane_that_its_owner_lost_track_of_is_leased_again::<H>,
-        ["S-OUT-1"] => outbox::a_lane_with_parked_keys_only_is_not_leased::<H>,
-        ["S-OUT-1"] => concurrency::a_lane_goes_to_one_of_many::<H>,
-        ["S-OUT-2"] => lanes::a_lane_whose_epoch_moved_reads_nothing::<H>,
-        ["S-OUT-2"] => outbox::a_message_is_read_as_it_was_written::<H>,
-        ["S-OUT-2"] => outbox::a_key_is_read_by_position::<H>,
-        ["S-OUT-2"] => outbox::a_limited_read_takes_the_first_of_a_key::<H>,
-        ["S-OUT-2"] => outbox::many_lanes_are_read_like_each::<H>,
-        ["S-OUT-3"] => outbox::what_was_sent_is_deleted::<H>,
-        ["S-OUT-3"] => outbox::a_message_waits_until_it_is_sent::<H>,
-        ["S-OUT-3"] => outbox::the_depth_tells_the_age_of_the_oldest::<H>,
-        ["S-OUT-4", "S-OUT-2"] => outbox::a_parked_key_holds_up_itself_only::<H>,
-        ["S-OUT-4"] => outbox::a_released_key_is_read_again::<H>,
-        ["S-OUT-4"] => outbox::a_key_that_is_parked_for_a_time_is_read_after_it::<H>,
-        ["S-OUT-6"] => outbox::a_discarded_message_lets_its_key_go_on::<H>,
-        ["S-OUT-4"] => outbox::one_key_of_two_tenants_is_parked_apart::<H>,
-        ["S-OUT-7"] => outbox::a_message_is_read_when_it_is_due::<H>,
-        ["S-OUT-5"] => outbox::a_message_that_waits_is_not_inserted_again::<H>,
-        ["S-INBOX-1"] => inbox::what_was_received_outlives_its_process::<H>,
-        ["S-INBOX-1"] => inbox::a_leased_message_belongs_to_its_receiver::<H>,
-        ["S-INBOX-2"] => inbox::a_message_id_is_new_once::<H>,
-        ["S-INBOX-3"] => inbox::messages_are_claimed_like_commands::<H>,
-        ["S-INBOX-3"] => inbox::a_message_of_a_vanished_owner_is_suspect::<H>,
-        ["S-INBOX-4"] => inbox::old_ids_are_forgotten::<H>,
-        ["S-DEAD-1"] => letters::a_letter_is_kept_as_it_was_added::<H>,
-        ["S-DEAD-2"] => letters::one_letter_of_a_message_is_open::<H>,
-        ["S-DEAD-3"] => letters::a_list_of_letters_obeys_its_filter::<H>,
-        ["S-DEAD-4"] => letters::a_replayed_letter_is_work_again::<H>,
-        ["S-DEAD-4"] => letters::what_cannot_be_read_cannot_be_replayed::<H>,
-        ["S-DEAD-5"] => letters::a_discarded_letter_is_closed::<H>,
-        ["S-DEAD-6"] => letters::a_decision_stays_as_it_was::<H>,
-        ["S-MEM-1"] => members::each_member_gets_a_higher_id::<H>,
-        ["S-MEM-2"] => members::a_dead_member_never_lives_again::<H>,
-        ["S-MEM-2"] => recovery::the_work_of_a_silent_member_is_free::<H>,
-        ["S-MEM-2"] => recovery::work_leased_to_no_member_is_free::<H>,
-        ["S-MEM-2"] => members::a_beat_keeps_what_was_leased::<H>,
-        ["S-MEM-3"] => members::a_living_member_answers_its_heartbeat::<H>,
-        ["S-MEM-3", "S-MEM-2"] => members::a_member_that_left_is_dead::<H>,
-        ["S-HINT-1"] => hints::another_process_hears_of_what_was_committed::<H> needs Hints,
-        ["S-HINT-1"] => hints::each_of_several_hears_every_kind_of_hint::<H> needs Hints,
-        ["S-MEM-5"] => members::a_member_that_rejoins_has_its_rows::<H>,
-        ["S-MEM-5"] => members::what_was_taken_meanwhile_stays_with_its_new_owner::<H>,
-        ["S-MEM-5", "S-MEM-3"] => members::a_former_identity_is_dead::<H>,
-        ["S-MEM-4"] => members::members_of_an_earlier_process_are_dead::<H> needs Alone,
-    ]
-}
-
 fn decisions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
     checks![
         ["S-REC-1"] => records::everything_of_a_change_is_written::<H>,
@@ -287,56 +179,6 @@ fn decisions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-REC-15"] => waiting::a_held_row_is_waited_for_shortly::<H> needs Shared,
         ["S-REC-12"] => letters::a_letter_comes_with_its_commit::<H>,
         ["S-REC-9"] => unknown::a_repeated_record_finds_out::<H> needs UnknownCommit,
-    ]
-}
-
-fn transactions<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
-    checks![
-        ["S-TX-1"] => transaction::an_old_epoch_is_not_granted::<H>,
-        ["S-TX-1"] => transaction::a_row_that_is_gone_is_not_granted::<H>,
-        ["S-TX-1"] => transaction::a_step_with_a_record_is_not_granted::<H>,
-        ["S-TX-1"] => transaction::doing_is_not_granted_while_the_saga_compensates::<H>,
-        ["S-TX-1"] => transaction::doing_is_not_granted_while_the_saga_is_stuck::<H>,
-        ["S-TX-1"] => transaction::nothing_is_granted_while_the_saga_is_paused::<H>,
-        ["S-TX-1"] => transaction::undoing_is_not_granted_while_the_saga_runs::<H>,
-        ["S-TX-1"] => transaction::undoing_is_granted_while_the_saga_compensates::<H>,
-        ["S-TX-1"] => concurrency::a_step_takes_effect_once::<H>,
-        ["S-TX-2"] => transaction::granted_rows_have_one_owner::<H>,
-        ["S-TX-2"] => transaction::a_short_lease_does_not_end_a_step::<H>,
-        ["S-TX-3"] => transaction::a_handler_that_errs_is_undone_alone::<H>,
-        ["S-TX-3"] => transaction::an_undone_write_shows_what_was_there::<H>,
-        ["S-TX-9"] => running_on::a_claim_that_continues_runs_again::<H>,
-        ["S-TX-9", "S-TX-4"] => running_on::one_claim_alone_goes_on::<H>,
-        ["S-TX-9"] => running_on::what_cannot_be_decided_again_is_rolled_back::<H>,
-        ["S-TX-10"] => starting::a_saga_starts_with_its_first_step::<H> needs StartsInTransactions,
-        ["S-TX-10"] => starting::a_taken_key_is_not_granted::<H> needs StartsInTransactions,
-        ["S-TX-10"] => starting::one_of_two_starts_is_granted::<H> needs StartsInTransactions,
-        ["S-TX-10", "S-TX-4"] => starting::what_fails_starts_nothing::<H> needs StartsInTransactions,
-        ["S-TX-10"] => starting::a_saga_that_is_only_started_waits::<H> needs StartsInTransactions,
-        ["S-TX-4"] => transaction::a_batch_commits_together::<H>,
-        ["S-TX-4"] => transaction::a_dropped_call_happened_whole_or_not_at_all::<H>,
-        ["S-TX-4"] => limits::a_step_transaction_carries_a_full_batch::<H>,
-        ["S-TX-5"] => transaction::a_moved_saga_is_decided_again::<H>,
-        ["S-TX-14"] => transaction::a_moved_saga_brings_its_records::<H>,
-        ["S-TX-5", "S-TX-4"] => transaction::a_record_that_exists_rolls_all_back::<H>,
-        ["S-TX-5", "S-TX-4"] => transaction::a_row_that_is_gone_rolls_all_back::<H>,
-        ["S-TX-5", "S-REC-5"] => concurrency::a_step_and_its_cancellation_exclude_each_other::<H>,
-        ["S-TX-6"] => transaction::a_handler_that_ended_the_transaction_is_named::<H> needs EndedTransaction,
-        ["S-TX-7"] => transaction::without_a_claim_nothing_is_written::<H>,
-        ["S-TX-8"] => transaction::an_abandoned_handler_rolls_all_back::<H>,
-        ["S-TX-12"] => together::a_claim_whose_handler_has_run_is_passed_over::<H>,
-        ["S-TX-13", "S-TX-9"] => together::a_claim_that_goes_back_runs_again_without_its_writes::<H>,
-        ["S-TX-15"] => together::a_rollback_goes_back_to_the_last_savepoint::<H>,
-        ["S-TX-16", "S-TX-4"] => tenants::claims_of_several_tenants_commit_together::<H>,
-        ["S-TX-16", "S-TX-1"] => tenants::a_claim_is_judged_by_the_records_of_its_own_tenant::<H>,
-        ["S-TX-16", "S-TX-14"] => tenants::a_moved_saga_brings_the_records_of_its_own_tenant::<H>,
-        ["S-TX-16", "S-TX-10"] => tenants::one_key_starts_in_several_tenants::<H> needs StartsInTransactions,
-        ["S-TX-11"] => transaction::a_handler_with_a_conflict_rolls_all_back::<H>,
-        ["S-TX-4"] => batch_steps::one_call_writes_for_many_sagas::<H>,
-        ["S-TX-3", "S-TX-4"] => batch_steps::an_answer_concerns_its_own_saga_only::<H>,
-        ["S-TX-3", "S-TX-8"] => batch_steps::a_bad_order_is_found_by_halving::<H>,
-        ["S-TX-6"] => batch_steps::an_order_that_ends_the_transaction_fails_alone::<H> needs EndedTransaction,
-        ["S-TX-15", "S-TX-3"] => batch_steps::a_trusted_batch_that_fails_runs_again_with_savepoints::<H>,
     ]
 }
 
@@ -389,49 +231,5 @@ fn purging<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-PURGE-9"] => purge_kept::another_expiry_counts_from_the_end::<H>,
         ["S-PURGE-9"] => purge_kept::what_ended_before_gets_another_expiry::<H>,
         ["S-PURGE-10"] => purge_kept::decided_letters_are_forgotten::<H>,
-    ]
-}
-
-/// Every check of a transport.
-pub fn transport_checks<H: TransportHarness>() -> Vec<Check<transport::Bench<H>>> {
-    checks![
-        ["T-PUB-1"] => publish::each_message_is_answered_in_order::<H>,
-        ["T-PUB-1"] => publish::a_confirmed_message_is_delivered::<H>,
-        ["T-PUB-1"] => publish::no_subscriber_is_no_error::<H>,
-        ["T-PUB-1"] => publish::an_empty_call_answers_nothing::<H>,
-        ["T-PUB-1", "T-SUB-2"] => publish::a_message_outlives_its_receiver::<H>,
-        ["T-PUB-2"] => publish::a_refused_message_is_alone::<H>,
-        ["T-PUB-3"] => ordering::one_key_comes_in_order::<H>,
-        ["T-PUB-3"] => ordering::one_call_keeps_the_order_of_a_key::<H>,
-        ["T-PUB-3"] => ordering::many_keys_keep_their_orders::<H>,
-        ["T-PUB-4"] => publish::the_same_id_is_delivered_again::<H>,
-        ["T-PUB-5"] => publish::what_is_for_one_receiver_needs_one::<H>,
-        ["T-PUB-6"] => full_queue::a_full_queue_is_alone::<H>,
-        ["T-PUB-7"] => full_queue::what_takes_messages_is_reachable::<H>,
-        ["T-SUB-1"] => delivery::every_name_gets_every_message::<H>,
-        ["T-SUB-1"] => delivery::one_of_a_name_gets_each_message::<H>,
-        ["T-SUB-1"] => delivery::only_its_topics_are_received::<H>,
-        ["T-SUB-1"] => delivery::several_topics_are_received::<H>,
-        ["T-SUB-1"] => delivery::another_process_receives::<H>,
-        ["T-SUB-1"] => delivery::a_receiver_waits_for_what_comes::<H>,
-        ["T-SUB-1"] => delivery::a_dropped_receive_loses_nothing::<H>,
-        ["T-SUB-2"] => acknowledge::what_was_not_settled_comes_again::<H>,
-        ["T-SUB-2"] => acknowledge::what_was_accepted_does_not_come_again::<H>,
-        ["T-SUB-2"] => acknowledge::settling_takes_the_messages_named::<H>,
-        ["T-SUB-3"] => acknowledge::a_rejected_message_comes_again::<H>,
-        ["T-SUB-3"] => acknowledge::a_message_is_given_up_in_the_end::<H>,
-        ["T-SUB-3"] => acknowledge::a_rejected_message_holds_up_no_other::<H>,
-        ["T-SUB-4"] => prefetch::no_more_than_prefetch_is_delivered::<H>,
-        ["T-SUB-4"] => prefetch::a_limit_is_obeyed::<H>,
-        ["T-SUB-4"] => prefetch::a_full_receiver_leaves_the_rest_to_others::<H>,
-        ["T-SUB-5"] => content::everything_arrives_as_it_was_sent::<H>,
-        ["T-SUB-5"] => content::large_and_empty_payloads_arrive::<H>,
-        ["T-SUB-5"] => content::tenants_are_kept_apart::<H>,
-        ["T-SUB-6"] => content::a_user_is_what_the_transport_checked::<H>,
-        ["T-SUB-7"] => acknowledge::a_void_tag_is_settled_without_effect::<H>,
-        ["T-SUB-8", "T-SUB-2"] => acknowledge::what_another_process_had_is_marked::<H>,
-        ["T-DEAD-1"] => dead_letters::what_was_given_up_is_received::<H>,
-        ["T-DEAD-1"] => dead_letters::a_dead_letter_that_is_not_accepted_comes_again::<H>,
-        ["T-DEAD-1"] => dead_letters::nothing_else_is_a_dead_letter::<H>,
     ]
 }

@@ -1,121 +1,15 @@
-//! Choices: which arm runs, what is read behind them, what is undone, and what a person can do.
+//! Which arm runs, what is read behind it, and what is undone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use saga_core::StepPhase;
-use saga_core::engine::SagaStatus;
 use saga_core::memory::{MemoryConn, MemoryStore};
-use saga_core::saga::{Branch, SagaBuilder};
+use saga_core::saga::Branch;
 use saga_core::store::Records;
-use saga_core::{
-    Key, Outcome, Output, Outputs, Runtime, Saga, StepContext, StepError, Tenant, saga_compensation, saga_step,
-};
+use saga_core::{Key, Outcome, Output, Outputs, StepContext, StepError, Tenant, saga_step};
 
-#[saga_step(compensate = unreserve)]
-async fn reserve(tx: &mut MemoryConn, order: u32) -> Result<u32, StepError> {
-    tx.log(format!("reserve {order}"));
-    Ok(order / 2)
-}
-
-#[saga_compensation]
-async fn unreserve(tx: &mut MemoryConn, order: u32, _reserved: u32) -> Result<(), StepError> {
-    tx.log(format!("unreserve {order}"));
-    Ok(())
-}
-
-/// In a transaction.
-#[saga_step(compensate = unpack)]
-async fn pack(tx: &mut MemoryConn, order: u32) -> Result<String, StepError> {
-    tx.log(format!("pack {order}"));
-    Ok(format!("box {order}"))
-}
-
-#[saga_compensation]
-async fn unpack(tx: &mut MemoryConn, order: u32, packed: String) -> Result<(), StepError> {
-    tx.log(format!("unpack {order}, {packed}"));
-    Ok(())
-}
-
-/// Outside any transaction.
-#[saga_step(no_compensation)]
-async fn call_courier(_ctx: &StepContext, order: u32) -> Result<u32, StepError> {
-    Ok(order + 1)
-}
-
-#[saga_step(compensate = unlabel)]
-async fn label(tx: &mut MemoryConn, packed: String) -> Result<(), StepError> {
-    tx.log(format!("label {packed}"));
-    Ok(())
-}
-
-#[saga_compensation]
-async fn unlabel(tx: &mut MemoryConn, packed: String, _labelled: ()) -> Result<(), StepError> {
-    tx.log(format!("unlabel {packed}"));
-    Ok(())
-}
-
-#[saga_step(compensate = unbill)]
-async fn bill(
-    tx: &mut MemoryConn,
-    order: u32,
-    packed: Option<Output<pack>>,
-    ride: Option<Output<call_courier>>,
-) -> Result<(), StepError> {
-    let (packed, ride) = (packed.map(|Output(packed)| packed), ride.map(|Output(ride)| ride));
-    tx.log(format!("bill {order}, {packed:?}, {ride:?}"));
-    if order % 10 == 7 { Err(StepError::reject("nobody pays for it")) } else { Ok(()) }
-}
-
-#[saga_compensation]
-async fn unbill(_tx: &mut MemoryConn, _order: u32, _billed: ()) -> Result<(), StepError> {
-    Ok(())
-}
-
-fn new() -> SagaBuilder<MemoryStore, u32> {
-    Saga::named("ship").input::<u32>()
-}
-
-/// Orders from 100 on are packed and labelled, those of which more than 20 are reserved take the courier.
-fn shipping() -> Saga<MemoryStore, u32> {
-    new()
-        .step::<reserve>()
-        .choose("shipping", |choice| {
-            choice
-                .when(
-                    "parcel",
-                    |order: &u32| *order >= 100,
-                    |branch| {
-                        branch.step::<pack>().step_from::<label, _>(|_: &u32, Output(packed): Output<pack>| packed)
-                    },
-                )
-                .when(
-                    "express",
-                    |_: &u32, Output(reserved): Output<reserve>| reserved > 20,
-                    Branch::step::<call_courier>,
-                )
-        })
-        .step::<bill>()
-        .build()
-        .unwrap()
-}
-
-async fn runtime(store: &MemoryStore, saga: &Saga<MemoryStore, u32>) -> Runtime<MemoryStore> {
-    Runtime::builder(store.clone()).saga(saga).start().await.unwrap()
-}
-
-async fn run(saga: &Saga<MemoryStore, u32>, order: u32) -> (Vec<String>, Outcome, SagaStatus) {
-    let store = MemoryStore::new();
-    let runtime = runtime(&store, saga).await;
-    let outcome = runtime.start(saga, "o-1", order).await.unwrap().outcome().await.unwrap();
-    let status = runtime.status("o-1").await.unwrap().unwrap();
-    runtime.shutdown().await;
-    (log(&store), outcome, status)
-}
-
-fn log(store: &MemoryStore) -> Vec<String> {
-    store.read(|table| table.log().iter().map(|entry| String::from_utf8(entry.clone()).unwrap()).collect())
-}
+use super::shipping::*;
 
 #[tokio::test]
 async fn the_first_arm_that_holds_runs_and_no_other() {
@@ -336,67 +230,4 @@ async fn a_condition_that_panics_waits_for_a_person() {
     let billed: Vec<String> = log(&store).into_iter().filter(|entry| entry.starts_with("bill")).collect();
     assert_eq!(billed, ["bill 1, Some(\"box 1\"), None", "bill 2, None, None", "bill 3, None, Some(4)"]);
     runtime.shutdown().await;
-}
-
-#[test]
-fn what_does_not_hold_together_is_refused() {
-    #[saga_step(no_compensation)]
-    async fn print(_ctx: &StepContext, _order: u32, Output(_packed): Output<pack>) -> Result<(), StepError> {
-        Ok(())
-    }
-    #[saga_step]
-    async fn tell(_ctx: &StepContext, _order: u32) -> Result<(), StepError> {
-        Ok(())
-    }
-    let check = |builder: SagaBuilder<MemoryStore, u32>, expected: &str| {
-        let said = builder.build().unwrap_err().to_string();
-        assert!(said.contains(expected), "{said}");
-    };
-    let packed = || new().when("is-large", |_: &u32| true, Branch::step::<pack>);
-    check(packed().step::<print>(), "may not run; take it as `Option<Output<..>>`");
-    check(
-        new().step::<pack>().step::<call_courier>().step::<bill>(),
-        "but that step always runs; leave `Option<..>` out",
-    );
-    check(
-        new().choose("c", |choice| {
-            choice.when("a", |_: &u32| true, Branch::step::<pack>).otherwise(Branch::step::<print>)
-        }),
-        "another arm of the same choice",
-    );
-    check(packed().pivot(), "stands behind a choice");
-    check(new().when("c", |_: &u32| true, |branch| branch.step::<pack>().pivot()), "inside an arm of a choice");
-    check(new().step::<reserve>().when("c", |_: &u32| true, Branch::step::<tell>), "`tell` may have to be undone");
-    check(new().choose("c", |choice| choice), "the choice `c`: it has no arm");
-    check(new().choose("Big", |choice| choice.otherwise(|branch| branch)), "the choice `Big`: its name");
-    check(new().when("pack", |_: &u32| true, Branch::step::<pack>), "two of its steps are named `pack`");
-    check(
-        new().choose("c", |choice| choice.when("a", |_: &u32| true, |b| b).when("a", |_: &u32| true, |b| b)),
-        "two of its arms are named `a`",
-    );
-    check(
-        new().choose("c", |choice| choice.otherwise(|b| b).when("a", |_: &u32| true, |b| b)),
-        "stands behind `otherwise`, so it never runs",
-    );
-    let late = |branch: SagaBuilder<MemoryStore, u32>| branch.when("c", |_: &u32, _: Output<pack>| true, |b| b);
-    check(late(new()).step::<pack>(), "`c` needs the output of `pack`, which does not run before it");
-    assert!(packed().step::<tell>().build().is_ok(), "the last step of a saga is its pivot, also behind a choice");
-    assert!(new().when("c", |_: &u32| true, |b| b.step::<pack>().step::<print>()).step::<tell>().build().is_ok());
-}
-
-#[test]
-fn the_chart_shows_the_arms() {
-    let chart = shipping().to_mermaid();
-    for line in [
-        "s1{\"shipping\"}",
-        "s0 --> s1",
-        "s1 -- parcel --> s2",
-        "s1 -- express --> s4",
-        "s1 -- otherwise --> s5",
-        "s3 --> s5",
-    ] {
-        assert!(chart.contains(line), "{line} is missing in {chart}");
-    }
-    let chart = new().when("is-large", |_: &u32| true, Branch::step::<pack>).build().unwrap().to_mermaid();
-    assert!(chart.contains("s0 -- otherwise --> completed") && chart.contains("s1 --> completed"), "{chart}");
 }

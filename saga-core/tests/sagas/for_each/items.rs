@@ -1,165 +1,14 @@
-//! A step that is done for each item of a list: how many at once, what it joins, what is undone and in which order.
+//! How many items run at once, what they give, and what is undone.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
 
 use saga_core::StepPhase;
 use saga_core::memory::{MemoryConn, MemoryStore};
-use saga_core::saga::{Branch, SagaBuilder};
+use saga_core::saga::Branch;
 use saga_core::store::{Records, Sagas};
-use saga_core::{
-    Outcome, Output, Outputs, Runtime, Saga, State, StepContext, StepError, Tenant, saga_compensation, saga_step,
-};
+use saga_core::{Outcome, Output, Outputs, Runtime, StepContext, StepError, Tenant, saga_compensation, saga_step};
 
-/// What the steps share: which items are refused, what happened, and how many are under way.
-#[derive(Clone, Default)]
-struct Depot(Arc<Mutex<Inside>>);
-
-#[derive(Default)]
-struct Inside {
-    refused: BTreeSet<u32>,
-    called: Vec<String>,
-    under_way: usize,
-    most: usize,
-    /// Whoever is under way waits until so many once were.
-    gathers: usize,
-}
-
-impl Depot {
-    fn refusing(refused: &[u32]) -> Self {
-        let inside = Inside { refused: refused.iter().copied().collect(), ..Inside::default() };
-        Self(Arc::new(Mutex::new(inside)))
-    }
-
-    fn gathering(gathers: usize) -> Self {
-        Self(Arc::new(Mutex::new(Inside { gathers, ..Inside::default() })))
-    }
-
-    fn has_gathered(&self) -> bool {
-        let inside = self.0.lock().unwrap();
-        inside.most >= inside.gathers
-    }
-
-    fn refuse(&self, item: u32) -> Result<(), StepError> {
-        if self.0.lock().unwrap().refused.contains(&item) {
-            return Err(StepError::reject("it is refused"));
-        }
-        Ok(())
-    }
-
-    fn enter(&self) {
-        let mut inside = self.0.lock().unwrap();
-        inside.under_way += 1;
-        inside.most = inside.most.max(inside.under_way);
-    }
-
-    fn leave(&self) {
-        self.0.lock().unwrap().under_way -= 1;
-    }
-
-    /// What was called outside, and what was committed.
-    fn happened(&self, store: &MemoryStore) -> Vec<String> {
-        let text = |entry: &Vec<u8>| String::from_utf8(entry.clone()).unwrap();
-        let mut happened: Vec<String> = store.read(|table| table.log().iter().map(text).collect());
-        happened.extend(self.0.lock().unwrap().called.iter().cloned());
-        happened
-    }
-}
-
-#[saga_step(no_compensation)]
-async fn plan(_tx: &mut MemoryConn, parcels: u32) -> Result<Vec<u32>, StepError> {
-    Ok((1..=parcels).collect())
-}
-
-/// In a transaction.
-#[saga_step(compensate = unpack)]
-async fn pack(tx: &mut MemoryConn, parcel: u32, State(depot): State<Depot>) -> Result<String, StepError> {
-    tx.put(format!("packed {parcel}").as_str(), parcel.to_be_bytes())?;
-    tx.log(format!("pack {parcel}"));
-    depot.refuse(parcel)?;
-    Ok(format!("box {parcel}"))
-}
-
-#[saga_compensation]
-async fn unpack(tx: &mut MemoryConn, parcel: u32, packed: String) -> Result<(), StepError> {
-    assert_eq!(packed, format!("box {parcel}"), "a compensation gets what its own item took and gave");
-    tx.delete(&format!("packed {parcel}"))?;
-    tx.log(format!("unpack {parcel}"));
-    Ok(())
-}
-
-/// Outside any transaction.
-#[saga_step(compensate = unsend)]
-async fn send(ctx: &StepContext, parcel: u32, State(depot): State<Depot>) -> Result<String, StepError> {
-    depot.enter();
-    for turn in 0.. {
-        if turn >= 20 && depot.has_gathered() {
-            break;
-        }
-        tokio::task::yield_now().await;
-    }
-    depot.leave();
-    depot.refuse(parcel)?;
-    depot.0.lock().unwrap().called.push(format!("send {parcel}"));
-    Ok(ctx.key().to_string())
-}
-
-#[saga_compensation]
-async fn unsend(_ctx: &StepContext, parcel: u32, sent: String, State(depot): State<Depot>) -> Result<(), StepError> {
-    assert!(sent.ends_with(&format!(":send#{parcel}")), "a compensation gets what its own item gave: {sent}");
-    depot.0.lock().unwrap().called.push(format!("unsend {parcel}"));
-    Ok(())
-}
-
-#[saga_step(compensate = unbill)]
-async fn bill(
-    tx: &mut MemoryConn,
-    parcels: u32,
-    Outputs(packed): Outputs<pack>,
-    State(depot): State<Depot>,
-) -> Result<(), StepError> {
-    depot.refuse(0)?;
-    tx.put(format!("bill of {parcels}").as_str(), packed.join(",").into_bytes())?;
-    Ok(())
-}
-
-#[saga_compensation]
-async fn unbill(_tx: &mut MemoryConn, _parcels: u32, _billed: ()) -> Result<(), StepError> {
-    Ok(())
-}
-
-fn packing(at_once: usize) -> Saga<MemoryStore, u32> {
-    new()
-        .step::<plan>()
-        .for_each::<pack, _>(at_once, |_: &u32, Output(list): Output<plan>| list)
-        .step::<bill>()
-        .build()
-        .unwrap()
-}
-
-fn sending(at_once: usize) -> Saga<MemoryStore, u32> {
-    new().for_each::<send, _>(at_once, |parcels: &u32| (1..=*parcels).collect()).build().unwrap()
-}
-
-fn new() -> SagaBuilder<MemoryStore, u32> {
-    Saga::named("ship").input::<u32>()
-}
-
-async fn runtime(store: &MemoryStore, saga: &Saga<MemoryStore, u32>, depot: &Depot) -> Runtime<MemoryStore> {
-    Runtime::builder(store.clone()).saga(saga).state(depot.clone()).start().await.unwrap()
-}
-
-async fn run(saga: &Saga<MemoryStore, u32>, depot: &Depot, parcels: u32) -> (MemoryStore, Outcome) {
-    let store = MemoryStore::new();
-    let runtime = runtime(&store, saga, depot).await;
-    let outcome = runtime.start(saga, "o-1", parcels).await.unwrap().outcome().await.unwrap();
-    runtime.shutdown().await;
-    (store, outcome)
-}
-
-fn boxes(parcels: u32) -> String {
-    (1..=parcels).map(|parcel| format!("box {parcel}")).collect::<Vec<_>>().join(",")
-}
+use super::depot::*;
 
 /// No item, one, as many as run at once, and more.
 #[tokio::test]
@@ -361,37 +210,6 @@ async fn another_process_goes_on_with_the_list() {
     second.shutdown().await;
 }
 
-#[test]
-fn what_does_not_hold_together_is_refused() {
-    #[saga_step]
-    async fn tell(_ctx: &StepContext, _parcel: u32) -> Result<(), StepError> {
-        Ok(())
-    }
-    #[saga_step(no_compensation)]
-    async fn ship(_ctx: &StepContext, _parcels: u32, Output(_sent): Output<send>) -> Result<(), StepError> {
-        Ok(())
-    }
-    let each = || new().for_each::<send, _>(2, |parcels: &u32| vec![*parcels]);
-    let problems = |builder: SagaBuilder<MemoryStore, u32>| builder.build().unwrap_err().to_string();
-    let said = problems(each().step::<ship>());
-    assert!(said.contains("take it as `Outputs<..>`"), "{said}");
-    let said = problems(new().step::<pack>().step::<bill>());
-    assert!(said.contains("take it as `Output<..>`"), "{said}");
-    let said = problems(each().pivot());
-    assert!(said.contains("put a step between them"), "{said}");
-    let said = problems(new().for_each::<send, _>(0, |parcels: &u32| vec![*parcels]));
-    assert!(said.contains("1 to 64"), "{said}");
-    let said = problems(new().for_each::<tell, _>(2, |parcels: &u32| vec![*parcels]));
-    assert!(said.contains("`tell` may have to be undone, but has no compensation"), "{said}");
-}
-
-#[test]
-fn the_chart_says_for_how_many() {
-    let chart = packing(8).to_mermaid();
-    assert!(chart.contains("s1[\"pack<br/>for each, 8 at once\"]"), "{chart}");
-    assert!(chart.contains("u1[\"undo pack<br/>each, the latest first\"]"), "{chart}");
-}
-
 trait ParseKey {
     fn parse_key(&self) -> saga_core::Key;
 }
@@ -422,12 +240,4 @@ async fn g8_a_list_that_nobody_takes_holds_up_no_saga() {
     assert_eq!(step, "pack");
     assert!(reason.contains("the list of what its items gave cannot be stored"), "{reason}");
     runtime.shutdown().await;
-}
-
-#[tokio::test]
-async fn more_items_than_a_state_can_count_are_no_setting() {
-    let (saga, depot) = (sending(2), Depot::default());
-    let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).state(depot);
-    let refused = runtime.settings(|settings| settings.items_max = 100_001).start().await.unwrap_err().to_string();
-    assert!(refused.contains("items_max is 100001; the state of a saga counts at most 100000 items"), "{refused}");
 }
