@@ -39,6 +39,7 @@ mod proxy;
 mod rabbitmq;
 mod redis;
 mod running;
+mod server_process;
 mod services;
 pub mod shared;
 mod signal;

@@ -5,17 +5,16 @@ use std::time::Duration;
 
 use crate::error::Error;
 use crate::folder::{Folder, unprivileged};
-use crate::ports::{STARTS_MAX, free_port, says_port_is_taken};
-use crate::process::ProcessGroup;
+use crate::ports::{STARTS_MAX, free_port};
 use crate::programs::program;
 use crate::redis::redis_protocol::{command, encoded};
+use crate::server_process::{IsReady, Kind, ServerProcess};
 use crate::signal::Signal;
 use crate::wait::until;
 
 pub(crate) const SERVER: &str = "Redis";
-const LOG: &str = "redis.log";
 const START_PATIENCE: Duration = Duration::from_mins(1);
-const STOP_PATIENCE: Duration = Duration::from_secs(15);
+const KIND: Kind = Kind { server: SERVER, log: "redis.log", start_patience: START_PATIENCE };
 
 /// What a server answered survives SIGKILL, and it forgets nothing for lack of memory.
 const SETTINGS: [(&str, &str); 4] =
@@ -26,11 +25,10 @@ const SETTINGS: [(&str, &str); 4] =
 /// Writes that were answered survive [`kill`](Self::kill).
 #[derive(Debug)]
 pub struct RedisServer {
-    process: Option<ProcessGroup>,
+    process: ServerProcess,
     port: u16,
     settings: Vec<(String, String)>,
     password: Option<String>,
-    folder: Folder,
 }
 
 impl RedisServer {
@@ -58,7 +56,7 @@ impl RedisServer {
         folder.make_for_server("data")?;
         let password = settings.iter().find(|(name, _)| *name == "requirepass").map(|(_, value)| (*value).to_owned());
         let settings = SETTINGS.iter().chain(settings).map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        let mut server = Self { process: None, port: 0, settings, password, folder };
+        let mut server = Self { process: ServerProcess::new(&KIND, folder), port: 0, settings, password };
         for _ in 1..STARTS_MAX {
             server.port = free_port()?;
             if server.run().await? {
@@ -97,10 +95,7 @@ impl RedisServer {
     /// # Cancel safety
     /// Dropped, the signal was sent all the same.
     pub async fn kill(&mut self) -> Result<(), Error> {
-        match self.process.take() {
-            Some(mut process) => process.kill().await,
-            None => Ok(()),
-        }
+        self.process.kill().await
     }
 
     /// SIGSTOP: it keeps its connections and answers nothing, until [`resume`](Self::resume).
@@ -108,7 +103,7 @@ impl RedisServer {
     /// # Errors
     /// The signal cannot be sent.
     pub fn freeze(&mut self) -> Result<(), Error> {
-        self.process.as_mut().map_or(Ok(()), |process| process.signal(Signal::Stop))
+        self.process.signal(Signal::Stop)
     }
 
     /// Lets a frozen server go on.
@@ -116,7 +111,7 @@ impl RedisServer {
     /// # Errors
     /// The signal cannot be sent.
     pub fn resume(&mut self) -> Result<(), Error> {
-        self.process.as_mut().map_or(Ok(()), |process| process.signal(Signal::Continue))
+        self.process.signal(Signal::Continue)
     }
 
     /// Ends the server in an orderly way; open connections are closed.
@@ -127,10 +122,7 @@ impl RedisServer {
     /// # Cancel safety
     /// Dropped, the server was asked to end.
     pub async fn stop(&mut self) -> Result<(), Error> {
-        match self.process.take() {
-            Some(mut process) => process.stop(Signal::Term, STOP_PATIENCE).await,
-            None => Ok(()),
-        }
+        self.process.stop().await
     }
 
     /// Starts the server again on the same data and the same port; one that runs is stopped before.
@@ -158,8 +150,7 @@ impl RedisServer {
     /// # Cancel safety
     /// Dropped, the command may have taken effect.
     pub async fn command(&self, words: &[&str]) -> Result<String, Error> {
-        let login = self.password.as_deref().map(|password| encoded(&["AUTH", password]));
-        command(self.port, login, words).await
+        command(self.port, self.login(), words).await
     }
 
     /// The address, such as `redis://127.0.0.1:6379`, with the password if there is one.
@@ -175,7 +166,7 @@ impl RedisServer {
 
     /// The folder with its data and its log.
     pub fn folder(&self) -> &Path {
-        self.folder.path()
+        self.process.folder.path()
     }
 
     /// All that it logged, also before it was killed and restarted.
@@ -183,38 +174,34 @@ impl RedisServer {
     /// # Errors
     /// The log cannot be read.
     pub fn log(&self) -> Result<String, Error> {
-        self.folder.whole_log(LOG)
+        self.process.log()
     }
 
     /// Whether it is ready; false if its port was taken.
     async fn run(&mut self) -> Result<bool, Error> {
         let mut call = unprivileged(&redis_server()?)?;
         call.args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"]);
-        call.arg("--dir").arg(self.folder.path().join("data"));
+        call.arg("--dir").arg(self.process.folder.path().join("data"));
         for (name, value) in &self.settings {
             call.arg(format!("--{name}")).args(words(name, value));
         }
         if self.settings.iter().any(|(name, _)| name == "cluster-enabled") {
             call.args(["--cluster-port", &free_port()?.to_string()]);
         }
-        self.process = Some(self.folder.run(call, LOG, Signal::Kill)?);
-        let look = async || {
-            if self.command(&["PING"]).await.is_ok() {
-                return Ok::<_, Error>(Some(true));
-            }
-            let process = self.process.as_mut().map(ProcessGroup::ended).transpose()?;
-            Ok(process.flatten().map(|_| false))
+        let (port, login) = (self.port, self.login());
+        let look = |_: &Folder| -> IsReady {
+            let login = login.clone();
+            Box::pin(async move { command(port, login, &["PING"]).await.is_ok() })
         };
-        match until(START_PATIENCE, look).await? {
-            Some(true) => Ok(true),
-            Some(false) if says_port_is_taken(&self.log()?) => Ok(false),
-            Some(false) => Err(self.not_started("it ended")),
-            None => Err(self.not_started("it did not answer within a minute")),
-        }
+        self.process.run(call, look).await
+    }
+
+    fn login(&self) -> Option<Vec<u8>> {
+        self.password.as_deref().map(|password| encoded(&["AUTH", password]))
     }
 
     pub(crate) fn not_started(&self, reason: &str) -> Error {
-        Error::Start { server: SERVER, reason: reason.to_owned(), log: self.folder.log_end(LOG) }
+        self.process.not_started(reason)
     }
 }
 
