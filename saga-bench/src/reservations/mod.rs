@@ -5,4 +5,4 @@ mod duplicates;
 mod run;
 mod work;
 
-pub(crate) use run::{Options, run};
+pub(crate) use run::run;
