@@ -17,6 +17,7 @@ mod peers;
 mod postgres;
 mod remote;
 mod reservations;
+mod rounds;
 mod sqlite;
 mod transports;
 
@@ -66,11 +67,11 @@ enum Benchmark {
     /// Sagas whose steps write nothing, on the store in memory, beside the same functions called by tasks.
     Memory(memory::Options),
     /// Requests with an `Idempotency-Key` on PostgreSQL, beside the same handler without one.
-    Http(http::Options),
+    Http(rounds::Options),
     /// Redis in front of the database for requests with a key and for received messages, and locks in Redis.
-    Dedupe(dedupe::Options),
+    Dedupe(rounds::Options),
     /// Reservations on PostgreSQL, beside one transaction for each operation and beside pgbench.
-    Reservations(reservations::Options),
+    Reservations(rounds::Options),
     /// Sagas over two services and RabbitMQ, beside the same sagas in one service.
     Remote(remote::Options),
     /// The other service of `remote`, which starts it by itself.

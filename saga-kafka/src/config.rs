@@ -5,7 +5,7 @@ use std::time::Duration;
 use rdkafka::ClientConfig;
 
 use crate::options::KafkaOptions;
-use crate::wire::HEAD_BYTES_MAX;
+use crate::wire::wire::HEAD_BYTES_MAX;
 
 /// How much of each partition is read ahead, unless the application says otherwise: 4 MiB, and how soon there is a look whether it has
 /// become less. The library's own are 64 MiB and a second.

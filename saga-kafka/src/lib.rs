@@ -1,35 +1,18 @@
 #![doc = include_str!("../README.md")]
 
 mod config;
-mod dead_letter;
-mod debezium;
 mod error;
 mod fixed_properties;
-mod group;
 mod health;
 mod library_log;
-mod mark;
 mod mock;
 mod names;
 mod options;
-mod partition;
-mod partitioner;
-mod parts;
-mod places;
-mod poller;
-mod producer;
-mod publisher;
-mod queues;
-mod rebalance;
-mod receiver;
-mod record;
-mod spread;
-mod state;
-mod text;
+mod publishing;
+mod subscription;
 mod topics;
 mod transport;
 mod url;
-mod watchdog;
 mod wire;
 
 pub use self::health::{KafkaHealth, PublisherHealth, SubscriptionHealth};

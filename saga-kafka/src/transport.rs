@@ -11,14 +11,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use saga_core::transport::{Incoming, Message, Subscription, Transport, TransportError, TransportErrorKind};
 
-use crate::group::{From, Group};
 use crate::health::KafkaHealth;
 use crate::names::{Names, is_service};
 use crate::options::KafkaOptions;
-use crate::poller;
-use crate::publisher::Publisher;
-use crate::receiver::{Receiver, Rejected};
-use crate::wire::{Outgoing, encode};
+use crate::publishing::publisher::Publisher;
+use crate::subscription::group::{From, Group};
+use crate::subscription::poller;
+use crate::subscription::receiver::{Receiver, Rejected};
+use crate::wire::wire::{Outgoing, encode};
 
 /// How many partitions a topic of dead letters has.
 const DEAD_LETTER_PARTITIONS: i32 = 1;
@@ -184,7 +184,7 @@ impl Transport for KafkaTransport {
         let sent: Vec<&Outgoing> = encoded.iter().filter_map(|message| message.as_ref().ok()).collect();
         let mut answers = publisher.publish(&sent).await.into_iter();
         // There is one answer for each message that was sent.
-        let mut answer = || answers.next().unwrap_or_else(|| Err(crate::producer::lost()));
+        let mut answer = || answers.next().unwrap_or_else(|| Err(crate::publishing::producer::lost()));
         encoded.into_iter().map(|message| message.and_then(|_| answer())).collect()
     }
 

@@ -43,67 +43,22 @@
 //! # PgBouncer
 //! Behind PgBouncer in transaction mode, set [`pgbouncer`](PostgresOptions::pgbouncer).
 
-mod aborted;
-mod admission;
-mod application;
-mod arrays;
-mod changes;
 mod clock;
-mod connection;
-mod connection_cache;
-mod dead_letters;
-mod definition_numbers;
-mod definitions;
-mod ended;
+mod connections;
 mod error;
-mod expiry;
 #[doc(hidden)]
 pub mod fault_injection;
-mod grant;
-mod handlers;
-mod hint_connection;
-mod hints;
-mod id_counter;
-mod idempotency;
-mod ids;
-mod inbox;
-mod kept_keys;
-mod kept_responses;
-mod keyed_transaction;
-mod lock_wait;
-mod members;
-mod migrate_saga;
-mod migrations;
-mod online_index;
 mod options;
-mod outbox;
-mod pool;
-mod pooler;
-mod purge;
-mod purge_sagas;
-mod records;
-mod replay;
-mod request_statements;
+mod purging;
+mod requests;
 mod rows;
-mod sagas;
 mod schema;
-mod semantic_locks;
-mod server;
 mod shared;
-mod shares;
-mod start_in;
-mod statement;
-mod statement_cache;
 mod statistics;
+mod step_transaction;
 mod store;
 mod table_archive;
-mod taken_locks;
 mod test_clock;
-mod timeline;
-mod transaction;
-mod unfinished;
-mod whole_sagas;
-mod work;
 
 /// The version of sqlx that this store uses. The connection in a step's signature must be of this version, and a program
 /// that takes it from here cannot have another one. To switch on further features of sqlx, such as `macros`, depend on
@@ -112,5 +67,5 @@ pub use sqlx;
 
 pub use self::options::{PostgresOptions, Relay};
 pub use self::statistics::Statistics;
-pub use self::store::PostgresStore;
+pub use self::store::store::PostgresStore;
 pub use self::table_archive::TableArchive;

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use saga_core::store::Durability;
 use sqlx::PgPool;
 
-use crate::connection_cache::ConnectionCache;
-use crate::definition_numbers::DefinitionNumbers;
+use crate::connections::connection_cache::ConnectionCache;
+use crate::connections::hint_connection::HintConnection;
+use crate::connections::pool::IDLE_UNCHECKED_MAX;
+use crate::connections::server::Server;
+use crate::connections::statement_cache::StatementCache;
 use crate::fault_injection::Mutant;
-use crate::hint_connection::HintConnection;
-use crate::id_counter::IdCounter;
-use crate::kept_keys::KeptKeys;
-use crate::kept_responses::KeptResponses;
 use crate::options::PostgresOptions;
-use crate::pool::IDLE_UNCHECKED_MAX;
-use crate::request_statements::RequestStatements;
-use crate::server::Server;
-use crate::statement_cache::StatementCache;
+use crate::requests::kept_keys::KeptKeys;
+use crate::requests::kept_responses::KeptResponses;
+use crate::requests::request_statements::RequestStatements;
+use crate::rows::definition_numbers::DefinitionNumbers;
+use crate::rows::id_counter::IdCounter;
 use crate::statistics::Counters;
 
 /// The state that all handles share.

@@ -5,7 +5,7 @@ use saga_core::engine::{Archive, ArchiveBatch, ArchiveError, ArchivedSaga};
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
 use crate::PostgresStore;
-use crate::schema::for_schema;
+use crate::schema::schema::for_schema;
 
 /// Keeps purged sagas in the table `archived_sagas` of the store's schema, which is partitioned by the month in which they
 /// ended. The table and the partitions are created when they are needed.

@@ -4,7 +4,7 @@ use crate::programs::{
     libfaketime, postgres_programs, program, python_with_grpcio, python_with_httpx, python_with_pika, python_with_venv,
     rabbitmq_program,
 };
-use crate::redis::redis_server;
+use crate::redis::redis::redis_server;
 
 /// The names, in Debian and Ubuntu, of the packages that this crate needs and does not find.
 pub fn missing_packages() -> Vec<&'static str> {

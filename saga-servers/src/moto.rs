@@ -11,17 +11,14 @@ use tokio::net::TcpStream;
 use crate::error::Error;
 use crate::folder::Folder;
 use crate::pip;
-use crate::ports::{STARTS_MAX, free_port, says_port_is_taken};
-use crate::process::ProcessGroup;
-use crate::signal::Signal;
-use crate::wait::LOOK_EVERY;
+use crate::ports::{STARTS_MAX, free_port};
+use crate::server_process::{Kind, ServerProcess};
 
 const SERVER: &str = "moto";
 const VERSION: &str = "5.2.5";
-const LOG: &str = "moto.log";
 /// Not `moto.py`: the program imports a module of that name.
 const PROGRAM: &str = "serve.py";
-const START_PATIENCE: Duration = Duration::from_mins(1);
+const KIND: Kind = Kind { server: SERVER, log: "moto.log", start_patience: Duration::from_mins(1) };
 
 /// A mock of Amazon SQS, SNS and S3 on a free port, empty, which accepts all credentials. It keeps everything in its memory.
 ///
@@ -29,9 +26,8 @@ const START_PATIENCE: Duration = Duration::from_mins(1);
 /// SQS does not carry, more than ten attributes, and handles that have expired.
 #[derive(Debug)]
 pub struct MotoServer {
-    process: Option<ProcessGroup>,
+    process: ServerProcess,
     port: u16,
-    folder: Folder,
 }
 
 impl MotoServer {
@@ -47,14 +43,14 @@ impl MotoServer {
         let python = pip::installed(SERVER, "moto[server]", VERSION).await?.join("bin/python");
         let folder = Folder::temporary(SERVER)?;
         let program = folder.write(PROGRAM, include_str!("moto.py"))?;
-        let mut server = Self { process: None, port: 0, folder };
+        let mut server = Self { process: ServerProcess::new(&KIND, folder), port: 0 };
         for _ in 1..STARTS_MAX {
             server.port = free_port()?;
             if server.run(&python, &program).await? {
                 return Ok(server);
             }
         }
-        Err(server.not_started("each port that was tried was taken meanwhile"))
+        Err(server.process.not_started("each port that was tried was taken meanwhile"))
     }
 
     /// The address, such as `http://127.0.0.1:5000`.
@@ -103,7 +99,7 @@ impl MotoServer {
     /// # Errors
     /// The log cannot be read.
     pub fn log(&self) -> Result<String, Error> {
-        self.folder.whole_log(LOG)
+        self.process.log()
     }
 
     /// Ends the server; all that it had is lost.
@@ -114,10 +110,7 @@ impl MotoServer {
     /// # Cancel safety
     /// Dropped, the signal was sent all the same.
     pub async fn kill(&mut self) -> Result<(), Error> {
-        match self.process.take() {
-            Some(mut process) => process.kill().await,
-            None => Ok(()),
-        }
+        self.process.kill().await
     }
 
     /// Whether it is ready; false if its port was taken.
@@ -125,31 +118,8 @@ impl MotoServer {
         let mut call = Command::new(python);
         call.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         call.arg("-u").arg(program).args(["-H", "127.0.0.1", "-p", &self.port.to_string()]);
-        self.process = Some(self.folder.run(call, LOG, Signal::Kill)?);
         let port = self.port;
-        // No closure: the future of one could not be sent to another thread from everywhere.
-        let looking = async {
-            loop {
-                let process = self.process.as_mut().map(ProcessGroup::ended).transpose()?;
-                if process.flatten().is_some() {
-                    return Ok::<_, Error>(false);
-                }
-                if answers(port).await {
-                    return Ok(true);
-                }
-                tokio::time::sleep(LOOK_EVERY).await;
-            }
-        };
-        match tokio::time::timeout(START_PATIENCE, looking).await.ok().transpose()? {
-            Some(true) => Ok(true),
-            Some(false) if says_port_is_taken(&self.folder.whole_log(LOG)?) => Ok(false),
-            Some(false) => Err(self.not_started("it ended")),
-            None => Err(self.not_started("it did not answer within a minute")),
-        }
-    }
-
-    fn not_started(&self, reason: &str) -> Error {
-        Error::Start { server: SERVER, reason: reason.to_owned(), log: self.folder.log_end(LOG) }
+        self.process.run(call, |_| Box::pin(answers(port))).await
     }
 }
 

@@ -1,30 +1,26 @@
 //! PgBouncer in front of a PostgreSQL server, in transaction mode.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::time::Duration;
 
 use crate::error::Error;
 use crate::folder::{Folder, unprivileged};
-use crate::ports::{STARTS_MAX, free_port, says_port_is_taken};
+use crate::ports::{STARTS_MAX, free_port};
 use crate::postgres::psql;
-use crate::process::ProcessGroup;
 use crate::programs::program;
 use crate::running::RunningProcess;
-use crate::signal::Signal;
+use crate::server_process::{IsReady, Kind, ServerProcess};
 use crate::url::Url;
-use crate::wait::until;
 
 const SERVER: &str = "PgBouncer";
 const LOG: &str = "pgbouncer.log";
-const START_PATIENCE: Duration = Duration::from_secs(30);
+const KIND: Kind = Kind { server: SERVER, log: LOG, start_patience: Duration::from_secs(30) };
 
 /// PgBouncer in transaction mode: each transaction may run on another connection to the server.
 #[derive(Debug)]
 pub struct PgBouncer {
-    process: Option<ProcessGroup>,
+    process: ServerProcess,
     url: String,
-    folder: Folder,
 }
 
 impl PgBouncer {
@@ -43,7 +39,7 @@ impl PgBouncer {
 
     pub(crate) async fn start_in(folder: Folder, in_front_of: &str) -> Result<Self, Error> {
         let server = Url::parse(in_front_of)?;
-        let mut bouncer = Self { process: None, url: String::new(), folder };
+        let mut bouncer = Self { process: ServerProcess::new(&KIND, folder), url: String::new() };
         for _ in 1..STARTS_MAX {
             let port = free_port()?;
             bouncer.write_settings(&server, port)?;
@@ -53,7 +49,7 @@ impl PgBouncer {
                 return Ok(bouncer);
             }
         }
-        Err(bouncer.not_started("each port that was tried was taken meanwhile"))
+        Err(bouncer.process.not_started("each port that was tried was taken meanwhile"))
     }
 
     /// The address of the same database through PgBouncer.
@@ -74,38 +70,21 @@ impl PgBouncer {
     /// # Cancel safety
     /// Dropped, it ends all the same.
     pub async fn stop(&mut self) -> Result<(), Error> {
-        match self.process.take() {
-            Some(mut process) => process.kill().await,
-            None => Ok(()),
-        }
+        self.process.kill().await
     }
 
     /// Lets it go on without an owner.
     pub(crate) fn leave_running(mut self) -> Option<RunningProcess> {
-        let folder = self.folder.path().display().to_string();
+        let folder = self.process.folder.path().display().to_string();
         self.process.take().map(|mut process| RunningProcess::leave(&mut process, folder))
     }
 
     async fn run(&mut self) -> Result<bool, Error> {
         let mut command = unprivileged(&program("pgbouncer", SERVER, "pgbouncer")?)?;
-        command.arg(self.folder.path().join("pgbouncer.ini"));
-        let mut process = self.folder.run(command, LOG, Signal::Kill)?;
-        let log = self.folder.path().join(LOG);
-        let look = async || {
-            if fs::read_to_string(&log).unwrap_or_default().contains("process up") {
-                return Ok::<_, Error>(Some(true));
-            }
-            Ok(process.ended()?.map(|_| false))
-        };
-        match until(START_PATIENCE, look).await? {
-            Some(true) => {
-                self.process = Some(process);
-                Ok(true)
-            }
-            Some(false) if says_port_is_taken(&fs::read_to_string(&log).unwrap_or_default()) => Ok(false),
-            Some(false) => Err(self.not_started("it ended")),
-            None => Err(self.not_started("it was not ready within half a minute")),
-        }
+        command.arg(self.process.folder.path().join("pgbouncer.ini"));
+        let look =
+            |folder: &Folder| -> IsReady { Box::pin(std::future::ready(folder.log_end(LOG).contains("process up"))) };
+        self.process.run(command, look).await
     }
 
     fn write_settings(&self, server: &Url<'_>, port: u16) -> Result<(), Error> {
@@ -120,10 +99,6 @@ impl PgBouncer {
              admin_users = {user}\npool_mode = transaction\nmax_client_conn = 1000\ndefault_pool_size = 20\n\
              ignore_startup_parameters = extra_float_digits\nserver_login_retry = 1\n"
         );
-        self.folder.write_for_server("pgbouncer.ini", &settings).map(drop)
-    }
-
-    fn not_started(&self, reason: &str) -> Error {
-        Error::Start { server: SERVER, reason: reason.to_owned(), log: self.folder.log_end(LOG) }
+        self.process.folder.write_for_server("pgbouncer.ini", &settings).map(drop)
     }
 }

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::folder::Folder;
 use crate::pgbouncer::PgBouncer;
 use crate::postgres::PostgresServer;
-use crate::rabbitmq::RabbitMqServer;
+use crate::rabbitmq::rabbitmq::RabbitMqServer;
 use crate::running::RunningProcess;
 use crate::shared::{AMQP_MANAGEMENT_URL, AMQP_URL, PGBOUNCER_URL, POSTGRES_URL};
 

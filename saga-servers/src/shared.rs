@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::json;
 
 use crate::error::Error;
-use crate::management::Management;
 use crate::postgres::{psql, quoted};
+use crate::rabbitmq::management::Management;
 use crate::url::{Url, escaped};
 
 /// The variable with the address of the PostgreSQL server.

@@ -4,13 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::authorizer::Authorizer;
 use crate::clock::Clock;
-use crate::file_identity::FileIdentity;
+use crate::file::file_identity::FileIdentity;
 use crate::ids::IdCounter;
 use crate::live_members::LiveMembers;
 use crate::options::SqliteOptions;
 use crate::statistics::Counters;
+use crate::writer::authorizer::Authorizer;
 
 /// The state that the handles and the threads share.
 pub(crate) struct Shared {

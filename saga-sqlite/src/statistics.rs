@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::authorizer::Authorizer;
+use crate::writer::authorizer::Authorizer;
 
 /// Counters of the writer since the store was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

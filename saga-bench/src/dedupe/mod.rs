@@ -6,4 +6,4 @@ mod lookups;
 mod pairs;
 mod run;
 
-pub(crate) use run::{Options, run};
+pub(crate) use run::run;

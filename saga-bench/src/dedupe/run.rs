@@ -1,7 +1,6 @@
 //! The contenders in rounds.
 
 use anyhow::Result;
-use clap::Args;
 use redis::Client;
 use redis::aio::MultiplexedConnection;
 use saga_redis::{MemoryEpochs, RedisLocks, RedisOptions};
@@ -15,6 +14,7 @@ use crate::figures::{Figures, Target, print_table};
 use crate::http::on;
 use crate::line::Line;
 use crate::postgres::server;
+use crate::rounds::Options;
 
 const BENCH: &str = "dedupe";
 /// The shares of duplicates, in percent.
@@ -25,26 +25,6 @@ const PAIR_RATIO: f64 = 0.7;
 /// Lookups and batches a round.
 const LOOKUPS: u32 = 1_000;
 const BATCHES: u32 = 100;
-
-/// How the benchmark is run.
-#[derive(Debug, Args)]
-pub(crate) struct Options {
-    /// Requests a round, and pairs a round.
-    #[arg(long, default_value_t = 4_000)]
-    requests: u32,
-    /// Requests in flight at a time.
-    #[arg(long, default_value_t = 64)]
-    in_flight: u32,
-    /// Rounds. Each contender runs once a round.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(3..))]
-    rounds: u32,
-    /// One JSON object a figure instead of a table.
-    #[arg(long)]
-    json: bool,
-    /// Ends with an error if a target is not reached.
-    #[arg(long)]
-    require: bool,
-}
 
 /// Runs all contenders. It answers false if a target was required and not reached.
 pub(crate) fn run(options: &Options) -> Result<bool> {

@@ -4,4 +4,4 @@ mod application;
 mod run;
 
 pub(crate) use application::{on, payment};
-pub(crate) use run::{Options, run};
+pub(crate) use run::run;

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use anyhow::Result;
 use axum::Router;
-use clap::Args;
 use saga_servers::FaultProxy;
 
 use super::application::{drive, on, send};
@@ -12,6 +11,7 @@ use crate::cpu::Cpu;
 use crate::figures::{Figures, Target, print_table};
 use crate::line::Line;
 use crate::postgres::server;
+use crate::rounds::Options;
 
 const BENCH: &str = "http";
 /// What a request with a key may cost more than the bare handler.
@@ -20,26 +20,6 @@ const KEYED_RATIO: f64 = 0.75;
 /// Beside a handler that keeps keys by hand.
 const BY_HAND_RATIO: f64 = 1.0;
 const REPLAY_RATIO: f64 = 3.0;
-
-/// How the benchmark is run.
-#[derive(Debug, Args)]
-pub(crate) struct Options {
-    /// Requests a round.
-    #[arg(long, default_value_t = 4_000)]
-    requests: u32,
-    /// Requests in flight at a time.
-    #[arg(long, default_value_t = 64)]
-    in_flight: u32,
-    /// Rounds. Each contender runs once a round.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(3..))]
-    rounds: u32,
-    /// One JSON object a figure instead of a table.
-    #[arg(long)]
-    json: bool,
-    /// Ends with an error if a target is not reached.
-    #[arg(long)]
-    require: bool,
-}
 
 /// Runs all contenders. It answers false if a target was required and not reached.
 pub(crate) fn run(options: &Options) -> Result<bool> {

@@ -6,4 +6,4 @@ mod over_redis;
 mod run;
 mod work;
 
-pub(crate) use run::{Options, run};
+pub(crate) use run::run;

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use clap::Args;
 use saga_postgres::sqlx::{self, PgPool};
 use saga_reservations::{Reservations as _, ResourceName, SqlReservations};
 
@@ -15,6 +14,7 @@ use super::work::{OPERATIONS_PER_REQUEST, Spread, drive};
 use crate::figures::{Figures, Target, print_table};
 use crate::line::Line;
 use crate::postgres::{pgbench_rate, server};
+use crate::rounds::Options;
 
 const BENCH: &str = "reservations";
 const MANY: Spread = Spread(1_000);
@@ -26,26 +26,6 @@ const HOT_RATIO: f64 = 3.0;
 const GRPC_RATIO: f64 = 0.5;
 const DUPLICATES_RATIO: f64 = 2.0;
 const REDIS_RATIO: f64 = 0.5;
-
-/// How the benchmark is run.
-#[derive(Debug, Args)]
-pub(crate) struct Options {
-    /// How many requests a round has. The client holds and confirms each.
-    #[arg(long, default_value_t = 4_000)]
-    requests: u32,
-    /// Requests in flight at a time.
-    #[arg(long, default_value_t = 64)]
-    in_flight: u32,
-    /// Rounds. Each contender runs once a round.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(3..))]
-    rounds: u32,
-    /// One JSON object a figure instead of a table.
-    #[arg(long)]
-    json: bool,
-    /// Ends with an error if a target is not reached.
-    #[arg(long)]
-    require: bool,
-}
 
 /// Runs all contenders. It answers false if a target was required and not reached.
 pub(crate) fn run(options: &Options) -> Result<bool> {

@@ -1,7 +1,7 @@
 //! Hooks around the commits of the store, for tests.
 
-use super::changes::apply;
 use super::conn::MemoryConn;
+use super::statements::changes::apply;
 use crate::env::BoxFuture;
 use crate::store::{Changes, StoreError};
 

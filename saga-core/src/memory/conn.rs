@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::data::Data;
-use super::locks::{Lock, TxId};
 use super::shared::Shared;
-use super::table::as_counter;
+use super::tables::data::Data;
+use super::tables::locks::{Lock, TxId};
+use super::tables::table::as_counter;
 use crate::store::{NewMessage, NewSaga, Timestamp};
 
 /// The connection that steps on a [`MemoryStore`](super::MemoryStore) take by `&mut`: a table of named values and a log.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use super::clock::Clock;
-use super::data::Data;
+use super::tables::data::Data;
 use crate::store::Timestamp;
 
 /// The data, the clock, and the signal that a transaction has ended.

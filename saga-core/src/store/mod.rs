@@ -14,78 +14,66 @@
 //! not known.
 
 mod changes;
-mod dead_letters;
 mod definitions;
-mod entity;
 mod error;
-mod expiry;
-mod failing;
-mod headers;
 mod hints;
-mod history;
 mod idempotency;
-mod inbox;
 mod interface;
-mod lane;
-mod lock_ring;
-mod locks_to_try;
+mod locks;
 mod members;
-mod message;
-mod outbox;
+mod messages;
 mod purge;
 mod records;
+mod rows;
 mod sagas;
-mod semantic_locks;
 mod start_in;
 mod step_record;
-mod timestamp;
 mod transaction;
-mod values;
-mod wanted_lock;
 mod work;
-mod work_row;
 
 pub use crate::key::step_id::StepId;
 
 pub use self::changes::{Advance, Applied, Changes, Condition, Miss, NewMessage, NewRecord, Postponed, RevisedRecord};
-pub use self::dead_letters::{
-    DeadLetter, DeadLetterFilter, DeadLetterId, DeadLetterReason, DeadLetterState, DeadLetters, NewDeadLetter,
-};
 pub use self::definitions::{
     Definitions, NewDefinition, RewrittenRecord, SagaMigration, StoredDefinition, oldest_and_newest,
 };
-pub use self::entity::{Entity, LOCKED_ENTITIES_MAX};
 pub use self::error::{RetryClass, StoreError, StoreErrorKind};
-pub use self::expiry::Expiry;
-pub use self::failing::Failing;
-pub use self::headers::{Answer, Headers};
 pub use self::hints::{Hint, HintBoard, Hints, Listener};
-pub use self::history::{HistoryEntry, HistoryKind};
 pub use self::idempotency::{
     Admission, IDEMPOTENCY_KEY_BYTES_MAX, IdempotencyKey, IdempotencyKeys, InvalidIdempotencyKey, KeyVerdict,
     KeyedBody, KeyedRequest, PRINCIPAL_BYTES_MAX,
 };
-pub use self::inbox::{ClaimedMessage, ClaimedMessages, Inbox, NewReceived, ReceivedBatch};
 pub use self::interface::{Capabilities, Durability, Store};
-pub use self::lane::{LANES, lane_of};
-pub use self::lock_ring::{WaitsFor, youngest_in_ring};
-pub use self::locks_to_try::locks_to_try;
+pub use self::locks::entity::{Entity, LOCKED_ENTITIES_MAX};
+pub use self::locks::lock_ring::{WaitsFor, youngest_in_ring};
+pub use self::locks::locks_to_try::locks_to_try;
+pub use self::locks::semantic_locks::{
+    LockAnswer, LockFilter, LockRequest, LockState, SemanticLocks, StoredLock, Unlock,
+};
+pub use self::locks::wanted_lock::{KeptLock, TakenLock, WantedLock};
 pub use self::members::Members;
-pub use self::message::{Message, MessageKind, service_topic};
-pub use self::outbox::{LeasedLane, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey};
+pub use self::messages::dead_letters::{
+    DeadLetter, DeadLetterFilter, DeadLetterId, DeadLetterReason, DeadLetterState, DeadLetters, NewDeadLetter,
+};
+pub use self::messages::headers::{Answer, Headers};
+pub use self::messages::inbox::{ClaimedMessage, ClaimedMessages, Inbox, NewReceived, ReceivedBatch};
+pub use self::messages::lane::{LANES, lane_of};
+pub use self::messages::message::{Message, MessageKind, service_topic};
+pub use self::messages::outbox::{LeasedLane, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey};
 pub use self::purge::{
     EndedExpired, ExpireEnded, ExpiredCount, ExpiredSaga, KEPT_AGAIN_FOR, KeptFor, NextAge, Purge, Purged,
 };
 pub use self::records::Records;
+pub use self::rows::expiry::Expiry;
+pub use self::rows::failing::Failing;
+pub use self::rows::history::{HistoryEntry, HistoryKind};
+pub use self::rows::timestamp::Timestamp;
+pub use self::rows::values::{DefinitionId, Incarnation, MemberId, MessageId, SagaId, Status, WorkId};
+pub use self::rows::work_row::{Lease, NewWork, Reported, Tried, WorkKind, WorkRef, WorkStatus};
 pub use self::sagas::{
     AuditFilter, AuditRow, NewSaga, SagaFilter, SagaProgress, SagaRow, SagaWithSteps, Sagas, Started,
 };
-pub use self::semantic_locks::{LockAnswer, LockFilter, LockRequest, LockState, SemanticLocks, StoredLock, Unlock};
 pub use self::start_in::StartIn;
 pub use self::step_record::{RecordedOutcome, StepRecord};
-pub use self::timestamp::Timestamp;
 pub use self::transaction::{Claim, HandlerVerdict, MovedSaga, TransactError, TransactionBody};
-pub use self::values::{DefinitionId, Incarnation, MemberId, MessageId, SagaId, Status, WorkId};
-pub use self::wanted_lock::{KeptLock, TakenLock, WantedLock};
 pub use self::work::{ClaimRequest, ClaimShare, ClaimStep, Claimed, ClaimedWork, Ids, ShareRequest, Work};
-pub use self::work_row::{Lease, NewWork, Reported, Tried, WorkKind, WorkRef, WorkStatus};

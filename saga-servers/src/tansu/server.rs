@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::folder::Folder;
 use crate::moto::MotoServer;
 use crate::pip;
-use crate::ports::{STARTS_MAX, free_port, says_port_is_taken};
-use crate::process::ProcessGroup;
+use crate::ports::{STARTS_MAX, free_port};
+use crate::server_process::{IsReady, Kind, ServerProcess};
 use crate::signal::Signal;
 use crate::wait::until;
 
@@ -21,7 +21,7 @@ const LOG: &str = "tansu.log";
 const READY: &str = "ready in ";
 const BUCKET: &str = "tansu";
 const START_PATIENCE: Duration = Duration::from_mins(1);
-const STOP_PATIENCE: Duration = Duration::from_secs(15);
+const KIND: Kind = Kind { server: SERVER, log: LOG, start_patience: START_PATIENCE };
 
 /// A broker of Kafka's protocol on a free port, without topics, for everybody.
 ///
@@ -37,13 +37,12 @@ const STOP_PATIENCE: Duration = Duration::from_secs(15);
 /// - gives a group its partitions after half of the client's session time-out, and again whenever a member comes or goes.
 #[derive(Debug)]
 pub struct TansuServer {
-    process: Option<ProcessGroup>,
+    process: ServerProcess,
     program: PathBuf,
     /// The broker's own, which its clients do not see where there is a gateway.
     port: u16,
     gateway: Option<Gateway>,
     storage: Storage,
-    folder: Folder,
 }
 
 /// Where a broker has what it was sent.
@@ -96,14 +95,14 @@ impl TansuServer {
         let gateway = is_repaired.then(Gateway::start);
         let gateway = gateway.transpose().map_err(Error::system("start the gateway of tansu"))?;
         let folder = Folder::temporary(SERVER)?;
-        let mut server = Self { process: None, program, port: 0, gateway, storage, folder };
+        let mut server = Self { process: ServerProcess::new(&KIND, folder), program, port: 0, gateway, storage };
         for _ in 1..STARTS_MAX {
             server.port = free_port()?;
             if server.run().await? {
                 return Ok(server);
             }
         }
-        Err(server.not_started("each port that was tried was taken meanwhile"))
+        Err(server.process.not_started("each port that was tried was taken meanwhile"))
     }
 
     /// The address that a client is given, such as `127.0.0.1:9092`; a restart keeps it.
@@ -136,7 +135,7 @@ impl TansuServer {
     /// # Errors
     /// The signal cannot be sent.
     pub fn freeze(&mut self) -> Result<(), Error> {
-        self.process.as_mut().map_or(Ok(()), |process| process.signal(Signal::Stop))
+        self.process.signal(Signal::Stop)
     }
 
     /// Lets a frozen broker go on.
@@ -144,7 +143,7 @@ impl TansuServer {
     /// # Errors
     /// The signal cannot be sent.
     pub fn resume(&mut self) -> Result<(), Error> {
-        self.process.as_mut().map_or(Ok(()), |process| process.signal(Signal::Continue))
+        self.process.signal(Signal::Continue)
     }
 
     /// Ends the broker in an orderly way.
@@ -155,10 +154,7 @@ impl TansuServer {
     /// # Cancel safety
     /// Dropped, the broker was asked to end.
     pub async fn stop(&mut self) -> Result<(), Error> {
-        match self.process.take() {
-            Some(mut process) => process.stop(Signal::Term, STOP_PATIENCE).await,
-            None => Ok(()),
-        }
+        self.process.stop().await
     }
 
     /// Starts the broker again on the same port; one that runs is stopped before.
@@ -173,7 +169,7 @@ impl TansuServer {
         let again = async || Ok::<_, Error>(self.run().await?.then_some(()));
         match until(START_PATIENCE, again).await? {
             Some(()) => Ok(()),
-            None => Err(self.not_started("its port stayed in use")),
+            None => Err(self.process.not_started("its port stayed in use")),
         }
     }
 
@@ -187,30 +183,17 @@ impl TansuServer {
     /// # Errors
     /// The log cannot be read.
     pub fn log(&self) -> Result<String, Error> {
-        self.folder.whole_log(LOG)
+        self.process.log()
     }
 
     /// Whether it is ready; false if its port was taken.
     async fn run(&mut self) -> Result<bool, Error> {
-        let mut process = self.folder.run(self.call(), LOG, Signal::Kill)?;
         if let Some(gateway) = &self.gateway {
             gateway.leads_to(self.port);
         }
         // It listens before it has found its storage.
-        let look = async || {
-            if process.ended()?.is_some() {
-                return Ok::<_, Error>(Some(false));
-            }
-            Ok(self.folder.log_end(LOG).contains(READY).then_some(true))
-        };
-        let is_ready = until(START_PATIENCE, look).await?;
-        self.process = Some(process);
-        match is_ready {
-            Some(true) => Ok(true),
-            Some(false) if says_port_is_taken(&self.log()?) => Ok(false),
-            Some(false) => Err(self.not_started("it ended")),
-            None => Err(self.not_started("it did not answer within a minute")),
-        }
+        let look = |folder: &Folder| -> IsReady { Box::pin(std::future::ready(folder.log_end(LOG).contains(READY))) };
+        self.process.run(self.call(), look).await
     }
 
     fn call(&self) -> Command {
@@ -226,10 +209,6 @@ impl TansuServer {
                 .envs([("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b"), ("AWS_REGION", "us-east-1")]),
         };
         call
-    }
-
-    fn not_started(&self, reason: &str) -> Error {
-        Error::Start { server: SERVER, reason: reason.to_owned(), log: self.folder.log_end(LOG) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unused_self, clippy::trivially_copy_pass_by_ref, reason = "the signatures are those of `enabled.rs`")]
 
-use crate::job::BoxedJob;
+use crate::writer::job::BoxedJob;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CommitFault;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::GroupError;
-use crate::job::{BoxedJob, Completion, Job, JobFlow};
-use crate::session::{JOB, Session};
+use crate::writer::job::{BoxedJob, Completion, Job, JobFlow};
+use crate::writer::session::{JOB, Session};
 
 /// Whether the next job of a store handle loses its answer.
 #[derive(Debug, Clone)]

@@ -1,18 +1,10 @@
-//! What a rule found: where, how bad, and what to do.
+//! What a rule found: where, and what to do.
 
 use std::fmt;
-
-/// Whether a finding fails the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Level {
-    Warning,
-    Error,
-}
 
 /// One broken rule at one place.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
-    pub(crate) level: Level,
     pub(crate) path: String,
     pub(crate) line: usize,
     pub(crate) message: String,
@@ -29,11 +21,7 @@ pub(crate) struct Offender {
 
 impl Finding {
     pub(crate) fn error(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self { level: Level::Error, path: path.to_owned(), line, message: message.into(), offender: None }
-    }
-
-    pub(crate) fn warning(path: &str, line: usize, message: impl Into<String>) -> Self {
-        Self { level: Level::Warning, ..Self::error(path, line, message) }
+        Self { path: path.to_owned(), line, message: message.into(), offender: None }
     }
 
     /// An error that the debt file may know.
@@ -51,11 +39,7 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let level = match self.level {
-            Level::Warning => "warning",
-            Level::Error => "error",
-        };
-        write!(formatter, "{level}: {}:{}: ", self.path, self.line)?;
+        write!(formatter, "error: {}:{}: ", self.path, self.line)?;
         if let Some(offender) = &self.offender {
             write!(formatter, "{}: ", offender.rule)?;
         }

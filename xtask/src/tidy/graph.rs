@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use super::modules::{Crates, Edge, Graph, cuts, imports};
-use super::tree::Tree;
+use super::workspace::modules::{Crates, Edge, Graph, cuts, imports};
+use super::workspace::tree::Tree;
 
 /// How many items of an import are shown.
 const ITEMS_SHOWN: usize = 4;
@@ -75,7 +75,7 @@ fn items(edges: &[Edge]) -> String {
 #[cfg(test)]
 mod tests {
     use super::show;
-    use crate::tidy::tree::Tree;
+    use crate::tidy::workspace::tree::Tree;
 
     fn tree() -> Tree {
         Tree::of(&[

@@ -6,13 +6,19 @@ use anyhow::{Context as _, Result};
 
 use super::debt::Debt;
 use super::finding::Finding;
-use super::modules::Crates;
-use super::source::Source;
-use super::tree::Tree;
+use super::workspace::modules::Crates;
+use super::workspace::source::Source;
+use super::workspace::tree::Tree;
 use super::{
-    cancel_safety, commands, dependencies, glossary, guarantee_list, guarantees, guide, impl_home, import_circle,
-    imports, leftovers, links, log_events, machine_calls, manifests, method_count, module_doc, module_root,
-    never_compiled, private_words, purity, size, untested_target, unwinding, upward_import, wide_literal,
+    code::{leftovers, untested_target, unwinding},
+    documents::{
+        cancel_safety, commands, document_size, glossary, guarantee_list, guarantees, guide, links, log_events,
+        module_doc, private_words,
+    },
+    structure::{
+        dependencies, folder_size, impl_home, import_circle, imports, machine_calls, manifests, method_count,
+        module_root, never_compiled, purity, size, upward_import, wide_literal,
+    },
 };
 use crate::workspace::cargo;
 
@@ -42,7 +48,9 @@ const SOURCE_RULES: [fn(&Source) -> Vec<Finding>; 11] = [
     module_doc::opens_the_file,
 ];
 
-const TREE_RULES: [fn(&Tree) -> Vec<Finding>; 12] = [
+const TREE_RULES: [fn(&Tree) -> Vec<Finding>; 14] = [
+    folder_size::is_small,
+    document_size::is_limited,
     cancel_safety::is_documented,
     guarantees::each_has_a_test,
     guarantees::each_is_written_down,
@@ -126,15 +134,13 @@ pub(crate) fn guarantees_page(root: &Path) -> Result<(&'static str, String)> {
 mod tests {
     use super::check_workspace;
     use crate::task_names;
-    use crate::tidy::Level;
     use crate::workspace::root;
 
     #[test]
     fn the_workspace_is_tidy() {
         let report = check_workspace(&root(), &task_names()).expect("the workspace can be read");
         assert!(report.file_count > 20, "only {} files were found", report.file_count);
-        let errors: Vec<String> =
-            report.findings.iter().filter(|finding| finding.level == Level::Error).map(ToString::to_string).collect();
+        let errors: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
         assert!(errors.is_empty(), "{} errors:\n{}", errors.len(), errors.join("\n"));
     }
 }

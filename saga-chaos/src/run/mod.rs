@@ -1,0 +1,8 @@
+//! A run: it executes a plan, and judges the result.
+
+mod options;
+mod verdict;
+mod world;
+
+pub use self::options::{Options, Where};
+pub use self::world::run;

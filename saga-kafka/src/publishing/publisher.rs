@@ -1,0 +1,245 @@
+//! What sends.
+//!
+//! # Cancel safety
+//! A dropped `publish` leaves its messages sent or not sent.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rdkafka::error::RDKafkaErrorCode;
+use rdkafka::producer::Producer as _;
+use saga_core::transport::{TransportError, TransportErrorKind};
+
+use crate::error::{failed, is_of_a_lost_producer, is_unknown_topic, not_delivered, too_late};
+use crate::health::{PublisherHealth, Reach};
+use crate::options::KafkaOptions;
+use crate::publishing::partitioner::partition;
+use crate::publishing::producer::{Producer, lost};
+use crate::publishing::spread::{Look, Spread};
+use crate::topics;
+use crate::wire::wire::Outgoing;
+use saga_core::__private::log;
+
+/// How long between two looks at the topics, and at a cluster that cannot be reached.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+const LOOK_AGAIN_EVERY: Duration = Duration::from_secs(1);
+/// How long a look may take.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
+/// A topic that every cluster knows, or can say that it does not know.
+const ANY_TOPIC: &str = "__consumer_offsets";
+
+/// What sends, and a thread that looks at the cluster.
+pub(crate) struct Publisher {
+    inner: Arc<Inner>,
+    /// Kept: the thread ends when it is dropped.
+    doubts: SyncSender<()>,
+}
+
+struct Inner {
+    options: KafkaOptions,
+    producer: Mutex<Arc<Producer>>,
+    spread: Mutex<Spread>,
+    reach: Reach,
+}
+
+impl Publisher {
+    pub(crate) async fn connect(options: KafkaOptions) -> Result<Self, TransportError> {
+        let (doubts, looks) = sync_channel(1);
+        let reach = Reach::default();
+        let producer = Producer::create(&options, reach.clone(), doubts.clone())?;
+        let (asked, timeout) = (Arc::clone(&producer), options.connect_timeout);
+        let first = blocking(move || look_up(&asked, ANY_TOPIC, timeout)).await;
+        if let Err(error) = first {
+            return Err(match reach.read(Vec::new()).last_error {
+                // What the library says about the connection is more than that nothing was answered.
+                Some(reason) => TransportError::new(error.kind(), "connect", reason),
+                None => too_late("connect", "connect to the cluster", timeout),
+            });
+        }
+        let inner = Arc::new(Inner { options, producer: Mutex::new(producer), spread: Mutex::default(), reach });
+        let looking = Arc::clone(&inner);
+        let thread = std::thread::Builder::new().name("saga-kafka topics".to_owned());
+        let spawned = thread.spawn(move || looking.look_until_the_end(&looks));
+        spawned.map_err(|error| TransportError::new(TransportErrorKind::Unavailable, "connect", error.to_string()))?;
+        Ok(Self { inner, doubts })
+    }
+
+    pub(crate) fn reachable(&self) -> Result<(), TransportError> {
+        self.inner.reach.check()
+    }
+
+    pub(crate) fn health(&self) -> PublisherHealth {
+        let changed = lock(&self.inner.spread).changed();
+        self.inner.reach.read(changed)
+    }
+
+    /// Spreads keys over as many partitions as there are.
+    pub(crate) fn confirm_partitions(&self, topic: &str) {
+        lock(&self.inner.spread).confirm(topic);
+    }
+
+    /// Makes sure that a topic is there that is received from.
+    pub(crate) async fn require(&self, topic: &str, partitions: i32) -> Result<(), TransportError> {
+        if self.find(topic).await?.is_none() {
+            let count = topics::create(&self.inner.options, topic, partitions).await?;
+            log::debug!(topic, count, "topic found");
+        }
+        Ok(())
+    }
+
+    /// Sends messages, and waits until each is accepted or not.
+    pub(crate) async fn publish(&self, messages: &[&Outgoing]) -> Vec<Result<(), TransportError>> {
+        let mut spread = BTreeMap::new();
+        for message in messages {
+            if !spread.contains_key(&message.topic) {
+                let found = self.partitions_of(&message.topic, message.is_addressed).await;
+                spread.insert(message.topic.clone(), found.map_err(|error| (error.kind(), error.to_string())));
+            }
+        }
+        let producer = self.producer();
+        let mut answers = Vec::with_capacity(messages.len());
+        for message in messages {
+            answers.push(match &spread[&message.topic] {
+                Ok(count) => {
+                    let to = partition(message.key.as_deref().unwrap_or_default(), *count);
+                    producer.send(message, to).map_err(|code| not_delivered(&message.topic, message.is_addressed, code))
+                }
+                Err((kind, detail)) => Err(TransportError::new(*kind, "publish", detail.clone())),
+            });
+        }
+        let mut outcomes = Vec::with_capacity(messages.len());
+        for (message, answer) in messages.iter().zip(answers) {
+            outcomes.push(match answer {
+                Ok(answer) => self.outcome(&producer, message, answer.await.ok()),
+                Err(error) => Err(error),
+            });
+        }
+        outcomes
+    }
+
+    fn outcome(
+        &self,
+        producer: &Arc<Producer>,
+        message: &Outgoing,
+        answer: Option<Result<(), RDKafkaErrorCode>>,
+    ) -> Result<(), TransportError> {
+        let code = match answer {
+            Some(Ok(())) => return Ok(()),
+            Some(Err(code)) => code,
+            None => return Err(lost()),
+        };
+        if is_unknown_topic(code) {
+            lock(&self.inner.spread).remove(&message.topic);
+        }
+        if producer.is_broken() || is_of_a_lost_producer(code) {
+            self.replace(producer);
+        }
+        // The thread looks whether it is the cluster or the message.
+        _ = self.doubts.try_send(());
+        Err(not_delivered(&message.topic, message.is_addressed, code))
+    }
+
+    fn producer(&self) -> Arc<Producer> {
+        Arc::clone(&lock(&self.inner.producer))
+    }
+
+    /// An idempotent producer that lost count of what the brokers have, or that they do not know any more, can send nothing more.
+    fn replace(&self, broken: &Arc<Producer>) {
+        let mut current = lock(&self.inner.producer);
+        if !Arc::ptr_eq(&current, broken) {
+            return;
+        }
+        match Producer::create(&self.inner.options, self.inner.reach.clone(), self.doubts.clone()) {
+            Ok(producer) => {
+                log::warn!("producer replaced");
+                *current = producer;
+            }
+            Err(error) => log::warn!(%error, "producer not replaced"),
+        }
+    }
+
+    /// By how many partitions the keys of a topic are spread. The topic of an event is created, since it may have no receivers.
+    async fn partitions_of(&self, topic: &str, is_addressed: bool) -> Result<i32, TransportError> {
+        self.reachable()?;
+        let known = lock(&self.inner.spread).of(topic)?;
+        if let Some(count) = known {
+            return Ok(count);
+        }
+        let count = match self.find(topic).await? {
+            Some(count) => count,
+            None if is_addressed => return Err(topics::missing(topic)),
+            None => topics::create(&self.inner.options, topic, self.inner.options.partitions).await?,
+        };
+        Ok(lock(&self.inner.spread).add(topic, count))
+    }
+
+    async fn find(&self, topic: &str) -> Result<Option<i32>, TransportError> {
+        let (producer, asked, timeout) = (self.producer(), topic.to_owned(), self.inner.options.connect_timeout);
+        blocking(move || look_up(&producer, &asked, timeout)).await
+    }
+}
+
+impl Inner {
+    fn look_until_the_end(&self, looks: &Receiver<()>) {
+        loop {
+            let pause = if self.reach.is_lost() { LOOK_AGAIN_EVERY } else { LOOK_EVERY };
+            if looks.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
+                return;
+            }
+            self.look();
+        }
+    }
+
+    /// Asks the cluster for the topics that are sent to.
+    fn look(&self) {
+        let producer = Arc::clone(&lock(&self.producer));
+        let mut names = lock(&self.spread).topics();
+        if names.is_empty() {
+            names.push(ANY_TOPIC.to_owned());
+        }
+        for name in names {
+            match look_up(&producer, &name, LOOK_TIMEOUT.min(self.options.connect_timeout)) {
+                Ok(found) => {
+                    if self.reach.found() {
+                        log::info!("cluster reached again");
+                    }
+                    self.note(&name, found);
+                }
+                Err(error) if error.kind() == TransportErrorKind::Unavailable => {
+                    if self.reach.lost(error.to_string()) {
+                        log::warn!(%error, "cluster lost");
+                    }
+                    return;
+                }
+                // The cluster answered.
+                Err(error) => self.reach.failed(error.to_string()),
+            }
+        }
+    }
+
+    fn note(&self, topic: &str, found: Option<i32>) {
+        if let Look::Changed(partitions) = lock(&self.spread).look(topic, found) {
+            log::warn!(topic, partitions, ?found, "partitions changed, sending stopped until they are confirmed");
+        }
+    }
+}
+
+fn look_up(producer: &Producer, topic: &str, timeout: Duration) -> Result<Option<i32>, TransportError> {
+    let Some(client) = producer.client() else { return Err(lost()) };
+    topics::partitions(client.client(), topic, timeout)
+        .map_err(|error| failed("publish", &format!("ask for the topic {topic}"), &error))
+}
+
+async fn blocking<T: Send + 'static>(
+    call: impl FnOnce() -> Result<T, TransportError> + Send + 'static,
+) -> Result<T, TransportError> {
+    let ended =
+        |_| Err(TransportError::new(TransportErrorKind::Unavailable, "connect", "the process is shutting down"));
+    tokio::task::spawn_blocking(call).await.unwrap_or_else(ended)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

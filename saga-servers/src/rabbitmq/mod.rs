@@ -1,0 +1,6 @@
+//! RabbitMQ, alone or as a cluster of three.
+
+pub(super) mod management;
+pub(super) mod rabbitmq;
+pub(super) mod rabbitmq_cluster;
+pub(super) mod rabbitmq_node;

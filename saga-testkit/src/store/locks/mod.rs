@@ -1,0 +1,4 @@
+//! Semantic locks.
+
+pub(crate) mod locks_in_transactions;
+pub(crate) mod semantic_locks;

@@ -1,0 +1,80 @@
+//! What cannot be archived is not purged.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use saga_core::Retention;
+use saga_core::engine::{Archive, ArchiveBatch, ArchiveError};
+
+use super::orders::*;
+
+/// Keeps what it gets, in real time, unless something is wrong with it.
+#[derive(Clone, Default)]
+struct Cellar {
+    state: Arc<Mutex<CellarState>>,
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+#[derive(Clone, Copy, Default)]
+enum CellarState {
+    #[default]
+    Open,
+    Full,
+    OnFire,
+}
+
+#[async_trait]
+impl Archive for Cellar {
+    async fn store(&self, batch: &ArchiveBatch) -> Result<(), ArchiveError> {
+        let state = *self.state.lock().unwrap();
+        match state {
+            // The test's runtime is idle meanwhile.
+            CellarState::Open => {
+                let work = || (0..3_000_000_u32).fold(0, |sum, number| std::hint::black_box(number) ^ sum);
+                _ = tokio::task::spawn_blocking(work).await?;
+            }
+            CellarState::Full => return Err("the cellar is full".into()),
+            CellarState::OnFire => panic!("the cellar is on fire"),
+        }
+        let lines = String::from_utf8(batch.to_json_lines())?;
+        self.lines.lock().unwrap().extend(lines.lines().map(str::to_owned));
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_archived_is_not_purged() {
+    let cellar = Cellar::default();
+    let saga = orders(Some(Retention::days(1).key_days(2)));
+    let test = Test::of(saga, |builder| builder.archive(cellar.clone())).await;
+    *cellar.state.lock().unwrap() = CellarState::Full;
+    test.run("o-1", 1).await;
+    test.run("o-13", 13).await;
+    test.time.advance(10 * DAY).await;
+    assert_eq!(test.ages(&["o-1", "o-13"]).await, ["full", "full"]);
+    *cellar.state.lock().unwrap() = CellarState::OnFire;
+    test.time.advance(PASS).await;
+    assert_eq!(test.ages(&["o-1", "o-13"]).await, ["full", "full"]);
+
+    // They become tombstones late, and are tombstones for a day. Virtual time stands still while the archive writes.
+    *cellar.state.lock().unwrap() = CellarState::Open;
+    test.time.advance(PASS).await;
+    assert_eq!(test.ages(&["o-1", "o-13"]).await, ["tombstone", "tombstone"]);
+    test.time.advance(2 * DAY).await;
+    assert_eq!(test.ages(&["o-1", "o-13"]).await, ["deleted", "deleted"]);
+    let lines = cellar.lines.lock().unwrap().clone();
+    let archived: Vec<serde_json::Value> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let said = |at: usize| {
+        let saga = &archived[at];
+        (
+            saga["key"].as_str(),
+            saga["status"].as_str(),
+            saga["input"].as_u64(),
+            saga["records"].as_array().map(Vec::len),
+        )
+    };
+    assert_eq!(archived.len(), 2, "{archived:?}");
+    assert_eq!(said(0), (Some("o-1"), Some("completed"), Some(1), Some(2)));
+    assert_eq!(said(1), (Some("o-13"), Some("compensated"), Some(13), Some(3)));
+    test.runtime.shutdown().await;
+}

@@ -1,0 +1,6 @@
+//! Retention: ended sagas become tombstones and then are deleted; what may still be acted on is kept (G13).
+
+mod ages;
+mod archive;
+mod operating;
+mod orders;

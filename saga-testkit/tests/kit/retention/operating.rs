@@ -1,0 +1,79 @@
+//! What an operator exempts, purges and applies, and which horizons are refused.
+
+use std::time::Duration;
+
+use saga_core::memory::MemoryStore;
+use saga_core::{Retention, Runtime, Saga};
+
+use super::orders::*;
+
+#[tokio::test]
+async fn operators_exempt_and_purge_and_apply() {
+    let test = Test::of(orders(None), |builder| builder).await;
+    for key in ["o-1", "o-2", "o-3"] {
+        test.run(key, 1).await;
+    }
+    let admin = test.runtime.admin().retention();
+    let refused = admin.apply("order").await.unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the retention of `order` cannot be applied: it keeps its sagas for ever, as far as is known here"
+    );
+    test.runtime.shutdown().await;
+
+    // The next version of the program keeps them for a day.
+    let saga = orders(Some(Retention::days(1)));
+    let runtime = Runtime::builder(test.store.clone()).environment(test.time.environment()).saga(&saga);
+    let test = Test { runtime: runtime.start().await.unwrap(), saga, ..test };
+    test.time.advance(2 * DAY).await;
+    assert_eq!(test.ages(&["o-1", "o-2", "o-3"]).await, ["full", "full", "full"], "they ended without a retention");
+    let admin = test.runtime.admin().actor("ann").retention();
+    assert_eq!(admin.apply("order").await.unwrap(), 3);
+    admin.exempt("o-2", "the auditor wants to see it").await.unwrap();
+    assert_eq!(admin.due().await.unwrap().iter().map(|due| due.sagas).collect::<Vec<_>>(), [2]);
+    test.time.advance(PASS).await;
+    assert_eq!(test.ages(&["o-1", "o-2", "o-3"]).await, ["deleted", "full", "deleted"]);
+    let history = test.runtime.status("o-2").await.unwrap().unwrap().history;
+    assert_eq!(history.last().unwrap().detail, "exempt by ann: the auditor wants to see it");
+    admin.purge("o-2", "the customer asks for it").await.unwrap();
+    test.time.advance(PASS).await;
+    assert_eq!(test.age("o-2").await, "deleted");
+
+    drop(test.runtime.start(&test.saga, "o-99", 99).await.unwrap());
+    test.time.advance(Duration::ZERO).await;
+    let refused = admin.purge("o-99", "now").await.unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the saga `o-99` was not changed: it is stuck, and only a saga that has ended ages"
+    );
+    test.runtime.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_start_checks_the_horizons() {
+    let refusal = async |saga: &Saga<MemoryStore, u32>, change: fn(&mut saga_core::Settings)| {
+        let runtime = Runtime::builder(MemoryStore::new()).saga(saga).settings(change);
+        runtime.start().await.unwrap_err().to_string()
+    };
+    let minute = Duration::from_mins(1);
+    let saga = orders(Some(Retention::of(minute).key_days(2)));
+    let said = refusal(&saga, |_| {}).await;
+    assert!(said.contains("keeps completed sagas for 60s, and a late success of one of its steps"), "{said}");
+    assert!(said.contains("keep them for at least 150s"), "{said}");
+
+    let saga = orders(Some(Retention::days(1)));
+    let said = refusal(&saga, |settings| settings.starts_repeat_within = 2 * DAY).await;
+    assert!(said.contains("keep them for at least 172800s with `.key(..)`"), "{said}");
+
+    let saga = Saga::named("order").input().retention(Retention::days(20)).step::<contracts::book_truck>();
+    let saga = saga.step::<approve>().build().unwrap();
+    let said = refusal(&saga, |settings| settings.service = Some("shop".to_owned())).await;
+    assert!(said.contains("a reply to one of its remote steps may arrive after that"), "{said}");
+    assert!(said.contains("the hosts of its remote steps keep their records for longer"), "{said}");
+
+    let said = refusal(&orders(None), |settings| settings.events_retention = Some(DAY)).await;
+    assert!(said.contains("events_retention is 86400s"), "{said}");
+    let said =
+        refusal(&orders(None), |settings| settings.default_retention = Some(Retention::days(2).key_days(1))).await;
+    assert!(said.contains("default_retention keeps keys for"), "{said}");
+}
