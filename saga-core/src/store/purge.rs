@@ -118,7 +118,7 @@ pub struct ExpiredCount {
 /// - `S-PURGE-6` [`lease_maintenance`](Purge::lease_maintenance) gives one living member at a time the lease, with an epoch above every earlier one; the same member renews it under the same epoch. A [`purge`](Purge::purge) under an older epoch fails with the kind `Conflict` and changes nothing.
 /// - `S-PURGE-7` A start under the key of a tombstone is answered with [`Started::AlreadyExists`](super::Started::AlreadyExists) and its row; under the key of a deleted saga it is [`Started::New`](super::Started::New).
 /// - `S-PURGE-8` [`expire_hosted`](Purge::expire_hosted) dates the ended sagas of the given definitions whose keys begin with one of the given keys and `>`, of the same tenant, and no others: they are deleted that long after the call.
-/// - `S-PURGE-9` [`set_expiry`](Purge::set_expiry) and [`expire_ended`](Purge::expire_ended) date by the end of the saga, and change no saga that has not ended. A tombstone stays one.
+/// - `S-PURGE-9` [`set_expiry`](Purge::set_expiry) and [`expire_ended`](Purge::expire_ended) date by the end of the saga, and change no saga that has not ended. A tombstone stays one. A saga that has ended and has no date gets none from a commit that leaves it ended.
 /// - `S-PURGE-10` [`forget_dead_letters`](Purge::forget_dead_letters) deletes letters that were decided longer ago than that, and no open one. [`forget_published`](Purge::forget_published) deletes the counters of ordering keys under which nothing was published for that long and no message is in the outbox. Each deletes at most `limit` and answers how many.
 #[async_trait]
 pub trait Purge: Send + Sync {

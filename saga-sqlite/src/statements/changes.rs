@@ -249,8 +249,12 @@ fn advance_saga(conn: &Connection, advance: &Advance, from: CurrentProgress, now
         let sql = "UPDATE saga_progress SET version = ?3, state = ?4, advanced_at = ?5 WHERE id = ?1 AND version = ?2";
         conn.prepare_cached(sql)?.execute((advance.id.0, expected, version, &*advance.state, now.0))?
     } else {
+        // A saga that had ended and has no date is exempt, and stays so when a late success is recorded.
         let sql = "UPDATE saga_progress SET version = ?3, state = ?4, advanced_at = ?5, status = ?6, \
-             ended_at = CASE WHEN ?7 THEN coalesce(ended_at, ?5) END, expires_at = ?8, delete_at = ?9, hosts = ?10 \
+             ended_at = CASE WHEN ?7 THEN coalesce(ended_at, ?5) END, \
+             expires_at = CASE WHEN ended_at IS NULL OR expires_at IS NOT NULL THEN ?8 END, \
+             delete_at = CASE WHEN ended_at IS NULL OR expires_at IS NOT NULL THEN ?9 END, \
+             hosts = CASE WHEN ended_at IS NULL OR expires_at IS NOT NULL THEN ?10 END \
              WHERE id = ?1 AND version = ?2";
         let (status, ends) = (advance.status.as_str(), advance.status.is_ended());
         conn.prepare_cached(sql)?.execute(params![

@@ -292,6 +292,8 @@ flaws! {
         ExpiresHostedOfEveryTenant breaks "S-PURGE-8",
         /// Another expiry counts from the call.
         ExpiresFromNow breaks "S-PURGE-9",
+        /// A late success dates a saga that an operator exempted.
+        DatesExemptSagas breaks "S-PURGE-9",
         /// Open dead letters are forgotten with the decided ones.
         ForgetsOpenLetters breaks "S-PURGE-10",
         /// A semantic lock is granted although another saga has its entities.

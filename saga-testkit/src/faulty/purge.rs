@@ -138,6 +138,19 @@ impl FaultyStore {
         Expiry { tombstone_in, delete_in, hosts: expiry.hosts.clone() }
     }
 
+    /// Dates sagas that are exempt and move.
+    pub(super) async fn date_what_is_exempt(&self, changes: &[Changes]) -> Result<(), StoreError> {
+        if !self.has(StoreFlaw::DatesExemptSagas) {
+            return Ok(());
+        }
+        for advance in changes.iter().filter_map(|change| change.saga.as_ref()) {
+            let row = self.inner.sagas_by_id(&[advance.id]).await?.pop();
+            let Some(row) = row.filter(|row| row.ended_at.is_some() && advance.expiry.is_some()) else { continue };
+            self.inner.set_expiry(&row.tenant, &row.key, advance.expiry.as_deref()).await?;
+        }
+        Ok(())
+    }
+
     /// Counts the time of sagas that end from their start.
     pub(super) async fn expire_by_the_start(&self, changes: &mut [Changes]) -> Result<(), StoreError> {
         if !self.has(StoreFlaw::ExpiresByTheStart) {

@@ -11,6 +11,7 @@ impl Records for FaultyStore {
     async fn record(&self, changes: Vec<Changes>) -> Result<Vec<Applied>, StoreError> {
         let mut changes = self.twist(changes);
         self.expire_by_the_start(&mut changes).await?;
+        self.date_what_is_exempt(&changes).await?;
         let unlocked = self.unlocks_of_later(&mut changes);
         let sent = changes.iter().flat_map(|change| &change.messages).map(|message| message.id);
         let is_again = sent.fold(false, |again, id| again | !self.noted().sent.insert(id));

@@ -229,6 +229,7 @@ fn purging<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-PURGE-7"] => purge::a_deleted_key_is_new::<H>,
         ["S-PURGE-8"] => purge_kept::hosted_steps_are_dated_by_the_saga_that_asked::<H>,
         ["S-PURGE-9"] => purge_kept::another_expiry_counts_from_the_end::<H>,
+        ["S-PURGE-9"] => purge_kept::an_exempt_saga_that_moves_stays_exempt::<H>,
         ["S-PURGE-9"] => purge_kept::what_ended_before_gets_another_expiry::<H>,
         ["S-PURGE-10"] => purge_kept::decided_letters_are_forgotten::<H>,
     ]

@@ -92,8 +92,10 @@ pub(in crate::memory) fn apply(data: &mut Data, change: Changes, now: Timestamp)
         row.state = advance.state;
         row.version = advance.expected + 1;
         row.advanced_at = now;
+        // A saga that had ended and has no date is exempt, and stays so when a late success is recorded.
+        let is_exempt = row.ended_at.is_some() && saga.dated.is_none();
         row.ended_at = if row.status.is_ended() { row.ended_at.or(Some(now)) } else { None };
-        data.date(advance.id, advance.expiry.as_deref(), now);
+        data.date(advance.id, advance.expiry.as_deref().filter(|_| !is_exempt), now);
     }
     for command in change.commands {
         data.insert_work(command, now);

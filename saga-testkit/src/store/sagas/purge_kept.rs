@@ -144,6 +144,22 @@ pub(crate) async fn another_expiry_counts_from_the_end<H: StoreHarness>(bench: B
     Ok(())
 }
 
+/// A late success is recorded for a saga that has ended: it stays ended, and the commit has its expiry again.
+pub(crate) async fn an_exempt_saga_that_moves_stays_exempt<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let exempt = ended(&bench, "k-1", Some(at_once())).await?;
+    let other = ended(&bench, "k-2", Some(at_once())).await?;
+    bench.store.set_expiry(&exempt.tenant, &exempt.key, None).await?;
+    for begun in [&exempt, &other] {
+        let mut advance = begun.advance(2, Status::Completed);
+        advance.expiry = Some(Box::new(at_once()));
+        bench.apply(Changes { saga: Some(advance), ..Changes::default() }).await?;
+    }
+    ensure_eq!(due(&bench).await?, [other.id], "what is due after both have moved");
+    bench.store.set_expiry(&exempt.tenant, &exempt.key, Some(&at_once())).await?;
+    ensure_eq!(due(&bench).await?.contains(&exempt.id), true, "whether it is due when it is not exempt any more");
+    Ok(())
+}
+
 pub(crate) async fn what_ended_before_gets_another_expiry<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let one = ended(&bench, "k-1", None).await?;
     ended(&bench, "k-1>pay", None).await?;
