@@ -1,15 +1,20 @@
 //! Every clause of the contracts has a check, and every check cites a clause that there is.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use saga_testkit::{MemoryHarness, clauses_in, start_in_checks, store_checks, transport_checks};
 
 /// The clauses that stand in the sources of a contract, a number that is used twice twice.
 fn clauses_of(contract: &str) -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../saga-core/src").join(contract);
-    let files = std::fs::read_dir(&folder).expect("the folder of the contract").map(|entry| entry.unwrap().path());
-    files.flat_map(|file| clauses_in(&std::fs::read_to_string(file).unwrap())).collect()
+    let files = files_below(&folder);
+    files.iter().flat_map(|file| clauses_in(&std::fs::read_to_string(file).unwrap())).collect()
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder of the contract").map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
 /// The numbers that more than one clause has: a check that cites one of them says of neither that it is covered.

@@ -153,7 +153,7 @@ mod tests {
         for text in [
             "use crate::engine::Runtime;\npub struct Args;\n",
             "pub struct Args(crate::Runtime);\n",
-            "pub use crate::tidy::engine::Runtime as Args;\n",
+            "pub use super::super::engine::Runtime as Args;\n",
         ] {
             let told = core(text, "pub struct Runtime;\n");
             let begin =
