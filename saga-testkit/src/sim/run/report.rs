@@ -14,7 +14,7 @@ pub struct Report {
     pub violations: Vec<Violation>,
     /// What happened.
     pub ledger: Ledger,
-    /// How often each fault was hit, in the order of [`Fault::ALL`].
+    /// How often each fault was hit, in the order of [`Fault::ALL`](crate::sim::Fault::ALL).
     pub hits: Vec<u64>,
     /// A hash of which task was polled when.
     pub trace: u64,
