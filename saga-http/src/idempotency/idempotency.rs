@@ -191,7 +191,8 @@ impl<S: IdempotencyKeys> Idempotency<S> {
     /// then the extractors run again on the same request, so they must have no effect.
     ///
     /// On SQLite the writer thread runs the handler, and nothing else meanwhile, so it must not wait for anything slow.
-    /// On PostgreSQL it must not `begin` a transaction on the connection; use `SAVEPOINT`.
+    /// On PostgreSQL it must not `begin` a transaction on the connection; use `SAVEPOINT`. Behind PgBouncer its queries need
+    /// `.persistent(false)`, as those of steps do.
     ///
     /// # Examples
     /// See [`Idempotency`].

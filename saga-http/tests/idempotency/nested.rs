@@ -52,6 +52,31 @@ async fn a_handler_that_ends_its_transaction_has_no_effect_and_keeps_nothing() {
     assert_eq!((paid.status, store.payments("ended").await), (StatusCode::OK, 1));
 }
 
+/// Ends its transaction, pays outside of it, and refuses.
+async fn ends_and_refuses(mut tx: Tx<'_, PostgresStore>, ending: String) -> StatusCode {
+    drop(raw_sql(AssertSqlSafe(ending)).execute(tx.conn()).await);
+    StatusCode::UNPROCESSABLE_ENTITY
+}
+
+/// What it wrote outside cannot be undone, so its refusal would not be true.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_refusal_of_a_handler_that_ends_its_transaction_is_not_kept() {
+    let (store, _database) = PostgresStore::fresh().await;
+    let idempotency = Idempotency::of_store(store).principal(user);
+    let app = Router::new().route("/refuses", post(idempotency.handler(ends_and_refuses)));
+    for (key, ending) in [("k-1", "ROLLBACK"), ("k-2", "ROLLBACK; BEGIN"), ("k-3", "COMMIT")] {
+        for _ in 0..2 {
+            let failed = send(&app, request("/refuses", key), ending).await;
+            assert_eq!((failed.status, failed.is_replayed()), (StatusCode::INTERNAL_SERVER_ERROR, false), "{ending}");
+        }
+    }
+    for is_replayed in [false, true] {
+        // A statement that fails leaves the transaction open, so the refusal is kept.
+        let refused = send(&app, request("/refuses", "k-4"), "SELECT 1 / 0").await;
+        assert_eq!((refused.status, refused.is_replayed()), (StatusCode::UNPROCESSABLE_ENTITY, is_replayed));
+    }
+}
+
 /// Pays, commits, and answers that it could not.
 async fn commits_and_fails(mut tx: Tx<'_, PostgresStore>) -> StatusCode {
     PostgresStore::pay(tx.conn(), "failed").await.unwrap();

@@ -63,10 +63,23 @@ async fn keep_alone(
     request: Option<&KeyedRequest>,
     response: &[u8],
 ) -> Result<Admission<()>, StoreError> {
-    conn.execute(sqlx::raw_sql("ROLLBACK")).await.map_err(|error| store_error(OPERATION, error))?;
+    undo(store, &mut conn).await?;
     match admit(store, &mut conn, request).await? {
         Admission::Granted(epoch) => keep(store, conn, request, epoch, response).await,
         admission => refused(store, conn, request, admission).await,
+    }
+}
+
+/// Rolls the transaction back, unless the body has ended it: what was written behind that cannot be undone.
+async fn undo(store: &PostgresStore, conn: &mut PgConnection) -> Result<(), StoreError> {
+    let undo = store.shared().request_statements.undo();
+    match conn.execute(sqlx::raw_sql(AssertSqlSafe(undo))).await {
+        // A statement of the body failed, and its transaction is still open.
+        Err(error) if sql_state(&error).is_some_and(|state| state == FAILED_TRANSACTION) => {
+            conn.execute(sqlx::raw_sql("ROLLBACK")).await.map_err(|error| store_error(OPERATION, error))?;
+            Ok(())
+        }
+        undone => undone.map(drop).map_err(kept_error),
     }
 }
 

@@ -65,6 +65,11 @@ impl RequestStatements {
         format!("ROLLBACK; BEGIN; {}; COMMIT; {}", self.prepare, self.admit(request))
     }
 
+    /// Rolls the transaction back. It fails as [`keep`](Self::keep) does.
+    pub(crate) fn undo(&self) -> String {
+        format!("{}; ROLLBACK", self.close)
+    }
+
     /// Lets the transaction commit, and keeps the response of a request. It fails if this is not the transaction that was
     /// begun for it.
     pub(crate) fn keep(&self, request: Option<&KeyedRequest>, epoch: u64, response: &[u8]) -> String {
