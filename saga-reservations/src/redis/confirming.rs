@@ -37,7 +37,8 @@ impl RedisReservations {
                 (Word::Again, _) => {}
                 (Word::Load | Word::Short, Some(hold)) if !is_read => {
                     let question = Question::of(&hold.reservation);
-                    let (found, _) = self.settle(CONFIRMING, question, None, hold.reservation.is_unique).await?;
+                    let (found, _) =
+                        self.settle(CONFIRMING, question, None, Outcome::Nothing, hold.reservation.is_unique).await?;
                     if found.reservation.is_some() {
                         return self.elsewhere(operation, Some(hold.reservation), reply.now).await;
                     }

@@ -36,7 +36,8 @@ impl RedisReservations {
                 Word::Again => {}
                 // What Redis knows may be old, so no request is refused before SQL was read.
                 Word::Load | Word::Short if !is_read => {
-                    let (found, told) = self.settle(RESERVING, question.clone(), None, request.is_unique()).await?;
+                    let (found, told) =
+                        self.settle(RESERVING, question.clone(), None, Outcome::Nothing, request.is_unique()).await?;
                     if let Some(known) = found.reservation {
                         return same_again(operation, known, reply.now);
                     }

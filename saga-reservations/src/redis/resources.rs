@@ -7,7 +7,7 @@ use super::reply::{Reply, Word};
 use super::reservations::RedisReservations;
 use super::scripts::{LOOK, LOWER, SETTLE};
 use crate::ReservationsError;
-use crate::book::{Book, Reservation, ReservationKey, Resource, ResourceName};
+use crate::book::{Book, Reservation, Resource, ResourceName};
 use crate::contract::Reservations as _;
 use crate::sql::{Found, Question};
 
@@ -47,7 +47,8 @@ impl RedisReservations {
         &self,
         operation: &'static str,
         question: Question,
-        hold: Option<(&Reservation, Outcome)>,
+        hold: Option<&Reservation>,
+        outcome: Outcome,
         is_unique: bool,
     ) -> Result<(Found, Reply), ReservationsError> {
         for _ in 0..ATTEMPTS_MAX {
@@ -55,7 +56,7 @@ impl RedisReservations {
             let epoch = self.holds.epoch();
             let found = self.sql.look(question.clone()).await?;
             self.points.reach(Point::Read).await;
-            let arguments = settlement(&question, &found, hold, is_unique);
+            let arguments = settlement(&question, &found, (hold, outcome), is_unique);
             if let Some(reply) = self.holds.call_in(epoch, operation, &SETTLE, arguments).await? {
                 return Ok((found, reply));
             }
@@ -66,15 +67,15 @@ impl RedisReservations {
     /// Tells Redis what SQL has committed. The commit stands if Redis cannot be told: it is told when units are lacking, or
     /// when a mark is swept.
     pub(super) async fn tell(&self, operation: &'static str, reservation: &Reservation, outcome: Outcome) {
-        let hold = Some((reservation, outcome));
-        if let Err(error) = self.settle(operation, Question::of(reservation), hold, false).await {
+        let told = self.settle(operation, Question::of(reservation), Some(reservation), outcome, false).await;
+        if let Err(error) = told {
             tracing::warn!(key = %reservation.key, %error, "Redis could not be told what SQL has committed");
         }
     }
 
     pub(super) async fn find_resource(&self, name: &ResourceName) -> Result<Option<Resource>, ReservationsError> {
         let question = Question { key: None, resources: vec![name.clone()] };
-        let (found, reply) = self.settle(READING, question, None, false).await?;
+        let (found, reply) = self.settle(READING, question, None, Outcome::Nothing, false).await?;
         let mut known = reply.resources.into_iter().next();
         if known.is_none() {
             let arguments = vec![String::new(), name.to_string()];
@@ -101,7 +102,7 @@ impl RedisReservations {
             let reply = self.holds.call(SETTING, &LOWER, None, arguments).await?.answer;
             match reply.word {
                 Word::Load | Word::Short if !is_read => {
-                    self.settle(SETTING, question.clone(), None, false).await?;
+                    self.settle(SETTING, question.clone(), None, Outcome::Nothing, false).await?;
                     is_read = true;
                 }
                 Word::Short => {
@@ -114,16 +115,14 @@ impl RedisReservations {
                 _ => {
                     self.points.reach(Point::Lowered).await;
                     let set = self.sql.set_capacity(name, capacity).await;
-                    let key = ReservationKey::new("-")?;
-                    let nothing = Reservation::tombstone(key, reply.now);
-                    let outcome = if set.is_err() { Outcome::Lifted } else { Outcome::Nothing };
-                    if !matches!(set, Err(ReservationsError::Unavailable { .. })) {
-                        let told = self.settle(SETTING, question, Some((&nothing, outcome)), false).await;
-                        let changed = set?;
-                        let held = told.map(|(_, reply)| reply.resources.first().map_or(0, |known| known.held));
-                        return Ok(Resource { held: held.unwrap_or(changed.held), ..changed });
+                    if matches!(set, Err(ReservationsError::Unavailable { .. })) {
+                        return set;
                     }
-                    return set;
+                    let outcome = if set.is_err() { Outcome::Lifted } else { Outcome::Nothing };
+                    let told = self.settle(SETTING, question, None, outcome, false).await;
+                    let changed = set?;
+                    let held = told.map(|(_, reply)| reply.resources.first().map_or(0, |known| known.held));
+                    return Ok(Resource { held: held.unwrap_or(changed.held), ..changed });
                 }
             }
         }
@@ -143,19 +142,19 @@ pub(super) fn book_of(resources: Vec<Resource>) -> Book {
 fn settlement(
     question: &Question,
     found: &Found,
-    hold: Option<(&Reservation, Outcome)>,
+    (hold, outcome): (Option<&Reservation>, Outcome),
     is_unique: bool,
 ) -> Vec<String> {
-    let outcome = match hold.map_or(Outcome::Nothing, |(_, outcome)| outcome) {
+    let outcome = match outcome {
         Outcome::Moved => "moved",
         Outcome::Released => "released",
         Outcome::Back => "back",
         Outcome::Lifted => "lifted",
         Outcome::Nothing => "",
     };
-    let (key, token) = hold.map_or_else(Default::default, |(reservation, _)| {
+    let (key, token) = hold.map_or_else(Default::default, |reservation| {
         let token = reservation.first_token.0;
-        // A hold of which only the key is known.
+        // Only the key of such a hold is known.
         (reservation.key.to_string(), if token == 0 { String::new() } else { token.to_string() })
     });
     let mut arguments = vec![key, token, outcome.to_owned()];

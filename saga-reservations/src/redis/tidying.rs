@@ -18,7 +18,7 @@ const MARK_AGE: Duration = Duration::from_secs(5);
 /// How long Redis remembers a hold that ended, so that it can be confirmed late, and its key is not used again.
 const REMEMBERED: Duration = Duration::from_hours(24);
 
-/// How long Redis remembers the resource of a unique intent of which nothing is held. No read of SQL takes so long.
+/// How long Redis remembers the resource of a unique intent that has no hold. No read of SQL takes so long.
 const IDLE: Duration = Duration::from_hours(1);
 
 impl RedisReservations {
