@@ -1,9 +1,8 @@
 //! Semantic locks: what the database locks and reads is enough, and each mistake breaks a property.
 
-use std::collections::BTreeSet;
-
 use saga_models::locking::{Locking, Mistake};
-use stateright::{Checker, HasDiscoveries, Model};
+
+use crate::judged::{finds, judged};
 
 fn is_rule(name: &str) -> bool {
     name.starts_with("S-LOCK") || name.starts_with("each saga")
@@ -13,13 +12,7 @@ fn is_rule(name: &str) -> bool {
 /// locks themselves, crashes in the middle of a transaction, and commits that are not heard of.
 #[test]
 fn what_the_database_locks_is_enough() {
-    let checker = Locking::sound().checker().threads(2).spawn_bfs().join();
-    println!("{} states, {} deep", checker.unique_state_count(), checker.max_depth());
-    for (name, path) in checker.discoveries().into_iter().filter(|(name, _)| is_rule(name)) {
-        println!("{name}: {:?}", path.into_actions());
-    }
-    let names = checker.discoveries().into_keys();
-    let (broken, reached): (Vec<_>, Vec<_>) = names.partition(|name| is_rule(name));
+    let (broken, reached) = judged(Locking::sound(), is_rule);
     assert!(broken.is_empty(), "{broken:?}");
     assert_eq!(reached.len(), 8, "only these states are reached: {reached:?}");
 }
@@ -41,11 +34,7 @@ fn each_mistake_breaks_what_forbids_it() {
         (Mistake::GivesUpAndStays, "S-LOCK-7 a request that gave up is not granted"),
         (Mistake::TriesWithoutLooking, "S-LOCK-1 no saga writes what another one may still undo"),
     ] {
-        let found = HasDiscoveries::AllOf(BTreeSet::from([property]));
-        let checker = Locking::with(mistake).checker().finish_when(found).spawn_bfs().join();
-        let states = checker.unique_state_count();
-        let path = checker.discovery(property).unwrap_or_else(|| panic!("{mistake:?} is not found in {states} states"));
-        println!("{mistake:?} breaks {property} after {states} states, {} actions", path.into_actions().len());
+        finds(Locking::with(mistake), mistake, property);
     }
     assert_eq!(Mistake::ALL.len(), 13);
 }

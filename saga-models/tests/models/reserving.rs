@@ -1,21 +1,14 @@
 //! Reservations: the book and what the stores do around it are enough, and each mistake breaks a property.
 
-use std::collections::BTreeSet;
-
 use saga_models::reserving::{Mistake, Reserving};
-use stateright::{Checker, HasDiscoveries, Model};
+
+use crate::judged::{finds, judged};
 
 /// R-CAPACITY, R-DURABLE, R-ONCE, R-TOKEN, R-EXPIRY, R-KEY, R-ALL, R-FAIR: messages that are lost, repeated and late, holds
 /// that are over, a sweeper and pruning do no harm.
 #[test]
 fn the_book_is_enough() {
-    let checker = Reserving::sound().checker().threads(2).spawn_bfs().join();
-    println!("{} states, {} deep", checker.unique_state_count(), checker.max_depth());
-    for (name, path) in checker.discoveries().into_iter().filter(|(name, _)| name.starts_with("R-")) {
-        println!("{name}: {:?}", path.into_actions());
-    }
-    let names = checker.discoveries().into_keys();
-    let (broken, reached): (Vec<_>, Vec<_>) = names.partition(|name| name.starts_with("R-"));
+    let (broken, reached) = judged(Reserving::sound(), |name| name.starts_with("R-"));
     assert!(broken.is_empty(), "{broken:?}");
     assert_eq!(reached.len(), 5, "only these states are reached: {reached:?}");
 }
@@ -34,11 +27,7 @@ fn each_mistake_breaks_what_forbids_it() {
         (Mistake::DecidesOnOldRows, "R-DURABLE what was answered as confirmed stays so"),
         (Mistake::ForgetsEarly, "R-KEY what has ended is not held again"),
     ] {
-        let found = HasDiscoveries::AllOf(BTreeSet::from([property]));
-        let checker = Reserving::with(mistake).checker().finish_when(found).spawn_bfs().join();
-        let states = checker.unique_state_count();
-        let path = checker.discovery(property).unwrap_or_else(|| panic!("{mistake:?} is not found in {states} states"));
-        println!("{mistake:?} breaks {property} after {states} states, {} actions", path.into_actions().len());
+        finds(Reserving::with(mistake), mistake, property);
     }
     assert_eq!(Mistake::ALL.len(), 10);
 }
