@@ -33,7 +33,7 @@ impl Outside {
     }
 }
 
-/// It is held up until somebody lets it go on.
+/// The call is held up until the test lets it go on.
 #[saga_step(compensate = unpack)]
 async fn pack(_order: u32, State(outside): State<Outside>) -> Result<(), StepError> {
     outside.arrived.notify_one();

@@ -45,7 +45,7 @@ async fn refund(
     Ok(())
 }
 
-/// It is held up until somebody lets it go on.
+/// The call is held up until the test lets it go on.
 #[saga_step(compensate = call_back)]
 async fn ship(_order: u32, State(outside): State<Outside>) -> Result<(), StepError> {
     outside.arrived.notify_one();
@@ -64,7 +64,7 @@ async fn call_back(_order: u32, _shipped: Option<()>, State(outside): State<Outs
 #[saga_step(compensate = call_back, retry(attempts = 9, base = "1h", cap = "1h"), on_exhausted = "compensate")]
 async fn ask_carrier(_order: u32, State(outside): State<Outside>) -> Result<(), StepError> {
     outside.arrived.notify_one();
-    Err(StepError::not_sent("nobody answers"))
+    Err(StepError::not_sent("the service does not answer"))
 }
 
 /// Nobody knows whether it happened, and its compensation needs to know.

@@ -57,7 +57,7 @@ pub(super) async fn bill(
 ) -> Result<(), StepError> {
     let (packed, ride) = (packed.map(|Output(packed)| packed), ride.map(|Output(ride)| ride));
     tx.log(format!("bill {order}, {packed:?}, {ride:?}"));
-    if order % 10 == 7 { Err(StepError::reject("nobody pays for it")) } else { Ok(()) }
+    if order % 10 == 7 { Err(StepError::reject("the card is declined")) } else { Ok(()) }
 }
 
 #[saga_compensation]
@@ -69,7 +69,7 @@ pub(super) fn new() -> SagaBuilder<MemoryStore, u32> {
     Saga::named("ship").input::<u32>()
 }
 
-/// Orders from 100 on are packed and labelled, those of which more than 20 are reserved take the courier.
+/// Orders from 100 on are packed and labelled. Orders with more than 20 reserved pieces go by courier.
 pub(super) fn shipping() -> Saga<MemoryStore, u32> {
     new()
         .step::<reserve>()

@@ -17,7 +17,7 @@ pub(super) struct Inside {
     pub(super) called: Vec<String>,
     pub(super) under_way: usize,
     pub(super) most: usize,
-    /// Whoever is under way waits until so many once were.
+    /// Each item that is under way waits until so many items were under way at once.
     pub(super) gathers: usize,
 }
 

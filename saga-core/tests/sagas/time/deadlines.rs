@@ -145,7 +145,7 @@ async fn all_attempts_together_have_their_time() {
     runtime.shutdown().await;
 }
 
-/// It has the time that whoever started it gave it, from its own beginning, and so has one that is restarted in its turn.
+/// A restarted saga has the limit that its start named, counted from its own beginning. So has one that is restarted again.
 #[tokio::test(start_paused = true)]
 async fn a_restarted_saga_has_the_deadline_of_the_one_before() {
     let (outside, store) = (Outside::default(), store());

@@ -50,7 +50,7 @@ pub(super) async fn refund(
 #[saga_step(no_compensation, retry(attempts = 9, base = "2h", cap = "2h"), on_exhausted = "compensate")]
 pub(super) async fn ask_carrier(_order: u32, State(outside): State<Outside>) -> Result<(), StepError> {
     outside.note("ask");
-    Err(StepError::not_sent("nobody answers"))
+    Err(StepError::not_sent("the service does not answer"))
 }
 
 #[saga_step(
@@ -61,10 +61,10 @@ pub(super) async fn ask_carrier(_order: u32, State(outside): State<Outside>) -> 
 )]
 pub(super) async fn ask_for_a_while(_order: u32, State(outside): State<Outside>) -> Result<(), StepError> {
     outside.note("ask");
-    Err(StepError::not_sent("nobody answers"))
+    Err(StepError::not_sent("the service does not answer"))
 }
 
-/// It is held up until somebody lets it go on.
+/// The call is held up until the test lets it go on.
 #[saga_step(compensate = call_back, timeout = "9h")]
 pub(super) async fn ship(_order: u32, State(outside): State<Outside>) -> Result<(), StepError> {
     outside.arrived.notify_one();

@@ -76,7 +76,7 @@ async fn a_sleep_ends_at_its_moment_by_the_clock_of_the_store() {
     nothing_is_left(&store).await;
 }
 
-/// Nobody waits for a branch that only sleeps.
+/// A saga that turns round does not wait for a branch that only sleeps.
 #[tokio::test(start_paused = true)]
 async fn g5_who_sleeps_is_woken_when_the_saga_turns_round() {
     let (outside, store) = (Outside::default(), store());

@@ -31,7 +31,7 @@ async fn a_confirmation_that_was_left_behind_is_finished() {
             dropped_at(&shop, point, |one| async move { confirm(&one, "one", held.token).await }).await;
             shop.advance(std::time::Duration::from_mins(2));
             reserve(&shop.other, "other").await.unwrap();
-            // It does not expire, and its seat is nobody else's.
+            // It does not expire, and no other request gets its seat.
             assert_eq!(reason(reserve(&shop.other, "third").await), Reason::Insufficient);
             if is_repeated {
                 confirm(&shop.other, "one", held.token).await.unwrap();
