@@ -7,6 +7,7 @@ mod redis_url;
 mod server;
 mod signals;
 mod store_url;
+mod url_parser;
 
 pub use self::options::Serve;
 pub use self::redis_url::{InvalidRedisUrl, RedisUrl};

@@ -8,16 +8,17 @@ use super::redis_url::RedisUrl;
 use super::server::Server;
 use super::signals;
 use super::store_url::StoreUrl;
+use super::url_parser::url;
 use crate::Sweeper;
 
 /// The options of `saga-reservations serve`, for programs that have a command line of their own.
 #[derive(Debug, Clone, Args)]
 pub struct Serve {
     /// Where the reservations are kept: `sqlite:FILE`, `postgres://USER@HOST/DATABASE`, or `memory:` for a test.
-    #[arg(long, value_name = "URL", env = "SAGA_RESERVATIONS_STORE", hide_env_values = true)]
+    #[arg(long, value_name = "URL", env = "SAGA_RESERVATIONS_STORE", hide_env_values = true, value_parser = url::<StoreUrl>())]
     store: StoreUrl,
     /// Where the holds are, if not in the store: `redis://:PASSWORD@HOST:PORT`. All servers of a store must have the same.
-    #[arg(long, value_name = "URL", env = "SAGA_RESERVATIONS_REDIS", hide_env_values = true)]
+    #[arg(long, value_name = "URL", env = "SAGA_RESERVATIONS_REDIS", hide_env_values = true, value_parser = url::<RedisUrl>())]
     redis: Option<RedisUrl>,
     /// The address of gRPC, such as 127.0.0.1:50051; with port 0 a free one is chosen.
     #[arg(long, value_name = "ADDR", required_unless_present = "http")]

@@ -37,6 +37,20 @@ async fn the_password_of_redis_is_not_shown() {
     assert!(said.contains("Redis at 127.0.0.1:1 does not answer") && !said.contains("secret"), "{said}");
 }
 
+/// The parser of options would repeat the value.
+#[tokio::test]
+async fn a_wrong_address_is_refused_without_its_password() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = format!("sqlite:{}", folder.path().join("reservations.db").display());
+    for (arguments, expected) in [
+        (vec!["--store", "mysql://ada:secret@h/d"], "invalid value for '--store <URL>': `h/d` is no store"),
+        (vec!["--store", &file, "--redis", "rediss://:secret@h"], "invalid value for '--redis <URL>'"),
+    ] {
+        let said = said(&[vec!["serve", "--http", "127.0.0.1:0"], arguments].concat()).await;
+        assert!(said.contains(expected) && !said.contains("secret"), "{said}");
+    }
+}
+
 #[tokio::test]
 async fn a_taken_address_is_named() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
