@@ -10,11 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::publisher::{Publisher, met_outage};
+use super::sent_rows::SentRows;
 use crate::engine::context::EngineContext;
 use crate::engine::instance::SendVia;
 use crate::engine::lifecycle::TaskGuard;
 use crate::engine::store_calls::StoreCalls;
-use crate::store::{Hint, MessageId, NewMessage, OutboxRow, Store};
+use crate::store::{Hint, NewMessage, OutboxRow, Store};
 
 /// With more messages than this in memory, the relay sends the further ones.
 const WAITING_MAX: usize = 1_024;
@@ -49,6 +50,7 @@ pub(crate) struct Outbox<S: Store> {
     store_calls: Arc<StoreCalls<S>>,
     publisher: Arc<Publisher<S>>,
     send_queue: SendQueue,
+    sent_rows: SentRows,
     /// Woken when there may be rows in the outbox.
     pub(crate) filled: Notify,
 }
@@ -56,7 +58,8 @@ pub(crate) struct Outbox<S: Store> {
 impl<S: Store> Outbox<S> {
     pub(crate) fn new(store_calls: Arc<StoreCalls<S>>, publisher: Arc<Publisher<S>>) -> Self {
         let ctx = Arc::clone(&publisher.ctx);
-        Self { ctx, store_calls, publisher, send_queue: SendQueue::new(), filled: Notify::new() }
+        let (send_queue, sent_rows) = (SendQueue::new(), SentRows::new());
+        Self { ctx, store_calls, publisher, send_queue, sent_rows, filled: Notify::new() }
     }
 }
 
@@ -101,16 +104,17 @@ impl<S: Store> Outbox<S> {
             Some(Err(error)) if met_outage(&results) => self.ctx.health.transport_failed("publish", error),
             _ => self.ctx.health.transport_works("publish"),
         }
-        let sent = rows.iter().zip(&results).filter(|(_, result)| result.is_ok()).map(|(row, _)| row.id);
-        let sent: Vec<MessageId> = sent.collect();
-        if !sent.is_empty() {
-            match self.ctx.store.sent(&sent).await {
-                Ok(()) => self.ctx.health.store_works("sent"),
-                // The relay sends them once more.
-                Err(error) => self.ctx.health.store_failed("sent", &error),
+        // A row that was not sent is left to the relays.
+        for ((row, under_way), result) in rows.into_iter().zip(under_way).zip(results) {
+            if result.is_ok() {
+                self.sent_rows.push(row.id, under_way);
             }
         }
-        drop(under_way);
+    }
+
+    /// Deletes the rows of sent messages until it is dropped.
+    pub(crate) async fn serve_sent_rows(self: Arc<Self>) {
+        self.sent_rows.serve(&self.ctx).await;
     }
 
     fn can_send_from_memory(&self) -> bool {

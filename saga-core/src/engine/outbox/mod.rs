@@ -4,6 +4,7 @@ mod blocked_topics;
 mod fast_path;
 mod publisher;
 mod relay;
+mod sent_rows;
 
 pub(crate) use self::fast_path::Outbox;
 pub(crate) use self::publisher::Publisher;

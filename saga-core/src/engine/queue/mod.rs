@@ -4,6 +4,7 @@ mod batch_limits;
 mod failure_rate;
 mod poll_timer;
 mod queue;
+mod transaction_cost;
 
 pub(crate) use self::batch_limits::{BatchLimits, SLOW};
 pub(crate) use self::failure_rate::Protection;

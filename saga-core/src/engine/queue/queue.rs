@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::transaction_cost::TransactionCost;
 use crate::engine::bulkhead::FairQueue;
 use crate::env::{Environment, timeout};
 
 /// Every fourth round serves claimed commands first, so that commands from commits do not starve retries and recovered work.
 const CLAIMED_SHARE: u64 = 4;
 
-/// A worker takes at least this many commands if so many wait: few large transactions are cheaper than many small ones.
+/// A worker takes at least this many commands if twice as many wait: few large transactions are cheaper than many small ones.
 const SHARE_MIN: usize = 16;
 
 /// How long a worker waits at most for a full share.
@@ -36,6 +37,8 @@ struct State<T> {
     /// How many workers wait for a full share, and how many workers there are in all.
     gathering: usize,
     workers: usize,
+    /// Of the transactions that ran the shares.
+    cost: TransactionCost,
     closed: bool,
 }
 
@@ -48,6 +51,7 @@ impl<T> State<T> {
             under_way: 0,
             gathering: 0,
             workers: 1,
+            cost: TransactionCost::default(),
             closed: false,
         }
     }
@@ -57,7 +61,9 @@ impl<T> State<T> {
     }
 
     fn share(&self, workers: usize) -> usize {
-        share_of(self.waiting() + self.under_way, workers)
+        let share = share_of(self.waiting() + self.under_way, workers, self.cost.worthwhile());
+        // A worker that is alone waits for no more.
+        if self.under_way == 0 { share.min(self.waiting()) } else { share }
     }
 }
 
@@ -70,9 +76,10 @@ struct Sharing {
 }
 
 /// How many of all commands one worker takes: an equal part, but at least `SHARE_MIN`, or half if there are fewer than twice as
-/// many. The other half lets a second worker run handlers while the first one commits.
-fn share_of(all: usize, workers: usize) -> usize {
-    all.div_ceil(workers).max(SHARE_MIN.min(all.div_ceil(2)))
+/// many. The other half lets a second worker run handlers while the first one commits. If the handlers take little of a
+/// transaction, that gains little, and the worker takes as many commands as are worth a transaction.
+fn share_of(all: usize, workers: usize, worthwhile: usize) -> usize {
+    all.div_ceil(workers).max(SHARE_MIN.min(all.div_ceil(2).max(worthwhile)))
 }
 
 /// Counts a worker as waiting for its share until it is dropped.
@@ -192,6 +199,11 @@ impl<T> Queue<T> {
                 }
             }
         }
+    }
+
+    /// A share of commands was committed in this time, of which its handlers took that much.
+    pub(crate) fn committed(&self, commands: usize, took: Duration, handlers: Duration) {
+        self.lock().cost.add(commands, took, handlers);
     }
 
     /// Commands of a share have ended.
@@ -315,8 +327,30 @@ mod tests {
 
     #[test]
     fn few_workers_have_large_shares() {
-        let share = |all| share_of(all, 8);
+        let share = |all| share_of(all, 8, 0);
         assert_eq!([1, 2, 16, 31, 64, 128, 256].map(share), [1, 1, 8, 16, 16, 16, 32]);
+        let share_of_quick_handlers = |all| share_of(all, 8, 12);
+        assert_eq!([16, 31, 256].map(share_of_quick_handlers), [12, 16, 32]);
+        assert_eq!(share_of(1, 8, 1_000), SHARE_MIN);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn quick_handlers_run_in_one_transaction_at_a_time() {
+        let queue = Queue::new();
+        (0..500).for_each(|_| queue.committed(4, Duration::from_micros(1_400), Duration::from_micros(400)));
+        (0..4).for_each(|one| assert!(queue.push(0, one).is_none()));
+        let began = tokio::time::Instant::now();
+        assert_eq!(share(&queue).await, [0, 1, 2, 3], "a worker that is alone takes all");
+        assert_eq!(began.elapsed(), Duration::ZERO);
+
+        (4..6).for_each(|one| assert!(queue.push(0, one).is_none()));
+        let beside = async {
+            tokio::time::sleep(GATHERING_MAX / 2).await;
+            queue.done(4);
+        };
+        let (taken, ()) = tokio::join!(share(&queue), beside);
+        assert_eq!(taken, [4, 5], "it waited for the end of the other transaction");
+        assert_eq!(began.elapsed(), GATHERING_MAX / 2);
     }
 
     #[tokio::test(start_paused = true)]

@@ -42,6 +42,7 @@ impl<S: Store> Engine<S> {
         lifecycle.run_task("heartbeat", &self.membership, Membership::run_heartbeat);
         lifecycle.run_task("relay", &self.relay, Relay::relay);
         lifecycle.run_task("direct", &self.committer.outbox, Outbox::serve_send_queue);
+        lifecycle.run_task("sent", &self.committer.outbox, Outbox::serve_sent_rows);
         lifecycle.run_task("hints", &self.hints, HintListener::listen);
         lifecycle.run_task("maintenance", &self.maintenance, Maintenance::run);
         lifecycle.run_task("watch", &self.outcomes, OutcomeWatcher::watch);

@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::batch::Batch;
 use super::commit_failures::{Failures, OPERATION};
@@ -153,8 +154,9 @@ impl<S: Store> Transactions<S> {
             let Some(ids) = self.committer.store_calls.take_ids(widths).await else { return };
             let works_before = self.writes_without_steps(&commands, failures).await;
             let batch = Batch::new(commands, ids, uses_own_savepoints);
+            let began = self.ctx.env.now();
             match caught_while(self.ctx.store.transact(batch.claims(), batch.body(&self.attempts))).await {
-                Ok(Ok(())) => waiting.extend(self.committed(batch.take()).await),
+                Ok(Ok(())) => waiting.extend(self.committed(batch.take(), began).await),
                 // Boxed, since it is large and rarely needed.
                 Ok(Err(error)) => {
                     let failures = Failures { so_far: failures, works_before };
@@ -173,8 +175,9 @@ impl<S: Store> Transactions<S> {
     }
 
     /// Handles a commit. Returns the commands that run again: each alone, or together those that wait for their locks.
-    async fn committed(self: &Arc<Self>, members: Vec<BatchEntry<S>>) -> Vec<SubBatch<S>> {
+    async fn committed(self: &Arc<Self>, members: Vec<BatchEntry<S>>, began: Duration) -> Vec<SubBatch<S>> {
         self.ctx.health.store_works(OPERATION);
+        let (took, count, mut handlers) = (self.ctx.env.now().saturating_sub(began), members.len(), Duration::ZERO);
         let (mut lost, mut apart, mut locked) = (Vec::new(), Vec::new(), Vec::new());
         for member in members {
             let work = member.work();
@@ -195,16 +198,18 @@ impl<S: Store> Transactions<S> {
             };
             for step in &member.chained {
                 self.attempts.limits.was_done(step.name, step.is_undo, step.took);
+                handlers += step.took;
                 // A lock is no call of a function.
                 if !step.is_lock {
                     self.attempts.statistics.count_done(step.is_undo);
                 }
             }
             if let (Some(command), Some((attempted, _))) = (&member.command, &member.attempted) {
-                let (step, took) = (command.step().name, attempted.findings.share);
+                let (step, share) = (command.step().name, attempted.findings.share);
+                handlers += share;
                 match attempted.ending {
-                    Ending::Done => self.attempts.limits.was_done(step, command.is_undo(), took),
-                    _ => self.attempts.limits.succeeded(step, took),
+                    Ending::Done => self.attempts.limits.was_done(step, command.is_undo(), share),
+                    _ => self.attempts.limits.succeeded(step, share),
                 }
                 if !takes_semantic_lock(command) {
                     self.attempts.statistics.count(command, &attempted.ending);
@@ -219,6 +224,7 @@ impl<S: Store> Transactions<S> {
             }
             self.committer.after_commit(prepared, member.command.and_then(|command| command.slot));
         }
+        self.committer.scheduler.transactions.committed(count, took, handlers);
         if !lost.is_empty() {
             // Another process has the command, or the saga started compensating: the next claim reads it again.
             self.committer.scheduler.release(&lost).await;
