@@ -1,5 +1,7 @@
 //! What a host does when sagas that it did steps for are closed.
 
+use std::time::Duration;
+
 use super::host::Host;
 use crate::engine::message::{HandleError, InboundMessage};
 use crate::key::{Key, Tenant};
@@ -35,8 +37,9 @@ impl<S: Store> Host<S> {
 
     /// Whether a question of this host is young enough for its answer to be acted on.
     fn is_young_enough(&self, answer: &InboundMessage, asked_at: Timestamp) -> bool {
-        let now = i128::from(answer.message.committed_at.0) + answer.age.as_micros() as i128;
-        now - i128::from(asked_at.0) <= self.ctx.settings.message_age_max().as_micros() as i128
+        let micros = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        let now = answer.message.committed_at.0.saturating_add(micros(answer.age));
+        now.saturating_sub(asked_at.0) <= micros(self.ctx.settings.message_age_max())
     }
 
     /// The definitions of the steps that the sender may ask this service for.

@@ -48,9 +48,9 @@ pub(crate) async fn unclosed_steps_are_listed_part_by_part<H: StoreHarness>(benc
     let bench = bench.reopen().await?;
     let (_, epoch) = lease(&bench).await?;
     ensure!(epoch > epoch_before, "the epoch {epoch} follows the epoch {epoch_before}");
-    let stale = bench.store.unclosed(epoch_before, &filter(Duration::ZERO, 2)).await;
-    let stale = stale.err().map(|error| error.kind());
-    ensure_eq!(stale, Some(StoreErrorKind::Conflict), "a part under an older epoch");
+    let refused = bench.store.unclosed(epoch_before, &filter(Duration::ZERO, 2)).await;
+    let refused = refused.err().map(|error| error.kind());
+    ensure_eq!(refused, Some(StoreErrorKind::Conflict), "a part under an older epoch");
     let part = bench.store.unclosed(epoch, &filter(Duration::ZERO, 2)).await?;
     ensure_eq!((keys(&part), part.more), (Vec::new(), true), "the second part");
     let part = bench.store.unclosed(epoch, &filter(Duration::ZERO, 2)).await?;

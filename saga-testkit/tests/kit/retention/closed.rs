@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use saga_core::memory::{MemoryStore, MemoryTransport};
-use saga_core::store::{Message, MessageKind, Sagas as _};
-use saga_core::transport::{Incoming, Subscription, Transport, TransportError};
+use saga_core::store::{Headers, Message, MessageId, MessageKind, Sagas as _, Timestamp, Work as _};
+use saga_core::transport::{Incoming, Subscription, Transport, TransportError, service_topic};
 use saga_core::{Key, Retention, Runtime, Saga, Service, Tenant};
+use uuid::Uuid;
 
 use super::orders::*;
 
@@ -152,6 +153,29 @@ async fn g13_a_step_that_ends_after_its_saga_was_closed_is_kept_until_it_is_aske
     assert_eq!(shop.known_to_carrier(&["o-77"]).await, [true]);
     shop.days(FORGOTTEN).await;
     assert_eq!(shop.known_to_carrier(&["o-77"]).await, [false]);
+    shop.close().await;
+}
+
+/// G13: the record that it would meet may be that of a later saga under the key.
+#[tokio::test]
+async fn g13_an_answer_to_an_old_question_changes_nothing() {
+    let shop = Shop::open().await;
+    shop.test.run("o-1", 1).await;
+    shop.test.run("o-13", 13).await;
+    shop.days(1).await;
+    let now = shop.carriers_store.now().await.unwrap();
+    for (number, key, asked_at) in [(1, "o-1", Timestamp(0)), (2, "o-13", now)] {
+        let answer = Message {
+            event_type: "closed".to_owned(),
+            payload: format!(r#"{{"sagas":["{key}"],"asked_at":{}}}"#, asked_at.0).into_bytes(),
+            committed_at: now,
+            headers: Headers { reply_to: Some("shop".to_owned()), ..Headers::default() },
+            ..Message::new(MessageId(Uuid::from_u128(number)), MessageKind::Closed, service_topic("carrier"))
+        };
+        shop.transport.publish(vec![answer]).await.remove(0).unwrap();
+    }
+    shop.days(30).await;
+    assert_eq!(shop.known_to_carrier(&KEYS).await, [true, false]);
     shop.close().await;
 }
 
