@@ -12,7 +12,7 @@ pub mod status;
 #[cfg(feature = "client")]
 pub use self::client::{ForStep, StepRequest};
 #[cfg(feature = "server")]
-pub use self::idempotency::{ClaimFirst, ClaimedKey, Idempotency, SagaAccepted, Tx, idempotency_key};
+pub use self::idempotency::{ClaimFirst, ClaimedKey, Idempotency, SagaAccepted, TtlTooLong, Tx, idempotency_key};
 #[cfg(feature = "server")]
 pub use self::problem::Problem;
 #[cfg(feature = "server")]

@@ -10,12 +10,12 @@ use async_trait::async_trait;
 use saga_core::store::{
     Applied, AuditFilter, AuditRow, Capabilities, Changes, Claim, ClaimRequest, Claimed, ClaimedMessages, DeadLetter,
     DeadLetterFilter, DeadLetterId, DeadLetterState, DeadLetters, DefinitionId, Definitions, EndedExpired, ExpireEnded,
-    ExpiredCount, ExpiredSaga, Expiry, Hint, Hints, Ids, Inbox, Incarnation, Lease, LeasedLane, Listener, LockAnswer,
-    LockFilter, LockRequest, MemberId, Members, MessageId, NewDeadLetter, NewDefinition, NewParked, NewReceived,
-    NewSaga, Outbox, OutboxDepth, OutboxRow, ParkedKey, Purge, Purged, ReceivedBatch, Records, SagaFilter, SagaId,
-    SagaMigration, SagaProgress, SagaRow, SagaWithSteps, Sagas, SemanticLocks, ShareRequest, Started, Status, StepId,
-    StepRecord, Store, StoreError, StoredDefinition, StoredLock, Timestamp, TransactError, TransactionBody, Work,
-    WorkId, WorkRef,
+    ExpiredCount, ExpiredSaga, Expiry, Hint, Hints, Ids, Inbox, Incarnation, KnownSaga, Lease, LeasedLane, Listener,
+    LockAnswer, LockFilter, LockRequest, MemberId, Members, MessageId, NewDeadLetter, NewDefinition, NewParked,
+    NewReceived, NewSaga, Outbox, OutboxDepth, OutboxRow, ParkedKey, Purge, Purged, ReceivedBatch, Records, SagaFilter,
+    SagaId, SagaMigration, SagaProgress, SagaRow, SagaWithSteps, Sagas, SemanticLocks, ShareRequest, Started, Status,
+    StepId, StepRecord, Store, StoreError, StoredDefinition, StoredLock, Timestamp, TransactError, TransactionBody,
+    Unclosed, UnclosedFilter, Work, WorkId, WorkRef,
 };
 use saga_core::{Key, Tenant};
 
@@ -198,6 +198,8 @@ intercept! {
         fn set_expiry(tenant: &Tenant, key: &Key, expiry: Option<&Expiry>) -> bool;
         fn expire_ended(request: &ExpireEnded) -> EndedExpired;
         fn expire_hosted(definitions: &[DefinitionId], closed: &[(Tenant, Key)], delete_in: Duration) -> u64;
+        fn unclosed(epoch: u64, filter: &UnclosedFilter) -> Unclosed;
+        fn known(tenant: &Tenant, keys: &[Key]) -> Vec<KnownSaga>;
         fn forget_dead_letters(older_than: Duration, limit: usize) -> u64;
         fn delete_expired_keys(limit: usize) -> u64;
         fn forget_published(older_than: Duration, limit: usize) -> u64;

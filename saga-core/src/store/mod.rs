@@ -29,6 +29,7 @@ mod sagas;
 mod start_in;
 mod step_record;
 mod transaction;
+mod unclosed;
 mod work;
 
 pub use crate::key::step_id::StepId;
@@ -76,4 +77,5 @@ pub use self::sagas::{
 pub use self::start_in::StartIn;
 pub use self::step_record::{RecordedOutcome, StepRecord};
 pub use self::transaction::{Claim, HandlerVerdict, MovedSaga, TransactError, TransactionBody};
+pub use self::unclosed::{KnownSaga, Unclosed, UnclosedFilter, UnclosedStep, UnclosedWalk};
 pub use self::work::{ClaimRequest, ClaimShare, ClaimStep, Claimed, ClaimedWork, Ids, ShareRequest, Work};

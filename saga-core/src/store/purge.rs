@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{DefinitionId, Expiry, MemberId, SagaId, SagaRow, SagaWithSteps, Status, StoreError};
+use super::{
+    DefinitionId, Expiry, KnownSaga, MemberId, SagaId, SagaRow, SagaWithSteps, Status, StoreError, Unclosed,
+    UnclosedFilter,
+};
 use crate::key::{Key, Tenant};
 
 /// For how much longer [`Purge::purge`] keeps a saga that it must not take yet (`S-PURGE-5`).
@@ -120,6 +123,8 @@ pub struct ExpiredCount {
 /// - `S-PURGE-8` [`expire_hosted`](Purge::expire_hosted) dates the ended sagas of the given definitions whose keys begin with one of the given keys and `>`, of the same tenant, and no others: they are deleted that long after the call.
 /// - `S-PURGE-9` [`set_expiry`](Purge::set_expiry) and [`expire_ended`](Purge::expire_ended) date by the end of the saga, and change no saga that has not ended. A tombstone stays one. A saga that has ended and has no date gets none from a commit that leaves it ended.
 /// - `S-PURGE-10` [`forget_dead_letters`](Purge::forget_dead_letters) deletes letters that were decided longer ago than that, and no open one. [`forget_published`](Purge::forget_published) deletes the counters of ordering keys under which nothing was published for that long and no message is in the outbox. Each deletes at most `limit` and answers how many.
+/// - `S-PURGE-11` [`unclosed`](Purge::unclosed) walks through all sagas in the order of their ids, part by part, and lists of each part the sagas of the given definitions that ended at least `interval` ago, are no tombstones and have no date, each once. It keeps where it stopped, and begins again no sooner than `interval` after the last walk ended. Under an older epoch of the maintenance lease it fails with the kind `Conflict` and changes nothing.
+/// - `S-PURGE-12` [`known`](Purge::known) answers for each of the given keys of the tenant under which there is a saga, once, in any order, and for no others.
 #[async_trait]
 pub trait Purge: Send + Sync {
     /// Takes or renews the lease of the maintenance task; answers its epoch, or nothing while another member has it.
@@ -150,6 +155,12 @@ pub trait Purge: Send + Sync {
         closed: &[(Tenant, Key)],
         delete_in: Duration,
     ) -> Result<u64, StoreError>;
+
+    /// The next part of the hosted steps that no message has closed.
+    async fn unclosed(&self, epoch: u64, filter: &UnclosedFilter) -> Result<Unclosed, StoreError>;
+
+    /// Which of these sagas the store has.
+    async fn known(&self, tenant: &Tenant, keys: &[Key]) -> Result<Vec<KnownSaga>, StoreError>;
 
     /// Deletes decided dead letters.
     async fn forget_dead_letters(&self, older_than: Duration, limit: usize) -> Result<u64, StoreError>;

@@ -11,6 +11,7 @@ use saga_core::{Runtime, Tenant};
 use super::claim_first::ClaimFirst;
 use super::handler::IdempotentHandler;
 use super::settings::Settings;
+use super::ttl::{self, TtlTooLong};
 use super::tx_handler::TxHandler;
 
 /// Makes requests take effect once, by the header `Idempotency-Key` of
@@ -139,12 +140,14 @@ impl<S: IdempotencyKeys> Idempotency<S> {
         self
     }
 
-    /// How long a key is kept, by the store's clock: 24 hours. After that the same key is a new request. A client must not
-    /// retry for longer.
-    #[must_use]
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.settings.ttl = ttl;
-        self
+    /// How long a key is kept, by the store's clock: 24 hours, or for as long as the runtime keeps the keys of its sagas where
+    /// that is shorter. After that the same key is a new request. A client must not retry for longer.
+    ///
+    /// # Errors
+    /// When a saga of the runtime may be deleted earlier: a retry would get the `Location` of a saga that is gone.
+    pub fn ttl(mut self, ttl: Duration) -> Result<Self, TtlTooLong> {
+        self.settings.ttl = ttl::checked(self.settings.runtime.as_ref(), ttl)?;
+        Ok(self)
     }
 
     /// How long a handler may take: 30 seconds. Then it is dropped, nothing is kept, and the answer is 503. Handlers on
@@ -239,7 +242,8 @@ impl<S: IdempotencyKeys> Clone for Idempotency<S> {
 
 impl<S: IdempotencyKeys> fmt::Debug for Idempotency<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Idempotency").field("required", &self.settings.required).finish_non_exhaustive()
+        let (required, ttl) = (self.settings.required, self.settings.ttl);
+        f.debug_struct("Idempotency").field("required", &required).field("ttl", &ttl).finish_non_exhaustive()
     }
 }
 

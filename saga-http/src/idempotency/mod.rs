@@ -15,6 +15,7 @@ mod key;
 mod settings;
 mod soon;
 mod transaction;
+mod ttl;
 mod tx_handler;
 
 pub use self::accepted::SagaAccepted;
@@ -24,4 +25,5 @@ pub use self::handler::IdempotentHandler;
 pub use self::idempotency::{Idempotency, NewIdempotency};
 pub use self::key::idempotency_key;
 pub use self::transaction::Tx;
+pub use self::ttl::TtlTooLong;
 pub use self::tx_handler::TxHandler;

@@ -7,12 +7,12 @@ use http::request::Parts;
 use saga_core::store::IdempotencyKeys;
 use saga_core::{Runtime, Tenant};
 
+use super::ttl;
+
 /// The longest request that is read, in bytes: 1 MiB.
 const REQUEST_BYTES_MAX: usize = 1 << 20;
 /// The longest response that is kept, in bytes: 256 KiB.
 const RESPONSE_BYTES_MAX: usize = 256 << 10;
-/// How long a key is kept: a day.
-const TTL: Duration = Duration::from_hours(24);
 /// How long a handler may take.
 const TIME_MAX: Duration = Duration::from_secs(30);
 /// How long a key is leased by a handler without the store's transaction.
@@ -40,6 +40,7 @@ pub(super) struct Settings<S: IdempotencyKeys> {
 
 impl<S: IdempotencyKeys> Settings<S> {
     pub(super) fn new(store: Arc<S>, runtime: Option<Runtime<S>>, principal: Arc<PrincipalOf>) -> Self {
+        let ttl = ttl::usual(runtime.as_ref());
         Self {
             store,
             runtime,
@@ -48,7 +49,7 @@ impl<S: IdempotencyKeys> Settings<S> {
             required: false,
             strict: false,
             canonical_json: false,
-            ttl: TTL,
+            ttl,
             time_max: TIME_MAX,
             lease_ttl: LEASE_TTL,
             request_bytes_max: REQUEST_BYTES_MAX,

@@ -17,3 +17,4 @@ mod rules;
 mod sagas;
 mod statuses;
 mod support;
+mod ttl;

@@ -129,7 +129,7 @@ pub(crate) async fn json_is_compared_by_content_if_that_is_wanted<S: Ledger>(sho
 }
 
 pub(crate) async fn a_key_is_new_after_its_time<S: Ledger>(shop: Application<S>) {
-    let short = shop.with(|idempotency| idempotency.ttl(Duration::ZERO));
+    let short = shop.with(|idempotency| idempotency.ttl(Duration::ZERO).unwrap());
     for number in 1..=2 {
         let ran = send(&short, request("/payments", "k-1"), Order::of("rent").text()).await;
         assert_eq!(String::from_utf8(ran.body).unwrap(), format!("{number} of rent"));

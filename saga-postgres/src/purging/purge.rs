@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use saga_core::key::{Key, Tenant};
 use saga_core::store::{
-    DefinitionId, EndedExpired, ExpireEnded, ExpiredCount, ExpiredSaga, Expiry, MemberId, Purge, Purged, SagaId,
-    SagaWithSteps, StoreError,
+    DefinitionId, EndedExpired, ExpireEnded, ExpiredCount, ExpiredSaga, Expiry, KnownSaga, MemberId, Purge, Purged,
+    SagaId, SagaWithSteps, StoreError, Unclosed, UnclosedFilter,
 };
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
@@ -15,6 +15,7 @@ use crate::clock::micros;
 use crate::error::store_error;
 use crate::purging::ended::{date_ended, date_hosted, date_saga};
 use crate::purging::purge_sagas::{MESSAGES_MAX, purge_all};
+use crate::purging::unclosed::{known_sagas, next_part};
 use crate::purging::whole_sagas::read_whole_sagas;
 use crate::rows::expiry::{hosts, next_age};
 use crate::rows::rows::{self, FromRow};
@@ -99,6 +100,14 @@ impl Purge for PostgresStore {
         delete_in: Duration,
     ) -> Result<u64, StoreError> {
         date_hosted(self, definitions, closed, delete_in).await
+    }
+
+    async fn unclosed(&self, epoch: u64, filter: &UnclosedFilter) -> Result<Unclosed, StoreError> {
+        next_part(self, epoch, filter).await
+    }
+
+    async fn known(&self, tenant: &Tenant, keys: &[Key]) -> Result<Vec<KnownSaga>, StoreError> {
+        known_sagas(self, tenant, keys).await
     }
 
     async fn forget_dead_letters(&self, older_than: Duration, limit: usize) -> Result<u64, StoreError> {

@@ -14,7 +14,7 @@ struct Migration {
 }
 
 /// In the order of their numbers. A released migration never changes.
-const MIGRATIONS: [Migration; 7] = [
+const MIGRATIONS: [Migration; 8] = [
     Migration { number: 1, name: "tables", sql: include_str!("../../migrations/0001_tables.sql") },
     Migration { number: 2, name: "shapes", sql: include_str!("../../migrations/0002_shapes.sql") },
     Migration { number: 3, name: "reports", sql: include_str!("../../migrations/0003_reports.sql") },
@@ -22,6 +22,7 @@ const MIGRATIONS: [Migration; 7] = [
     Migration { number: 5, name: "retention", sql: include_str!("../../migrations/0005_retention.sql") },
     Migration { number: 6, name: "idempotency_keys", sql: include_str!("../../migrations/0006_idempotency_keys.sql") },
     Migration { number: 7, name: "semantic_locks", sql: include_str!("../../migrations/0007_semantic_locks.sql") },
+    Migration { number: 8, name: "unclosed_steps", sql: include_str!("../../migrations/0008_unclosed_steps.sql") },
 ];
 
 const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].number;

@@ -16,5 +16,6 @@ pub(super) mod rows;
 pub(super) mod saga_rows;
 pub(super) mod shares;
 pub(super) mod taken_locks;
+pub(super) mod unclosed;
 pub(super) mod unfinished;
 pub(super) mod work_rows;

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 use saga_core::key::{Key, Tenant};
 use saga_core::store::{
-    DefinitionId, EndedExpired, ExpireEnded, ExpiredCount, ExpiredSaga, Expiry, MemberId, Purge, Purged, SagaId,
-    SagaRow, SagaWithSteps, StoreError, StoreErrorKind, Timestamp,
+    DefinitionId, EndedExpired, ExpireEnded, ExpiredCount, ExpiredSaga, Expiry, KnownSaga, MemberId, Purge, Purged,
+    SagaId, SagaRow, SagaWithSteps, StoreError, StoreErrorKind, Timestamp, Unclosed, UnclosedFilter,
 };
 
 use crate::clock::{micros, plus};
@@ -18,6 +18,7 @@ use crate::statements::family::{below, with_work};
 use crate::statements::published::forget_published;
 use crate::statements::purge_sagas::{SAGAS_MAX, purge};
 use crate::statements::rows::{self, FromRow, records_of, select_sagas};
+use crate::statements::unclosed::{known, unclosed};
 use crate::store::sagas::{history, work};
 use crate::store::store::SqliteStore;
 use crate::writer::session::Session;
@@ -95,6 +96,16 @@ impl Purge for SqliteStore {
     ) -> Result<u64, StoreError> {
         let (definitions, closed) = (definitions.to_vec(), closed.to_vec());
         self.call("expire_hosted", move |session| Ok(expire_hosted(session, &definitions, &closed, delete_in)?)).await
+    }
+
+    async fn unclosed(&self, epoch: u64, filter: &UnclosedFilter) -> Result<Unclosed, StoreError> {
+        let filter = filter.clone();
+        self.call("unclosed", move |session| unclosed(session, epoch, &filter)).await
+    }
+
+    async fn known(&self, tenant: &Tenant, keys: &[Key]) -> Result<Vec<KnownSaga>, StoreError> {
+        let (tenant, keys) = (tenant.clone(), keys.to_vec());
+        self.query("known", move |conn| known(conn, &tenant, &keys)).await
     }
 
     async fn forget_dead_letters(&self, older_than: Duration, limit: usize) -> Result<u64, StoreError> {

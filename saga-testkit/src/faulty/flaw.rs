@@ -296,6 +296,14 @@ flaws! {
         DatesExemptSagas breaks "S-PURGE-9",
         /// Open dead letters are forgotten with the decided ones.
         ForgetsOpenLetters breaks "S-PURGE-10",
+        /// Hosted steps that are dated already are listed as ones that no message has closed.
+        ListsDatedSteps breaks "S-PURGE-11",
+        /// The walk through hosted steps begins again as soon as it has ended.
+        WalksWithoutPause breaks "S-PURGE-11",
+        /// A walk under an older epoch of the maintenance lease goes on.
+        WalksUnderAnyEpoch breaks "S-PURGE-11",
+        /// A saga of another tenant counts as known.
+        KnowsSagasOfOtherTenants breaks "S-PURGE-12",
         /// A semantic lock is granted although another saga has its entities.
         SharesLocks breaks "S-LOCK-1",
         /// Of the entities of a semantic lock only the first is locked.

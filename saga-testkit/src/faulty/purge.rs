@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use saga_core::key::{Key, Tenant};
 use saga_core::store::{
     Changes, DeadLetterFilter, DeadLetterState, DeadLetters, DefinitionId, EndedExpired, ExpireEnded, ExpiredCount,
-    ExpiredSaga, Expiry, MemberId, NewDeadLetter, NewRecord, NewSaga, Outbox, Purge, Purged, Records, SagaId,
-    SagaWithSteps, Sagas, StepRecord, StoreError,
+    ExpiredSaga, Expiry, KnownSaga, MemberId, NewDeadLetter, NewRecord, NewSaga, Outbox, Purge, Purged, Records,
+    SagaId, SagaWithSteps, Sagas, StepRecord, StoreError, Unclosed, UnclosedFilter,
 };
 
 use super::{FaultyStore, StoreFlaw};
@@ -110,6 +110,35 @@ impl Purge for FaultyStore {
             closed = tenants.iter().flat_map(|tenant| keys.iter().map(|key| (tenant.clone(), key.clone()))).collect();
         }
         self.inner.expire_hosted(definitions, &closed, delete_in).await
+    }
+
+    async fn unclosed(&self, epoch: u64, filter: &UnclosedFilter) -> Result<Unclosed, StoreError> {
+        let newest = self.noted().maintenance;
+        let epoch = if self.has(StoreFlaw::WalksUnderAnyEpoch) { newest } else { epoch };
+        if self.has(StoreFlaw::ListsDatedSteps) {
+            for dated in self.inner.expired(usize::MAX).await? {
+                self.inner.set_expiry(&dated.tenant, &dated.key, None).await?;
+            }
+        }
+        let unclosed = self.inner.unclosed(epoch, filter).await?;
+        if self.has(StoreFlaw::WalksWithoutPause) && unclosed == Unclosed::default() {
+            self.clock.advance(filter.interval);
+            let again = self.inner.unclosed(epoch, filter).await;
+            self.clock.go_back(filter.interval);
+            return again;
+        }
+        Ok(unclosed)
+    }
+
+    async fn known(&self, tenant: &Tenant, keys: &[Key]) -> Result<Vec<KnownSaga>, StoreError> {
+        let mut known = self.inner.known(tenant, keys).await?;
+        if self.has(StoreFlaw::KnowsSagasOfOtherTenants) {
+            let tenants = self.noted().tenants.clone();
+            for other in tenants.iter().filter(|other| *other != tenant) {
+                known.extend(self.inner.known(other, keys).await?);
+            }
+        }
+        Ok(known)
     }
 
     async fn forget_dead_letters(&self, older_than: Duration, limit: usize) -> Result<u64, StoreError> {

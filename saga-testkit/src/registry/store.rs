@@ -11,7 +11,7 @@ use crate::store::{
     locks::{locks_in_transactions, semantic_locks},
     messages::letters,
     misses, records,
-    sagas::{acts, definitions, listing, purge, purge_kept, sagas, sampling},
+    sagas::{acts, definitions, listing, purge, purge_kept, sagas, sampling, unclosed},
     transactions::{unknown, waiting},
     work::{begun, claims, leases, recovery, reports, shares},
 };
@@ -232,5 +232,8 @@ fn purging<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-PURGE-9"] => purge_kept::an_exempt_saga_that_moves_stays_exempt::<H>,
         ["S-PURGE-9"] => purge_kept::what_ended_before_gets_another_expiry::<H>,
         ["S-PURGE-10"] => purge_kept::decided_letters_are_forgotten::<H>,
+        ["S-PURGE-11"] => unclosed::unclosed_steps_are_listed_part_by_part::<H>,
+        ["S-PURGE-11"] => unclosed::a_walk_begins_again_after_a_pause::<H> needs Hours,
+        ["S-PURGE-12"] => unclosed::known_sagas_are_those_of_the_tenant::<H>,
     ]
 }

@@ -215,6 +215,11 @@ fn a_host_that_is_told_at_the_end_and_keeps_nothing_is_found() {
 }
 
 #[test]
+fn a_host_that_never_asks_is_found() {
+    is_found_in_retention(Mutant::NeverAsksForClosed, Guarantee::G13, "hosted steps are kept", true);
+}
+
+#[test]
 fn a_key_that_is_used_before_its_hosts_forgot_it_is_found() {
     is_found_in_retention(Mutant::ReusesKeysEarly, Guarantee::G13, "was still kept by a host", true);
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use saga_core::store::{
-    Answer, DeadLetterFilter, DeadLetterReason, DeadLetterState, Headers, MessageId, MessageKind, RecordedOutcome,
-    Timestamp,
+    Answer, DeadLetterFilter, DeadLetterReason, DeadLetterState, Expiry, Headers, MessageId, MessageKind,
+    RecordedOutcome, Timestamp,
 };
 use saga_core::transport::{Message, service_topic};
 use saga_core::{Key, Outcome, Tenant};
@@ -300,6 +300,24 @@ async fn what_waits_to_be_sent_is_counted_and_parked_keys_can_be_discarded<S: Bo
     shop.close().await;
 }
 
+/// G13: what a host did is not kept for ever because a message was lost.
+async fn g13_a_host_asks_for_a_closed_that_was_lost<S: Books>() {
+    let lost = Meddling { lost: vec![MessageKind::Closed; 4], ..Meddling::default() };
+    let shop = Shop::<S>::open_asking(lost).await;
+    let running = shop.order("o-1", Order { cents: 12, heavy: false }).await;
+    assert_eq!(running.outcome().await.unwrap().to_string(), "completed");
+    let key = Key::from_stored("o-1").unwrap();
+    let hosts = vec!["payments".to_owned(), "shipping".to_owned()];
+    let tombstone = Expiry { tombstone_in: Duration::ZERO, hosts, ..Expiry::deleted_in(Duration::from_hours(1)) };
+    assert!(shop.orders.set_expiry(&Tenant::default(), &key, Some(&tombstone)).await.unwrap());
+    for host in ["payments", "shipping"] {
+        eventually("an answer", async || shop.transport.has_answered(host).then_some(())).await;
+    }
+    assert_eq!(shop.transport.lost_so_far(), 4);
+    assert!(shop.orders.saga(&Tenant::default(), &key).await.unwrap().unwrap().is_tombstone());
+    shop.close().await;
+}
+
 saga_tests::on_every_pair!(
     steps_of_other_services_are_done_in_their_databases,
     a_command_carries_the_semantic_locks_of_its_saga,
@@ -315,4 +333,5 @@ saga_tests::on_every_pair!(
     forged_and_late_replies_change_nothing,
     a_host_that_needs_a_person_says_so_and_goes_on,
     what_waits_to_be_sent_is_counted_and_parked_keys_can_be_discarded,
+    g13_a_host_asks_for_a_closed_that_was_lost,
 );

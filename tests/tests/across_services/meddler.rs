@@ -1,11 +1,11 @@
 //! A transport that does to messages what networks do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use saga_core::transport::{
-    Incoming, Message, MessageKind, Subscription, Transport, TransportError, TransportErrorKind,
+    Incoming, Message, MessageKind, Subscription, Transport, TransportError, TransportErrorKind, service_topic,
 };
 
 /// What becomes of messages.
@@ -27,6 +27,8 @@ pub(crate) struct Meddler {
     /// What commands brought, by tenant, saga and step, and the undos that brought something else.
     inputs: Arc<Mutex<BTreeMap<[String; 3], String>>>,
     strange: Arc<Mutex<Vec<String>>>,
+    /// The topics of hosts that were answered which sagas are closed.
+    answered: Arc<Mutex<BTreeSet<String>>>,
 }
 
 /// What an undo brings of its step.
@@ -39,12 +41,31 @@ struct Undo<'a> {
 impl Meddler {
     pub(crate) fn new(inner: Arc<dyn Transport>, meddling: Meddling) -> Self {
         let meddling = Arc::new(Mutex::new(meddling));
-        Self { inner, meddling, lost: Arc::default(), inputs: Arc::default(), strange: Arc::default() }
+        Self {
+            inner,
+            meddling,
+            lost: Arc::default(),
+            inputs: Arc::default(),
+            strange: Arc::default(),
+            answered: Arc::default(),
+        }
     }
 
     /// The undos that brought another input than their commands.
     pub(crate) fn strange_undos(&self) -> Vec<String> {
         self.strange.lock().unwrap().clone()
+    }
+
+    /// Whether a host was answered that a saga is closed.
+    pub(crate) fn has_answered(&self, host: &str) -> bool {
+        self.answered.lock().unwrap().contains(&service_topic(host))
+    }
+
+    fn note_answer(&self, message: &Message) {
+        let text = String::from_utf8_lossy(&message.payload);
+        if message.kind == MessageKind::Closed && text.contains("\"asked_at\"") {
+            self.answered.lock().unwrap().insert(message.topic.clone());
+        }
     }
 
     fn compare(&self, message: &Message) {
@@ -91,6 +112,7 @@ impl Meddler {
         if self.loses(&message) {
             return Ok(());
         }
+        self.note_answer(&message);
         let all = vec![message; copies + 1];
         self.inner.publish(all).await.into_iter().collect()
     }

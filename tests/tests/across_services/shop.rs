@@ -162,9 +162,13 @@ pub(crate) struct Shop<S: Books> {
     /// The second replica of each service, and those of shipping.
     others: Vec<Runtime<S>>,
     other_payments: Vec<Runtime<S>>,
+    settings: Change,
     // Dropped last: what the stores and the transport lie in.
     _kept: Vec<Kept>,
 }
+
+/// What a case wants of the settings.
+type Change = fn(&mut Settings);
 
 /// What a service that is none of the three gets.
 pub(crate) struct Replies {
@@ -177,6 +181,7 @@ async fn replica<S: Books>(
     transport: &Meddler,
     name: &'static str,
     hosts: Option<Service<S>>,
+    settings: Change,
 ) -> Runtime<S> {
     let mut builder =
         Runtime::builder(store.clone()).transport(transport.clone()).settings(|settings: &mut Settings| {
@@ -184,6 +189,7 @@ async fn replica<S: Books>(
             settings.tenants = Some(vec![Tenant::default()]);
             settings.service = Some(name.into());
         });
+    builder = builder.settings(settings);
     if name == "orders" {
         builder = builder.saga(&create_order()).saga(&subscription()).saga(&one_by_one()).saga(&three_at_once());
         builder = builder.saga(&under_lock());
@@ -200,10 +206,11 @@ async fn replicas<S: Books>(
     transport: &Meddler,
     name: &'static str,
     hosts: impl Fn() -> Option<Service<S>>,
+    settings: Change,
 ) -> Vec<Runtime<S>> {
     let mut all = Vec::new();
     for _ in 0..S::REPLICAS {
-        all.push(replica(store, transport, name, hosts()).await);
+        all.push(replica(store, transport, name, hosts(), settings).await);
     }
     all
 }
@@ -215,13 +222,26 @@ impl<S: Books> Shop<S> {
 
     /// What is addressed to the payments arrives at processes that do not know their step.
     pub(crate) async fn open_without_payments(meddling: Meddling) -> Self {
+        Self::open_with(meddling, |_| {}).await
+    }
+
+    /// Hosts ask every other second which sagas are closed.
+    pub(crate) async fn open_asking(meddling: Meddling) -> Self {
+        let asking = |settings: &mut Settings| {
+            settings.retention = Duration::from_secs(72);
+            settings.closed_asked_after = Some(Duration::from_secs(2));
+        };
+        Self::open_with(meddling, asking).await.with_payments().await
+    }
+
+    async fn open_with(meddling: Meddling, settings: Change) -> Self {
         let (carrier, kept_carrier) = S::carrier().await;
         let transport = Meddler::new(carrier, meddling);
         let ((orders, a), (payments, b), (shipping, c)) = (S::fresh().await, S::fresh().await, S::fresh().await);
         let ships = || Some(Service::named("shipping").host::<ship_order>().build().unwrap());
-        let mut others = replicas(&shipping, &transport, "shipping", ships).await;
-        let mut orders_runtimes = replicas(&orders, &transport, "orders", || None).await;
-        let mut other_payments = replicas(&payments, &transport, "payments", || None).await;
+        let mut others = replicas(&shipping, &transport, "shipping", ships, settings).await;
+        let mut orders_runtimes = replicas(&orders, &transport, "orders", || None, settings).await;
+        let mut other_payments = replicas(&payments, &transport, "payments", || None, settings).await;
         let (orders_runtime, payments_runtime) = (orders_runtimes.remove(0), other_payments.remove(0));
         others.extend(orders_runtimes);
         let kept = vec![kept_carrier, a, b, c];
@@ -234,6 +254,7 @@ impl<S: Books> Shop<S> {
             shipping,
             others,
             other_payments,
+            settings,
             _kept: kept,
         }
     }
@@ -244,7 +265,7 @@ impl<S: Books> Shop<S> {
             runtime.shutdown().await;
         }
         let pays = || Some(Service::named("payments").host::<charge_card>().build().unwrap());
-        self.other_payments = replicas(&self.payments, &self.transport, "payments", pays).await;
+        self.other_payments = replicas(&self.payments, &self.transport, "payments", pays, self.settings).await;
         self.payments_runtime = self.other_payments.remove(0);
         self
     }

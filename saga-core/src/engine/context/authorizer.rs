@@ -47,6 +47,11 @@ impl MessageAuthorizer {
         self.policy.as_ref().is_none_or(|policy| policy.allows_to_ask(service, step))
     }
 
+    /// Whether a service may hear what became of sagas of this process, because it does steps for them.
+    pub(crate) fn may_hear_of_sagas(&self, service: &str) -> bool {
+        self.policy.is_none() || self.remote_steps.iter().any(|(host, _)| *host == service)
+    }
+
     /// Signs a message that is handed to the transport. It is signed then, and not when it is committed, so that no
     /// signature by a key that was taken away waits in the outbox.
     pub(crate) fn sign(&self, mut message: Message) -> Message {

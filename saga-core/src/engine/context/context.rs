@@ -85,7 +85,8 @@ impl<S: Store> EngineContext<S> {
         let sagas = sagas
             .flat_map(|retention| [Status::Completed, Status::Compensated].map(|status| retention.full_for(status)));
         let messages = (!self.services.is_empty()).then_some(settings.retention);
-        sagas.chain(messages).chain(settings.events_retention).min()
+        let closed = settings.closed_asked_after.filter(|_| !self.hosted.is_empty());
+        sagas.chain(messages).chain(settings.events_retention).chain(closed).min()
     }
 
     /// Whether calls of a step of a registered definition are made under a lock.

@@ -94,6 +94,9 @@ pub struct Settings {
     /// How long steps that events asked for, and the timelines of choreographed sagas, are kept after they last changed: for ever.
     /// No service says when such a saga has ended, so this must be longer than all its parts may take together.
     pub events_retention: Option<Duration>,
+    /// After how long without a word this service asks which sagas are closed that it did steps for: 7 days, and again as long after
+    /// that. `None`: never, so that a step whose `closed` was lost is kept until an operator closes it.
+    pub closed_asked_after: Option<Duration>,
     /// For how long after a saga has ended clients may repeat its start: 24 h. Keys must be kept at least as long.
     pub starts_repeat_within: Duration,
     /// How many unfinished sagas of each definition are read when the runtime starts, to see whether their inputs and outputs can be
@@ -138,6 +141,7 @@ impl Default for Settings {
             retention: Duration::from_hours(30 * 24),
             default_retention: None,
             events_retention: None,
+            closed_asked_after: Some(Duration::from_hours(7 * 24)),
             starts_repeat_within: Duration::from_hours(24),
             sampled_sagas_max: 100,
             start_with_unreadable_sagas: false,
@@ -180,6 +184,10 @@ impl Settings {
         demand(
             self.retention > self.reply_timeout.saturating_mul(4),
             "retention is shorter than four times reply_timeout; make it longer, or duplicates of commands are not recognised",
+        );
+        demand(
+            self.closed_asked_after.is_none_or(|after| after > self.reply_timeout),
+            "closed_asked_after is not longer than reply_timeout; make it longer, 7 days is usual, or `None` to never ask",
         );
         demand(self.publish_backoff_max > Duration::ZERO, "publish_backoff_max is zero; 30 s is usual");
         demand(self.publish_timeout > Duration::ZERO, "publish_timeout is zero; 15 s is usual");

@@ -1,5 +1,6 @@
 //! The coordinator: has steps of the sagas of this service done by other services.
 
+mod closed;
 mod coordinator;
 mod progress;
 mod reply;

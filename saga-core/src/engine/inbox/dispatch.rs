@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::inbox::Inbox;
 use crate::engine::commit::changes;
 use crate::engine::lifecycle::backoff_after;
-use crate::engine::message::{HandleError, InboundMessage};
+use crate::engine::message::{Closed, HandleError, InboundMessage, closed_content};
 use crate::log;
 use crate::store::{DeadLetterReason, MessageKind, Postponed, Store};
 use crate::unwind::caught_while;
@@ -43,7 +43,7 @@ impl<S: Store> Inbox<S> {
             _ if arrived.work.is_none() => Ok(()),
             MessageKind::Reply => self.coordinator.handle_reply(arrived).await,
             MessageKind::Report => self.coordinator.handle_report(arrived).await,
-            MessageKind::Closed => self.host.handle_closed(arrived).await,
+            MessageKind::Closed => self.handle_closed(arrived).await,
             MessageKind::Fact => self.choreography.handle_fact(arrived).await,
             MessageKind::Event => self.choreography.handle_event(arrived).await,
         };
@@ -58,6 +58,15 @@ impl<S: Store> Inbox<S> {
                 }
             }
             Err(HandleError::Later { why, is_counted }) => self.postpone_message(arrived, &why, is_counted).await,
+        }
+    }
+
+    /// A message that closes sagas is for the host of their steps, and a question about sagas is for their coordinator.
+    async fn handle_closed(&self, arrived: &InboundMessage) -> Result<(), HandleError> {
+        let undecodable = |error| HandleError::Dead(DeadLetterReason::Undecodable, format!("its content: {error}"));
+        match closed_content(&arrived.message.payload).map_err(undecodable)? {
+            Closed::Sagas { keys, asked_at } => self.host.handle_closed(arrived, keys, asked_at).await,
+            Closed::Asked(sagas) => self.coordinator.answer_closed(arrived, &sagas).await,
         }
     }
 

@@ -98,7 +98,8 @@ impl<S: Store> Maintenance<S> {
         while let Some(epoch) = self.ctx.store.lease_maintenance(owner, self.ctx.settings.lease_ttl).await? {
             let began = self.ctx.env.now();
             let size = pace.batch();
-            let more = self.purge_batch(epoch, size).await? | self.forget_batch().await?;
+            let more =
+                self.purge_batch(epoch, size).await? | self.forget_batch().await? | self.ask_for_closed(epoch).await?;
             let worked = self.ctx.env.now().saturating_sub(began);
             if !more || self.ctx.lifecycle.is_stopping() {
                 break;

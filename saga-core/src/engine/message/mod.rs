@@ -21,7 +21,7 @@ mod validator;
 
 pub(crate) use self::carried_locks::{carried_locks, missing_lock};
 pub(crate) use self::check_value::check_value;
-pub(crate) use self::closed::{CLOSED_MAX, closed_sagas};
+pub(crate) use self::closed::{AskedSaga, CLOSED_MAX, Closed, closed_content};
 pub(crate) use self::command::UndoContent;
 pub(crate) use self::event_routes::{event_id_of, for_service, saga_key_of};
 pub(crate) use self::fingerprint::fingerprint_of;

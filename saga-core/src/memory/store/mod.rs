@@ -14,4 +14,5 @@ pub(super) mod semantic_locks;
 pub(super) mod start_in;
 pub(super) mod store;
 pub(super) mod transaction;
+pub(super) mod unclosed;
 pub(super) mod work;

@@ -9,13 +9,15 @@ use async_trait::async_trait;
 use crate::key::{Key, Tenant};
 use crate::memory::MemoryStore;
 use crate::memory::clock::Moment;
+use crate::memory::store::unclosed::unclosed;
 use crate::memory::tables::data::{Data, SagaData};
 use crate::memory::tables::expiry::Dated;
 use crate::memory::tables::locks::Lock;
 use crate::memory::tables::work_row::HeldLease;
 use crate::store::{
-    DefinitionId, EndedExpired, ExpireEnded, ExpiredCount, ExpiredSaga, Expiry, HistoryKind, KeptFor, Lease, MemberId,
-    NextAge, Purge, Purged, SagaId, SagaWithSteps, StoreError, StoreErrorKind, Timestamp,
+    DefinitionId, EndedExpired, ExpireEnded, ExpiredCount, ExpiredSaga, Expiry, HistoryKind, KeptFor, KnownSaga, Lease,
+    MemberId, NextAge, Purge, Purged, SagaId, SagaWithSteps, StoreError, StoreErrorKind, Timestamp, Unclosed,
+    UnclosedFilter,
 };
 
 #[async_trait]
@@ -59,8 +61,7 @@ impl Purge for MemoryStore {
     async fn purge(&self, epoch: u64, sagas: &[ExpiredSaga]) -> Result<Purged, StoreError> {
         self.writing("purge", |data, now| {
             if data.maintenance.epoch != epoch {
-                let detail = "another process has the lease of the maintenance task";
-                return Some(Err(StoreError::new(StoreErrorKind::Conflict, "purge", detail)));
+                return Some(Err(lost_lease("purge")));
             }
             let mut purged = Purged::default();
             for saga in sagas {
@@ -141,6 +142,25 @@ impl Purge for MemoryStore {
         .await
     }
 
+    async fn unclosed(&self, epoch: u64, filter: &UnclosedFilter) -> Result<Unclosed, StoreError> {
+        self.writing("unclosed", |data, now| {
+            if data.maintenance.epoch != epoch {
+                return Some(Err(lost_lease("unclosed")));
+            }
+            Some(Ok(unclosed(data, filter, now)))
+        })
+        .await
+    }
+
+    async fn known(&self, tenant: &Tenant, keys: &[Key]) -> Result<Vec<KnownSaga>, StoreError> {
+        self.reading("known", |data, _| {
+            let distinct: BTreeSet<&Key> = keys.iter().collect();
+            let known = distinct.into_iter().filter_map(|key| data.saga_of(tenant, key));
+            known.map(|saga| KnownSaga { key: saga.row.key.clone(), is_tombstone: saga.row.is_tombstone() }).collect()
+        })
+        .await
+    }
+
     async fn forget_dead_letters(&self, older_than: Duration, limit: usize) -> Result<u64, StoreError> {
         self.writing("forget_dead_letters", |data, now| {
             Some(Ok(data.dead_letters.forget(now.minus(older_than), limit)))
@@ -158,6 +178,10 @@ impl Purge for MemoryStore {
         })
         .await
     }
+}
+
+fn lost_lease(operation: &'static str) -> StoreError {
+    StoreError::new(StoreErrorKind::Conflict, operation, "another process has the lease of the maintenance task")
 }
 
 /// The sagas whose time is over, longest first.

@@ -2,7 +2,7 @@
 
 use super::work_row::HeldLease;
 use crate::memory::clock::Moment;
-use crate::store::{Expiry, KEPT_AGAIN_FOR, NextAge, Timestamp};
+use crate::store::{Expiry, KEPT_AGAIN_FOR, NextAge, Timestamp, UnclosedWalk};
 
 /// The dates of an ended saga.
 #[derive(Debug, Clone)]
@@ -52,6 +52,7 @@ impl Dated {
 pub(in crate::memory) struct MaintenanceLease {
     pub(in crate::memory) epoch: u64,
     pub(in crate::memory) lease: Option<HeldLease>,
+    pub(in crate::memory) walk: UnclosedWalk,
 }
 
 #[cfg(test)]

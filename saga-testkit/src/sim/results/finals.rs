@@ -146,10 +146,9 @@ async fn collect_sub(world: &World, saga: u32, plan: &SagaPlan, end: &mut Final)
     u64::from(is_there)
 }
 
-/// Whether every host has forgotten by now what it did for that saga: it was deleted, and a key that is kept for so long is kept
-/// for longer than what hosts have.
+/// Whether every host has forgotten by now what it did for that saga: it was deleted, and hosts that were not told have asked.
 fn is_closed(world: &World, saga: u32) -> bool {
-    world.purges.age(saga) == Some(Age::Deleted) && !world.is_closed_lost() && !world.purges.is_hosted_kept()
+    world.purges.age(saga) == Some(Age::Deleted) && !world.has_ignorant() && !world.purges.is_hosted_kept()
 }
 
 /// Puts the records of hosts in the place of those that the saga's own service has of their steps, which are kept beside

@@ -42,6 +42,8 @@ pub struct RetentionPlan {
     pub exempted: u32,
     /// How many starts of a thousand are repeated when only a tombstone is left.
     pub repeated: u32,
+    /// After how long hosts ask which sagas are closed.
+    pub closed_asked_after: Duration,
 }
 
 impl RetentionPlan {
@@ -80,6 +82,7 @@ impl RetentionPlan {
             message_held: rate(random, &[100, 300, 700]),
             exempted: rate(random, &[0, 0, 300]),
             repeated: rate(random, &[0, 500, 1000]),
+            closed_asked_after: Duration::from_secs(20) + seconds(random, 60),
         }
     }
 
@@ -90,7 +93,8 @@ impl RetentionPlan {
 
     /// After so long without anything new all that may be purged is purged.
     pub(crate) fn purged_within(&self) -> Duration {
-        self.key + self.age_max() + CLOCK_SKEW + STANDSTILL
+        // A host asks within two intervals.
+        self.key + self.age_max() + CLOCK_SKEW + STANDSTILL + self.closed_asked_after * 3
     }
 
     /// Whether a start that is repeated when only a tombstone is left comes before that is deleted.

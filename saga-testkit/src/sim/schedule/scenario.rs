@@ -92,6 +92,8 @@ pub enum Mutant {
     ClosesAtTheEnd,
     /// A key is forgotten together with its saga, though the hosts of its steps still know it.
     ReusesKeysEarly,
+    /// Hosts are never told which sagas are closed, and do not ask.
+    NeverAsksForClosed,
     /// Every lock is granted at once.
     GrantsEveryLock,
     /// Semantic locks end when a saga starts compensating, and not with its last undo.
@@ -131,6 +133,7 @@ impl Mutant {
         Self::ArchivesLate,
         Self::ClosesAtTheEnd,
         Self::ReusesKeysEarly,
+        Self::NeverAsksForClosed,
         Self::GrantsEveryLock,
         Self::EndsLocksEarly,
         Self::ForgetsKeptLocks,

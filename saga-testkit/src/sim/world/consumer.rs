@@ -29,7 +29,9 @@ pub(crate) fn accept(world: &Arc<World>, message: &Message) {
         world.hit(Fault::CommandSentAgain);
     }
     hold_back(world, message);
-    if world.happens(|rates| rates.message_lost) {
+    let is_never_told =
+        world.scenario.mutant == Some(Mutant::NeverAsksForClosed) && message.kind == MessageKind::Closed;
+    if is_never_told || world.happens(|rates| rates.message_lost) {
         world.hit(Fault::MessageLost);
         if message.kind == MessageKind::Closed {
             world.lose_closed();

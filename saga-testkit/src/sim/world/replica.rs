@@ -159,6 +159,8 @@ impl Replica {
         if let Some(plan) = &self.world.scenario.retention {
             builder = builder.settings(|settings| {
                 settings.retention = plan.messages;
+                let asks = self.world.scenario.mutant != Some(Mutant::NeverAsksForClosed);
+                settings.closed_asked_after = asks.then_some(plan.closed_asked_after);
                 settings.starts_repeat_within = crate::sim::schedule::RetentionPlan::starts_repeat();
                 let retention = Retention::of(plan.completed).compensated(plan.compensated).key(plan.key);
                 settings.default_retention = Some(retention);

@@ -210,14 +210,19 @@ impl World {
         self.is_purging_over.load(Ordering::Relaxed)
     }
 
-    /// Notes that a host may never learn that a saga is closed.
+    /// Notes that a host may learn late that a saga is closed: only when it asks.
     pub(crate) fn lose_closed(&self) {
         self.is_closed_lost.store(true, Ordering::Relaxed);
     }
 
     /// Whether that may be so: the message was lost, or a process took it that does not know all steps of its service.
     pub(crate) fn is_closed_lost(&self) -> bool {
-        self.is_closed_lost.load(Ordering::Relaxed) || self.scenario.rates.ignorant > 0
+        self.is_closed_lost.load(Ordering::Relaxed) || self.has_ignorant()
+    }
+
+    /// Whether there are processes that do not know all steps of their service.
+    pub(crate) fn has_ignorant(&self) -> bool {
+        self.scenario.rates.ignorant > 0
     }
 
     /// The key under which the service outside knows a call of that saga. It remembers keys for less long than sagas are kept,

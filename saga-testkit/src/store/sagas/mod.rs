@@ -7,3 +7,4 @@ pub(crate) mod purge;
 pub(crate) mod purge_kept;
 pub(crate) mod sagas;
 pub(crate) mod sampling;
+pub(crate) mod unclosed;

@@ -2,5 +2,6 @@
 
 mod ages;
 mod archive;
+mod closed;
 mod operating;
 mod orders;

@@ -23,7 +23,7 @@ pub(super) mod contracts {
 
 #[saga_step(implements = contracts::book_truck, compensate = cancel_truck)]
 pub(super) async fn book_truck(order: u32) -> Result<u32, StepError> {
-    Ok(order)
+    if order == 77 { Err(StepError::stuck("the truck has to be found")) } else { Ok(order) }
 }
 
 #[saga_compensation]

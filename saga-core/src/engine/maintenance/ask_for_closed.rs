@@ -1,0 +1,75 @@
+//! Asks other services which of the sagas are closed that this one did steps for: a message that says so may have been lost.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use super::maintenance::{Maintenance, PassError};
+use crate::engine::commit::changes;
+use crate::engine::message::{AskedSaga, CLOSED_MAX};
+use crate::engine::store_calls::{catch_panic, store_error};
+use crate::key::{Key, Tenant};
+use crate::log;
+use crate::machine::SagaState;
+use crate::store::{DefinitionId, Store, UnclosedFilter, UnclosedStep};
+
+/// Whom to ask, for which tenant and in the name of which own service.
+type Question<'a> = (Tenant, String, &'a str);
+
+impl<S: Store> Maintenance<S> {
+    /// Asks about some of the hosted steps that no message has closed for long; answers whether there are more.
+    ///
+    /// The store has moved on before the messages are recorded. What a crash loses in between is asked for by the next walk.
+    pub(super) async fn ask_for_closed(&self, epoch: u64) -> Result<bool, PassError> {
+        let Some(interval) = self.ctx.settings.closed_asked_after.filter(|_| !self.ctx.hosted.is_empty()) else {
+            return Ok(false);
+        };
+        let hosted = self.ctx.hosted.iter();
+        let hosted: HashMap<&DefinitionId, (&str, usize)> = hosted
+            .map(|((service, _), definition)| (&definition.id, (service.as_str(), definition.steps.len())))
+            .collect();
+        let definitions = hosted.keys().map(|id| (*id).clone()).collect();
+        let filter = UnclosedFilter { definitions, interval, limit: CLOSED_MAX };
+        let unclosed = catch_panic("unclosed", self.ctx.store.unclosed(epoch, &filter)).await?;
+        let mut questions: BTreeMap<Question<'_>, BTreeMap<Key, Duration>> = BTreeMap::new();
+        for step in unclosed.steps {
+            let Some((own, steps)) = hosted.get(&step.definition) else { continue };
+            let Some(asker) = asker_of(&step, *steps) else { continue };
+            let sagas = questions.entry((step.tenant, asker, own)).or_default();
+            let ended_ago = sagas.entry(step.key.asked_for()).or_insert(step.ended_ago);
+            *ended_ago = step.ended_ago.min(*ended_ago);
+        }
+        if !questions.is_empty() && !self.is_outbox_stuck(interval).await? {
+            self.ask(questions).await?;
+        }
+        Ok(unclosed.more)
+    }
+
+    /// Whether a message has waited for a whole interval to be sent. It may be the last question, to a service that is gone: no
+    /// more are added to it.
+    async fn is_outbox_stuck(&self, interval: Duration) -> Result<bool, PassError> {
+        let depth = catch_panic("depth", self.ctx.store.depth()).await?;
+        let Some(age) = depth.oldest_age.filter(|age| *age >= interval) else { return Ok(false) };
+        log::warn!(after = ?age, "closed sagas not asked for");
+        Ok(true)
+    }
+
+    async fn ask(&self, questions: BTreeMap<Question<'_>, BTreeMap<Key, Duration>>) -> Result<(), PassError> {
+        let mut messages = Vec::new();
+        for ((tenant, asker, own), sagas) in questions {
+            let sagas = sagas.into_iter().map(|(key, ended_ago)| AskedSaga { key, ended_ago });
+            let sagas: Vec<AskedSaga> = sagas.collect();
+            log::info!(service = &*asker, count = sagas.len(), "asked for closed sagas");
+            messages.push(self.messages.closed_question(&tenant, own, &asker, &sagas));
+        }
+        let recorded = self.committer.recorder.record(changes::send(messages)).await;
+        recorded.map_err(|error| store_error(&error))?.ok();
+        self.committer.outbox.wake_relay();
+        Ok(())
+    }
+}
+
+/// The service that asked for a step. No service closes a step that an event asked for.
+fn asker_of(step: &UnclosedStep, steps: usize) -> Option<String> {
+    let caller = SagaState::decode(&step.state, steps).ok()?.caller?;
+    Some(caller.reply_to).filter(|asker| !asker.is_empty())
+}
