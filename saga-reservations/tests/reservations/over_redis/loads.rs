@@ -131,6 +131,7 @@ async fn a_release_that_a_flush_overtook_bars_its_request() {
         let (redis, other) = (Arc::clone(&redis), other.clone());
         async move {
             redis.command(&["FLUSHALL"]).await.unwrap();
+            reserve(&other, "begins an epoch").await.unwrap();
             other.expire_overdue(64).await.unwrap();
         }
     });
