@@ -11,6 +11,7 @@ mod reply;
 mod request;
 mod scripts;
 mod slot_epochs;
+mod tls;
 mod token;
 
 pub use self::contract::{Acquired, LockService, LockServiceExt};

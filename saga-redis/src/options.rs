@@ -6,6 +6,7 @@ use std::time::Duration;
 use redis::{ConnectionInfo, IntoConnectionInfo as _};
 
 use crate::error::LockError;
+use crate::tls::{self, is_encrypted};
 
 const PREFIX_BYTES_MAX: usize = 40;
 
@@ -31,7 +32,7 @@ pub struct RedisOptions {
 }
 
 impl RedisOptions {
-    /// One Redis server, as in `redis://user:password@host:6379`. The address leads to the primary also after a failover.
+    /// One Redis server, as in `redis://user:password@host:6379`, or `rediss://` with TLS (feature `tls-ring`). The address leads to the primary also after a failover.
     pub fn new(url: impl Into<String>) -> Self {
         Self::of(vec![url.into()], false)
     }
@@ -100,6 +101,9 @@ impl RedisOptions {
                 self.prefix
             );
             return Err(LockError::Invalid(problem));
+        }
+        if self.urls.iter().any(|url| is_encrypted(url)) {
+            tls::prepare()?;
         }
         // What the parser says may have the password in it.
         let unreadable = |_| LockError::Invalid("an address is not like redis://user:password@host:6379".to_owned());

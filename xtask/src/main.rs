@@ -54,7 +54,8 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Orders through three services while replicas and servers are killed: --minutes N --seed S [--no-bar] [--json].
+    /// Orders through three services while replicas and servers are killed: --minutes N --seed S [--no-bar] [--json];
+    /// and reservations: `chaos reservations [--rounds N] [--seed S] [--holds redis]`.
     #[command(disable_help_flag = true)]
     Chaos {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

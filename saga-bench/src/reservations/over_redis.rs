@@ -7,7 +7,8 @@ use anyhow::{Context as _, Result};
 use redis::Script;
 use redis::aio::MultiplexedConnection;
 use saga_reservations::{
-    Action, Operation, RedisReservations, ReservationKey, Reservations as _, Reserve, ResourceName, SqlReservations,
+    Action, Operation, RedisReservations, ReservationKey, Reservations as _, ReservationsStore as _, Reserve,
+    ResourceName, SqlReservations,
 };
 use saga_servers::RedisServer;
 
@@ -31,6 +32,8 @@ impl OverRedis {
         for number in 0..spread.0 {
             reservations.resource(&ResourceName::new(spread.resource(number))?).await?;
         }
+        // As the sweeper of a server does: Redis learns which keys the database has.
+        reservations.expire_overdue(1).await?;
         let client = redis::Client::open(server.url())?;
         let bare = client.get_multiplexed_async_connection().await.context("cannot connect to Redis")?;
         Ok(Self { reservations: Arc::new(reservations), bare, _server: server })

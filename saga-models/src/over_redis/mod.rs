@@ -1,5 +1,5 @@
 //! A model of reservations whose holds are in Redis: two clients want one unit, one of them asks twice, servers crash, holds
-//! expire, and Redis loses everything.
+//! expire, and Redis loses everything. One key is released, perhaps before its request. Servers load the keys of SQL into Redis.
 //!
 //! Each step of the model is one script in Redis or one transaction in SQL. Time is whatever happens next.
 
@@ -12,4 +12,4 @@ mod world;
 pub use self::mistake::Mistake;
 pub use self::model::Action;
 pub use self::protocol::OverRedis;
-pub use self::world::{Hold, Known, Left, Task, Token, World};
+pub use self::world::{Hold, Keys, Known, Left, Loader, Task, Token, World};

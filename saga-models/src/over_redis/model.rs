@@ -3,7 +3,7 @@ use stateright::{Model, Property};
 use super::mistake::Mistake;
 use super::properties::{ALWAYS, SOMETIMES};
 use super::protocol::OverRedis;
-use super::world::{FIRST_CONFIRMATION, Hold, KEY_OF, KEYS, Task, World};
+use super::world::{FIRST_CONFIRMATION, Hold, KEY_OF, KEYS, Loader, RELEASE, Task, World};
 
 /// What can happen next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,6 +16,8 @@ pub enum Action {
     Expire(usize),
     /// The sweeper finds a mark.
     Sweep(usize),
+    /// A server goes on with loading the keys of SQL.
+    Load(usize),
     /// Redis loses everything.
     Flush,
 }
@@ -31,7 +33,8 @@ impl Model for OverRedis {
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
         for (number, task) in world.tasks.iter().enumerate() {
             // A client confirms what it was told that it holds.
-            let is_asked = number < FIRST_CONFIRMATION || world.told_held[KEY_OF[number]].is_some();
+            let is_asked =
+                number < FIRST_CONFIRMATION || number == RELEASE || world.told_held[KEY_OF[number]].is_some();
             if *task != Task::Ended && is_asked {
                 actions.push(Action::Step(number));
                 if *task != Task::Begins && world.left.crashes > 0 {
@@ -51,6 +54,11 @@ impl Model for OverRedis {
                 None => {}
             }
         }
+        for (number, loader) in world.loaders.iter().enumerate() {
+            if *loader != Loader::Idle || (world.is_in_epoch() && !world.is_loaded) {
+                actions.push(Action::Load(number));
+            }
+        }
         if world.left.flushes > 0 && world.redis_epoch.is_some() {
             actions.push(Action::Flush);
         }
@@ -66,10 +74,16 @@ impl Model for OverRedis {
             }
             Action::Expire(key) => world.holds[key] = None,
             Action::Sweep(key) => self.sweep(&mut world, key),
+            Action::Load(number) => {
+                self.load(&mut world, number);
+                world.loaders.sort_unstable();
+            }
             Action::Flush => {
                 world.left.flushes -= 1;
                 world.was_flushed = true;
                 (world.redis_epoch, world.counter, world.known, world.holds) = (None, 0, None, [None; KEYS]);
+                world.noted = [false; KEYS];
+                world.is_loaded &= self.has(Mistake::LoadedOutlivesFlush);
             }
         }
         (world != *before).then_some(world)

@@ -1,7 +1,7 @@
 //! What a server does in one step: one script, or one transaction.
 
 use super::mistake::Mistake;
-use super::world::{FIRST_CONFIRMATION, Hold, KEY_OF, Known, Task, Token, World};
+use super::world::{FIRST_CONFIRMATION, Hold, KEY_OF, Known, Loader, RELEASE, Task, Token, World};
 
 /// The protocol, with a mistake or without.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +27,7 @@ impl OverRedis {
     pub(super) fn step(self, world: &mut World, number: usize) {
         let key = KEY_OF[number];
         world.tasks[number] = match world.tasks[number] {
+            Task::Begins if number == RELEASE => self.release(world, key),
             Task::Begins if number >= FIRST_CONFIRMATION => self.mark(world, key),
             Task::Begins => Self::hold(world, key),
             Task::Tells(read) => {
@@ -39,6 +40,7 @@ impl OverRedis {
                 self.settle(world, key, token);
                 Task::Ended
             }
+            Task::Bars(epoch) => self.bar(world, key, epoch),
             Task::Ended => Task::Ended,
         };
     }
@@ -57,14 +59,20 @@ impl OverRedis {
                 world.counter += 1;
                 let token = (world.epoch, world.counter);
                 world.holds[key] = Some(Hold::Held(token));
-                Task::Looks(token)
+                if !world.is_loaded || world.noted[key] {
+                    return Task::Looks(token);
+                }
+                // Redis knows that SQL does not have the key.
+                world.was_unread |= world.is_in_sql(key);
+                world.told_held[key] = world.told_held[key].max(Some(token));
+                Task::Ended
             }
             Some(_) => Task::Ended,
         }
     }
 
     fn look(world: &mut World, key: usize, token: Token) -> Task {
-        if world.confirmed[key].is_none() {
+        if !world.is_in_sql(key) {
             world.told_held[key] = world.told_held[key].max(Some(token));
         } else if world.holds[key] == Some(Hold::Held(token)) {
             world.holds[key] = None;
@@ -94,7 +102,7 @@ impl OverRedis {
 
     /// Says whether SQL has confirmed this hold. A refusal ends it.
     fn confirm(self, world: &mut World, key: usize, token: Token) -> bool {
-        if !world.is_confirmed() {
+        if !world.is_confirmed() && !world.barred[key] {
             world.confirmed[key] = Some(token);
             world.version += 1;
         }
@@ -113,9 +121,51 @@ impl OverRedis {
         }
         if world.holds[key] == Some(Hold::Marked(token)) || world.holds[key] == Some(Hold::Held(token)) {
             world.holds[key] = None;
+            // What ended is forgotten, and then only SQL has it.
+            world.noted[key] |= world.is_in_sql(key);
         }
         let read = world.read();
         self.tell(world, read);
+    }
+
+    /// A hold is ended in Redis. Where there is none, or SQL is asked to confirm it, the release is written in SQL.
+    fn release(self, world: &mut World, key: usize) -> Task {
+        if begins_epoch(world) {
+            return Task::Begins;
+        }
+        if let Some(Hold::Held(_)) = world.holds[key] {
+            world.holds[key] = None;
+            return Task::Ended;
+        }
+        world.noted[key] |= !self.has(Mistake::ReleaseIsNotNoted);
+        Task::Bars(world.epoch)
+    }
+
+    fn bar(self, world: &mut World, key: usize, epoch: u8) -> Task {
+        if world.epoch != epoch && !self.has(Mistake::ReleaseIsNotFenced) {
+            return Task::Begins;
+        }
+        world.barred[key] |= world.confirmed[key].is_none();
+        if let Some(Hold::Marked(token)) = world.holds[key] {
+            self.settle(world, key, token);
+        }
+        Task::Ended
+    }
+
+    /// Reads the keys of SQL, and then tells Redis.
+    pub(super) fn load(self, world: &mut World, number: usize) {
+        let Loader::Read(epoch, keys) = world.loaders[number] else {
+            world.loaders[number] = Loader::Read(world.epoch, std::array::from_fn(|key| world.is_in_sql(key)));
+            world.is_loaded |= self.has(Mistake::LoadedBeforeItEnds);
+            return;
+        };
+        world.loaders[number] = Loader::Idle;
+        if world.redis_epoch == Some(epoch) || (self.has(Mistake::LoadedInAnyEpoch) && world.is_in_epoch()) {
+            for (noted, is_read) in world.noted.iter_mut().zip(keys) {
+                *noted |= is_read;
+            }
+            world.is_loaded = true;
+        }
     }
 
     /// A mark that was left behind: the sweeper sends the confirmation to SQL again.

@@ -1,12 +1,17 @@
 /// The keys of the two clients.
 pub(super) const KEYS: usize = 2;
-/// Which key each task is about: three requests, one of them repeated, and two confirmations.
-pub(super) const KEY_OF: [usize; 5] = [0, 0, 1, 0, 1];
+/// Which key each task is about: three requests, one of them repeated, two confirmations, and a release.
+pub(super) const KEY_OF: [usize; 6] = [0, 0, 1, 0, 1, 1];
 /// The first task that confirms.
 pub(super) const FIRST_CONFIRMATION: usize = 3;
+/// The task that releases.
+pub(super) const RELEASE: usize = 5;
 
 /// An epoch, and a count within it.
 pub type Token = (u8, u8);
+
+/// Whether each key is meant.
+pub type Keys = [bool; KEYS];
 
 /// A hold in Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,8 +46,19 @@ pub enum Task {
     Commits(u8, Token),
     /// SQL has the confirmation.
     Moves(Token),
+    /// Redis has noted the key in this epoch, and SQL is to bar it.
+    Bars(u8),
     /// It is answered, or its server has crashed.
     Ended,
+}
+
+/// How far a server is with loading the keys of SQL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Loader {
+    /// It does not load.
+    Idle,
+    /// It has read these keys, while SQL had this epoch.
+    Read(u8, Keys),
 }
 
 /// What may still happen.
@@ -65,12 +81,22 @@ pub struct World {
     pub known: Option<Known>,
     /// The holds of the keys.
     pub holds: [Option<Hold>; KEYS],
+    /// The keys that Redis knows SQL has, or will have.
+    pub noted: Keys,
+    /// Whether these are all.
+    pub is_loaded: bool,
     /// The epoch in SQL.
     pub epoch: u8,
     /// The version of the resource in SQL.
     pub version: u8,
     /// The confirmed reservations in SQL.
     pub confirmed: [Option<Token>; KEYS],
+    /// The keys that are barred in SQL.
+    pub barred: Keys,
+    /// The servers that load, in some order: it does not matter which one is how far.
+    pub loaders: [Loader; 2],
+    /// Whether a client was told that it holds a key that SQL had, since Redis did not know it.
+    pub was_unread: bool,
     /// The servers.
     pub tasks: [Task; KEY_OF.len()],
     /// The last token under which a client was told that it holds.
@@ -90,9 +116,14 @@ impl World {
             counter: 0,
             known: None,
             holds: [None; KEYS],
+            noted: [false; KEYS],
+            is_loaded: false,
             epoch: 0,
             version: 0,
             confirmed: [None; KEYS],
+            barred: [false; KEYS],
+            loaders: [Loader::Idle; 2],
+            was_unread: false,
             tasks: [Task::Begins; KEY_OF.len()],
             told_held: [None; KEYS],
             told_confirmed: [false; KEYS],
@@ -108,6 +139,11 @@ impl World {
     /// What a server reads in SQL.
     pub(super) fn read(&self) -> Known {
         Known { epoch: self.epoch, version: self.version, is_confirmed: self.is_confirmed() }
+    }
+
+    /// Whether SQL has something of a key.
+    pub(super) fn is_in_sql(&self, key: usize) -> bool {
+        self.confirmed[key].is_some() || self.barred[key]
     }
 
     /// Whether Redis has the epoch of SQL.

@@ -3,9 +3,9 @@
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{MultipleNodeRoutingInfo, Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
-use redis::{Cmd, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value, cmd};
+use redis::{Cmd, ConnectionAddr, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value, cmd};
 
-use super::failure::{Unsent, failure, timed_out};
+use super::failure::{Unsent, failure, not_connected, timed_out};
 use super::policy::{ask_for_policy, check_policy};
 use super::single::Single;
 use crate::error::LockError;
@@ -68,8 +68,12 @@ impl Connection {
             Servers::Cluster(cluster)
         } else {
             let server = servers.into_iter().next().ok_or_else(|| failed(timed_out()))?;
+            let is_encrypted = matches!(server.addr(), ConnectionAddr::TcpTls { .. });
             let single = Single::new(server, options.connect_timeout, response_timeout).map_err(failed)?;
-            single.connection().await.map_err(|problem| problem.into_error(CONNECT, &address))?;
+            single.connection().await.map_err(|problem| match problem {
+                Unsent::Error(error) => not_connected(CONNECT, &address, is_encrypted, error),
+                unfit @ Unsent::Unfit(_) => unfit.into_error(CONNECT, &address),
+            })?;
             Servers::One(Box::new(single))
         };
         Ok(Self { servers, address, options })

@@ -45,6 +45,25 @@ impl Unsent {
     }
 }
 
+/// The error of a connection that was not opened. Where the port seems to be of the other kind, it says so.
+pub(super) fn not_connected(
+    operation: &'static str,
+    address: &str,
+    is_encrypted: bool,
+    error: RedisError,
+) -> LockError {
+    // A server without TLS waits for more, or its answer is no TLS.
+    let is_without_tls = error.is_timeout() || error.to_string().contains("corrupt message");
+    let hint = match is_encrypted {
+        false if error.is_connection_dropped() && !error.is_connection_refusal() => {
+            "it hung up; if its port is for TLS, write rediss:// in the address"
+        }
+        true if is_without_tls => "if its port is not for TLS, write redis:// in the address",
+        _ => return failure(operation, address, error),
+    };
+    LockError::Unavailable { operation, address: address.to_owned(), source: format!("{error}: {hint}").into() }
+}
+
 /// The error of a call that was given up.
 pub(super) fn timed_out() -> RedisError {
     std::io::Error::from(std::io::ErrorKind::TimedOut).into()

@@ -127,7 +127,7 @@ impl Holds {
         let mut all = vec![epoch.to_string(), self.sql.clock_moved_by().to_string()];
         all.extend_from_slice(arguments);
         let call = Call::new(operation, script, self.keys.clone(), all).with_run_id();
-        let counts = |words: &[String]| words.first().is_some_and(|word| word == "done");
+        let counts = |words: &[String]| words.first().is_some_and(|word| word == "done" || word == "fresh");
         let called = self.connection.call_confirmed(&call, counts).await;
         let words = called.map_err(|error| ReservationsError::unavailable(operation, error))?.words;
         let in_redis = || words.get(1).and_then(|epoch| epoch.parse().ok()).unwrap_or_default();
@@ -161,7 +161,7 @@ impl Holds {
         if epoch > EPOCH_MAX {
             return Err(ReservationsError::unavailable(operation, Problem::NoMoreTokens));
         }
-        let keys = [self.keys[0].clone(), self.keys[1].clone()];
+        let keys = scripts::keys_of_epoch(self.connection.prefix());
         let call = Call::new(operation, &BEGIN_EPOCH, keys, [epoch.to_string()]).with_run_id();
         let called = self.connection.call(&call).await;
         called.map_err(|error| ReservationsError::unavailable(operation, error))?;

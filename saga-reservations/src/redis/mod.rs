@@ -2,6 +2,8 @@
 
 mod confirming;
 mod holds;
+mod load_progress;
+mod loading;
 mod operations;
 mod points;
 mod reply;

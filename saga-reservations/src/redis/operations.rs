@@ -5,17 +5,18 @@ use std::time::Duration;
 use saga_core::store::Timestamp;
 
 use super::holds::epoch_of;
+use super::points::Point;
 use super::reply::Word;
 use super::reservations::RedisReservations;
 use super::resources::{ATTEMPTS_MAX, Outcome, Unsettled};
 use super::scripts::{EXTEND, LOOK, RELEASE};
-use crate::ReservationsError;
 use crate::book::{
     Action, Book, FencingToken, InvalidReserve, Late, Operation, Reason, Refusal, Reservation, ReservationKey, State,
     check_ttl,
 };
 use crate::contract::Reservations as _;
 use crate::sql::Question;
+use crate::{ReservationsError, SqlReservations};
 
 const FINDING: &str = "find a reservation";
 const RELEASING: &str = "release a hold";
@@ -42,29 +43,45 @@ impl RedisReservations {
     ) -> Result<Reservation, ReservationsError> {
         let key = &operation.key;
         let arguments = vec![key.to_string(), token.map(|token| token.to_string()).unwrap_or_default()];
-        let reply = self.holds.call(RELEASING, &RELEASE, Some(key), arguments).await?.answer;
-        let hold = reply.hold.map(|hold| hold.reservation);
-        match (reply.word, hold) {
-            // Without a token it may be the hold of a request that did not see yet what SQL has.
-            (Word::Done, Some(released)) if token.is_none() => {
-                let question = Question { key: Some(key.clone()), resources: Vec::new() };
-                let found = self.sql.look(question).await?;
-                if found.reservation.is_none() { Ok(released) } else { self.in_sql(operation).await }
+        for _ in 0..ATTEMPTS_MAX {
+            let called = self.holds.call(RELEASING, &RELEASE, Some(key), arguments.clone()).await?;
+            let (epoch, reply) = (called.epoch, called.answer);
+            let hold = reply.hold.map(|hold| hold.reservation);
+            let answer = match (reply.word, hold) {
+                (Word::Done, Some(released)) => {
+                    // Without a token it may be the hold of a request that did not see yet what SQL has. Then Redis is told
+                    // again, and notes the key.
+                    let question = Question { key: Some(key.clone()), resources: Vec::new() };
+                    if token.is_none() && self.sql.look(question).await?.reservation.is_some() {
+                        continue;
+                    }
+                    return Ok(released);
+                }
+                (Word::Confirming, Some(marked)) => self.bar(operation, marked, epoch).await,
+                (Word::None, _) if token.is_none() => {
+                    let nothing = Reservation::tombstone(key.clone(), reply.now);
+                    self.bar(operation, nothing, epoch).await
+                }
+                (_, hold) => self.elsewhere_in(operation, hold, reply.now, Some(epoch)).await,
+            };
+            match answer {
+                Err(error) if SqlReservations::is_fenced(&error) => self.holds.doubt_epoch(),
+                answer => return answer,
             }
-            (Word::Done, Some(released)) => Ok(released),
-            (Word::Confirming, Some(marked)) => self.bar(operation, marked).await,
-            (Word::None, _) if token.is_none() => {
-                let nothing = Reservation::tombstone(key.clone(), reply.now);
-                self.bar(operation, nothing).await
-            }
-            (_, hold) => self.elsewhere(operation, hold, reply.now).await,
         }
+        Err(ReservationsError::unavailable(RELEASING, Unsettled))
     }
 
     /// Releases in SQL: there it bars a confirmation that is under way, and a request that comes late, also behind a flush.
-    async fn bar(&self, operation: &Operation, hold: Reservation) -> Result<Reservation, ReservationsError> {
+    async fn bar(
+        &self,
+        operation: &Operation,
+        hold: Reservation,
+        epoch: u64,
+    ) -> Result<Reservation, ReservationsError> {
+        self.points.reach(Point::Barring).await;
         let unconditional = Operation::new(operation.key.clone(), Action::Release { token: None });
-        let barred = self.in_sql(&unconditional).await?;
+        let barred = self.in_sql(&unconditional, Some(epoch)).await?;
         self.tell(RELEASING, &hold, Outcome::Released).await;
         let is_of_hold = barred.lines.is_empty() && !hold.lines.is_empty();
         Ok(if is_of_hold {
@@ -122,9 +139,19 @@ impl RedisReservations {
         hold: Option<Reservation>,
         now: Timestamp,
     ) -> Result<Reservation, ReservationsError> {
+        self.elsewhere_in(operation, hold, now, None).await
+    }
+
+    async fn elsewhere_in(
+        &self,
+        operation: &Operation,
+        hold: Option<Reservation>,
+        now: Timestamp,
+        epoch: Option<u64>,
+    ) -> Result<Reservation, ReservationsError> {
         let question = Question { key: Some(operation.key.clone()), resources: Vec::new() };
         if self.sql.look(question).await?.reservation.is_some() {
-            return self.in_sql(operation).await;
+            return self.in_sql(operation, epoch).await;
         }
         let Some(hold) = hold else { return self.without_hold(operation, now) };
         let mut book = Book::default();
@@ -132,9 +159,13 @@ impl RedisReservations {
         Ok(book.perform(operation, now)?)
     }
 
-    /// Carries an operation out in SQL, and tells Redis which units it moved.
-    async fn in_sql(&self, operation: &Operation) -> Result<Reservation, ReservationsError> {
-        let answer = self.sql.perform(operation.clone()).await?;
+    /// Carries an operation out in SQL, and tells Redis which units it moved. What may write a key that SQL does not have is
+    /// carried out only in the epoch in which Redis noted the key.
+    async fn in_sql(&self, operation: &Operation, epoch: Option<u64>) -> Result<Reservation, ReservationsError> {
+        let answer = match epoch {
+            Some(epoch) => self.sql.perform_in_epoch(operation.clone(), epoch).await?,
+            None => self.sql.perform(operation.clone()).await?,
+        };
         if !answer.lines.is_empty() {
             self.tell(RETURNING, &answer, Outcome::Nothing).await;
         }

@@ -9,8 +9,12 @@ use saga_core::env::BoxFuture;
 #[non_exhaustive]
 #[cfg_attr(not(feature = "test-clock"), expect(unreachable_pub, reason = "only tests step in"))]
 pub enum Point {
-    /// Redis has the hold, and SQL was not asked yet whether it has the key.
+    /// Redis has the hold. If SQL may have the key, it was not asked yet.
     Held,
+    /// Redis knows that a key is to be released, and SQL does not yet.
+    Barring,
+    /// Some keys were read from SQL, and Redis does not know them yet.
+    KeysRead,
     /// Redis has marked the hold, and SQL has no confirmation yet.
     Marked,
     /// SQL has the confirmation, and Redis does not know it yet.

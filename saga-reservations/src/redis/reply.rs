@@ -9,6 +9,8 @@ use crate::book::{FencingToken, Line, Reservation, ReservationKey, Resource, Res
 pub(super) enum Word {
     /// It did what was asked.
     Done,
+    /// It did what was asked, and SQL has nothing of the key.
+    Fresh,
     /// The hold does not allow it. The book says why.
     Known,
     /// Redis has no such hold.
@@ -31,6 +33,8 @@ pub(super) struct Reply {
     /// Those that were asked for and are known. Their last tokens are not here.
     pub(super) resources: Vec<Resource>,
     pub(super) hold: Option<Hold>,
+    /// The token of a fresh hold, and when it ends. The rest is as it was asked for.
+    pub(super) fresh: Option<(FencingToken, Timestamp)>,
 }
 
 /// A hold in Redis.
@@ -56,6 +60,7 @@ impl Reply {
     pub(super) fn read(words: &[String], key: Option<&ReservationKey>) -> Option<Self> {
         let word = match words.first()?.as_str() {
             "done" => Word::Done,
+            "fresh" => Word::Fresh,
             "known" => Word::Known,
             "none" => Word::None,
             "confirming" => Word::Confirming,
@@ -68,8 +73,16 @@ impl Reply {
         let count: usize = words.get(2)?.parse().ok()?;
         let rest = words.get(3 + 5 * count..)?;
         let resources = words[3..].chunks_exact(5).take(count).map(resource).collect::<Option<_>>()?;
-        let hold = if rest.is_empty() { None } else { Some(hold(rest, key?)?) };
-        Some(Self { word, now, resources, hold })
+        let mut reply = Self { word, now, resources, hold: None, fresh: None };
+        match (word, rest) {
+            (Word::Fresh, [token, expires_at]) => {
+                reply.fresh = Some((FencingToken(token.parse().ok()?), Timestamp(expires_at.parse().ok()?)));
+            }
+            (Word::Fresh, _) => return None,
+            (_, []) => {}
+            (_, rest) => reply.hold = Some(hold(rest, key?)?),
+        }
+        Some(reply)
     }
 }
 
@@ -127,6 +140,9 @@ mod tests {
         assert!(hold.is_confirming && hold.reservation.is_unique && hold.reservation.lines.len() == 2);
         let to_confirm = hold.to_confirm();
         assert_eq!((to_confirm.token, to_confirm.first_token), (FencingToken(12), FencingToken(9)));
+        let fresh = read(&["fresh", "7", "0", "9", "12"]).unwrap();
+        assert_eq!((fresh.fresh, fresh.hold), (Some((FencingToken(9), Timestamp(12))), None));
+        assert_eq!(read(&["fresh", "7", "0"]), None);
         assert_eq!(read(&["later", "7", "0"]), None);
         assert_eq!(read(&["done", "7", "1", "seat"]), None);
     }

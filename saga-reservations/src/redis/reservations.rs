@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use saga_redis::RedisOptions;
 
 use super::holds::Holds;
+use super::load_progress::LoadProgress;
 use super::points::Points;
 use crate::book::{Action, Operation, Reservation, ReservationKey, Resource, ResourceName};
 use crate::contract::{Reservations, ReservationsStore};
@@ -38,6 +39,7 @@ pub struct RedisReservations {
     pub(super) holds: Arc<Holds>,
     pub(super) sql: SqlReservations,
     pub(super) points: Points,
+    pub(super) load_progress: Arc<tokio::sync::Mutex<LoadProgress>>,
 }
 
 impl RedisReservations {
@@ -61,7 +63,7 @@ impl RedisReservations {
     /// That of [`connect`](Self::connect).
     pub async fn connect_with(options: RedisOptions, sql: SqlReservations) -> Result<Self, ReservationsError> {
         let holds = Holds::open(options, sql.clone()).await?;
-        Ok(Self { holds: Arc::new(holds), sql, points: Points::default() })
+        Ok(Self { holds: Arc::new(holds), sql, points: Points::default(), load_progress: Arc::default() })
     }
 
     /// The same reservations, with a test that steps in where their work reaches a point.

@@ -1,5 +1,5 @@
-//! A request is held in Redis. SQL is asked afterwards whether it knows the key: what SQL has of a key counts, and it knows
-//! the keys from before a flush.
+//! A request is held in Redis. If SQL may have the key, it is asked afterwards: what SQL has of a key counts, and it knows the
+//! keys from before a flush.
 
 use super::points::Point;
 use super::reply::Word;
@@ -7,7 +7,7 @@ use super::reservations::RedisReservations;
 use super::resources::{ATTEMPTS_MAX, Outcome, Unsettled, book_of};
 use super::scripts::RESERVE;
 use crate::ReservationsError;
-use crate::book::{Book, Operation, Reservation, Reserve};
+use crate::book::{Book, Operation, Reservation, Reserve, State};
 use crate::sql::Question;
 use saga_core::store::Timestamp;
 
@@ -52,6 +52,21 @@ impl RedisReservations {
                         return Err(refusal.into());
                     }
                     is_read = false;
+                }
+                Word::Fresh => {
+                    self.points.reach(Point::Held).await;
+                    let (token, expires_at) =
+                        reply.fresh.ok_or_else(|| ReservationsError::unavailable(RESERVING, Unsettled))?;
+                    return Ok(Reservation {
+                        key: key.clone(),
+                        lines,
+                        is_unique: request.is_unique(),
+                        state: State::Held,
+                        token,
+                        first_token: token,
+                        expires_at,
+                        changed_at: reply.now,
+                    });
                 }
                 _ => {
                     self.points.reach(Point::Held).await;

@@ -11,6 +11,7 @@ macro_rules! scripts {
 
 scripts! {
     EXTEND: "extend";
+    LOAD: "load";
     LOOK: "look";
     LOWER: "lower";
     MARK: "mark";
@@ -24,6 +25,17 @@ scripts! {
 /// All keys of a book have one hash tag, so that one script may take several resources in a cluster. Their names and order are
 /// a part of the data in Redis.
 pub(super) fn keys(prefix: &str) -> Vec<String> {
-    let names = ["incarnation", "counter", "holds", "resources", "expiry", "marks", "ended", "idle"];
+    named(
+        prefix,
+        &["incarnation", "counter", "holds", "resources", "expiry", "marks", "ended", "idle", "keys", "loaded"],
+    )
+}
+
+/// The incarnation, and what an epoch begins without.
+pub(super) fn keys_of_epoch(prefix: &str) -> Vec<String> {
+    named(prefix, &["incarnation", "counter", "keys", "loaded"])
+}
+
+fn named(prefix: &str, names: &[&str]) -> Vec<String> {
     names.iter().map(|name| format!("{{{prefix}:reservations}}:{name}")).collect()
 }

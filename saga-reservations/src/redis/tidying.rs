@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::holds::InEpoch;
 use super::reservations::RedisReservations;
 use super::scripts::{LOOK, PRUNE, SWEEP};
 use crate::ReservationsError;
@@ -24,11 +25,15 @@ const IDLE: Duration = Duration::from_hours(1);
 impl RedisReservations {
     pub(super) async fn sweep(&self, limit: usize) -> Result<usize, ReservationsError> {
         let arguments = vec![limit.to_string(), micros(MARK_AGE)];
-        let words = self.holds.words(SWEEPING, &SWEEP, arguments).await?.answer;
-        let mut words = words.into_iter().skip(1);
+        let InEpoch { epoch, answer } = self.holds.words(SWEEPING, &SWEEP, arguments).await?;
+        let mut words = answer.into_iter().skip(1);
         let ended = words.next().and_then(|count| count.parse().ok()).unwrap_or(0);
+        let is_loaded = words.next().is_some_and(|word| word == "1");
         for key in words {
             self.settle_mark(&ReservationKey::new(key)?).await?;
+        }
+        if !is_loaded {
+            self.load_keys(epoch).await?;
         }
         Ok(usize::max(ended, self.sql.expire_overdue(limit).await?))
     }

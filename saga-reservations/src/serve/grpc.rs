@@ -24,7 +24,9 @@ pub(super) async fn serve(
     store: Arc<dyn ReservationsStore>,
     stop: impl Future<Output = ()> + Send,
 ) -> anyhow::Result<()> {
+    let name = ReservationsServer::<ReservationsService>::NAME;
     let (reporter, health_service) = tonic_health::server::health_reporter();
+    health::begin(&reporter, name).await;
     let described = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
@@ -40,7 +42,7 @@ pub(super) async fn serve(
         .add_service(reflection_v1alpha)
         .add_service(service)
         .serve_with_incoming_shutdown(TcpIncoming::from(listener).with_nodelay(Some(true)), stop);
-    let health = health::follow(reporter, ReservationsServer::<ReservationsService>::NAME, store);
+    let health = health::follow(reporter, name, store);
     tokio::select! {
         served = served => served.context("the gRPC server failed"),
         () = health => Ok(()),

@@ -12,14 +12,15 @@ pub struct RedisUrl(String);
 
 /// An address that is not one of Redis.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("this is no address of Redis; write `redis://:PASSWORD@HOST:PORT`")]
+#[error("this is no address of Redis; write `redis://:PASSWORD@HOST:PORT`, or `rediss://` with TLS")]
 pub struct InvalidRedisUrl;
 
 impl FromStr for RedisUrl {
     type Err = InvalidRedisUrl;
 
     fn from_str(text: &str) -> Result<Self, InvalidRedisUrl> {
-        let host = text.strip_prefix("redis://").filter(|host| !host.is_empty());
+        let host = text.strip_prefix("redis://").or_else(|| text.strip_prefix("rediss://"));
+        let host = host.filter(|host| !host.is_empty());
         host.map(|_| Self(text.to_owned())).ok_or(InvalidRedisUrl)
     }
 }
@@ -57,7 +58,8 @@ mod tests {
     fn an_address_of_redis_is_never_shown() {
         let url: RedisUrl = "redis://:secret@h:6379".parse().unwrap();
         assert!(!format!("{url:?}").contains("secret"));
-        for wrong in ["", "redis:", "redis://", "rediss://:secret@h", "postgres://h"] {
+        "rediss://:secret@h:6379".parse::<RedisUrl>().unwrap();
+        for wrong in ["", "redis:", "redis://", "rediss://", "redisss://:secret@h", "postgres://h"] {
             assert_eq!(wrong.parse::<RedisUrl>(), Err(InvalidRedisUrl));
         }
         assert!(!InvalidRedisUrl.to_string().contains("secret"));

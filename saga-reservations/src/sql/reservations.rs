@@ -13,6 +13,8 @@ use super::look::{Found, Question, SharedReads};
 use super::perform::{Perform, SWEEP, SetCapacity, Swept, is_for_lack_of_units};
 use super::schema::create_tables;
 use super::task::Task;
+#[cfg(feature = "redis")]
+use super::tidying::KeysAfter;
 use super::tidying::{Expire, Find, FindResource, Ping, Prune};
 use super::transactions::Transactions;
 use super::work::{Work, WorkError};
@@ -177,7 +179,21 @@ impl SqlReservations {
         self.carry_out(Task::ConfirmHold { hold, epoch }).await
     }
 
-    /// Whether it was not confirmed because Redis has begun another epoch.
+    /// Performs an operation on a key that Redis has noted in this epoch.
+    pub(crate) async fn perform_in_epoch(
+        &self,
+        operation: Operation,
+        epoch: u64,
+    ) -> Result<Reservation, ReservationsError> {
+        self.carry_out(Task::OperationInEpoch { operation, epoch }).await
+    }
+
+    /// The keys behind this one, in their order. The first ones are behind an empty text.
+    pub(crate) async fn keys_after(&self, after: &str, limit: usize) -> Result<Vec<ReservationKey>, ReservationsError> {
+        self.transact(|| KeysAfter { after: after.to_owned(), limit }).await
+    }
+
+    /// Whether it was not done because Redis has begun another epoch.
     pub(crate) fn is_fenced(error: &ReservationsError) -> bool {
         let ReservationsError::Unavailable { source, .. } = error else { return false };
         matches!(source.downcast_ref(), Some(WorkError::Fenced))

@@ -9,6 +9,9 @@ use crate::book::{Action, Book, Line, Operation, Refusal, Reservation, Reservati
 pub(super) enum Task {
     /// What a client asked for.
     Operation(Operation),
+    /// What a client asked for, if Redis has still this epoch. It has noted the key in it.
+    #[cfg(feature = "redis")]
+    OperationInEpoch { operation: Operation, epoch: u64 },
     /// The confirmation of a hold that is in Redis.
     #[cfg(feature = "redis")]
     ConfirmHold {
@@ -23,6 +26,8 @@ impl Task {
         match self {
             Self::Operation(operation) => &operation.key,
             #[cfg(feature = "redis")]
+            Self::OperationInEpoch { operation, .. } => &operation.key,
+            #[cfg(feature = "redis")]
             Self::ConfirmHold { hold, .. } => &hold.key,
         }
     }
@@ -36,6 +41,8 @@ impl Task {
             }
             Self::Operation(_) => None,
             #[cfg(feature = "redis")]
+            Self::OperationInEpoch { .. } => None,
+            #[cfg(feature = "redis")]
             Self::ConfirmHold { hold, .. } => Some(hold.lines.clone()),
         }
     }
@@ -44,7 +51,7 @@ impl Task {
     pub(super) fn epoch(&self) -> Option<u64> {
         match self {
             Self::Operation(_) => None,
-            Self::ConfirmHold { epoch, .. } => Some(*epoch),
+            Self::OperationInEpoch { epoch, .. } | Self::ConfirmHold { epoch, .. } => Some(*epoch),
         }
     }
 
@@ -56,6 +63,8 @@ impl Task {
     pub(super) fn carry_out(&self, book: &mut Book, now: Timestamp) -> Result<Reservation, Refusal> {
         match self {
             Self::Operation(operation) => book.perform(operation, now),
+            #[cfg(feature = "redis")]
+            Self::OperationInEpoch { operation, .. } => book.perform(operation, now),
             #[cfg(feature = "redis")]
             Self::ConfirmHold { hold, .. } => book.confirm_hold(hold, now),
         }

@@ -33,6 +33,13 @@ pub(super) struct FindResource {
     pub(super) name: ResourceName,
 }
 
+/// Reads keys in their order.
+#[cfg(feature = "redis")]
+pub(super) struct KeysAfter {
+    pub(super) after: String,
+    pub(super) limit: usize,
+}
+
 /// Asks whether the database answers.
 pub(super) struct Ping;
 
@@ -84,6 +91,19 @@ impl Work for FindResource {
                    WHERE name = $1";
         let row: Option<ResourceRow> = conn.query_opt(sql, &[&self.name.as_str()]).await?;
         Ok(row.map(Resource::from))
+    }
+}
+
+#[cfg(feature = "redis")]
+impl Work for KeysAfter {
+    type Answer = Vec<ReservationKey>;
+
+    const OPERATION: &'static str = "read the keys of reservations";
+
+    async fn run<C: SqlConn>(&self, conn: &mut C, _clock_shift: i64) -> Result<Self::Answer, WorkError> {
+        let limit = i64::try_from(self.limit).unwrap_or(i64::MAX);
+        let sql = "SELECT key FROM reservations WHERE key > $1 ORDER BY key LIMIT $2";
+        Ok(conn.query(sql, &[&self.after.as_str(), &limit]).await?)
     }
 }
 

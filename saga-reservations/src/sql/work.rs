@@ -29,9 +29,9 @@ pub(super) enum WorkError {
     /// Another transaction inserted the same row at the same time. Once it has committed, its row is found.
     #[error("another transaction made the same reservation at the same time")]
     Race,
-    /// Redis has begun another epoch, so it may have lost the hold.
+    /// Redis has begun another epoch, so it may have lost the hold, or the key that it noted.
     #[cfg(feature = "redis")]
-    #[error("Redis began another epoch while the hold was confirmed")]
+    #[error("Redis began another epoch meanwhile")]
     Fenced,
     #[error(transparent)]
     Sql(#[from] SqlError),

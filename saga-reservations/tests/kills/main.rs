@@ -1,8 +1,7 @@
 //! Three servers over PostgreSQL and sixteen clients, while servers are killed, stopped and given another clock, and PostgreSQL
 //! is killed. Once the holds are in PostgreSQL, and once in a Redis that is emptied and killed as well. A judge that shares no code with the crate reads a journal that triggers wrote.
 //!
-//! `SAGA_RESERVATIONS_SEED=7 SAGA_RESERVATIONS_ROUNDS=500 cargo test -p saga-reservations --test kills -- --nocapture` runs it
-//! longer, with the draws of this seed.
+//! `cargo xtask chaos reservations --seed 7 --rounds 500` runs it longer, with the draws of this seed.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod clients;
@@ -42,7 +41,8 @@ async fn nothing_is_oversold_through_kills_and_flushes_of_redis() {
 async fn run(holds: Holds) {
     let seed = number_of("SAGA_RESERVATIONS_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     let rounds = number_of("SAGA_RESERVATIONS_ROUNDS").unwrap_or(ROUNDS);
-    println!("SAGA_RESERVATIONS_SEED={seed} SAGA_RESERVATIONS_ROUNDS={rounds}");
+    let place = if holds == Holds::InRedis { "redis" } else { "postgres" };
+    println!("repeat with: cargo xtask chaos reservations --seed {seed} --rounds {rounds} --holds {place}");
     let mut draws = Draws::new(seed);
 
     let postgres = PostgresServer::start().await.unwrap();

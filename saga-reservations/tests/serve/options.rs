@@ -44,7 +44,7 @@ async fn a_wrong_address_is_refused_without_its_password() {
     let file = format!("sqlite:{}", folder.path().join("reservations.db").display());
     for (arguments, expected) in [
         (vec!["--store", "mysql://ada:secret@h/d"], "invalid value for '--store <URL>': `h/d` is no store"),
-        (vec!["--store", &file, "--redis", "rediss://:secret@h"], "invalid value for '--redis <URL>'"),
+        (vec!["--store", &file, "--redis", "reddis://:secret@h"], "invalid value for '--redis <URL>'"),
     ] {
         let said = said(&[vec!["serve", "--http", "127.0.0.1:0"], arguments].concat()).await;
         assert!(said.contains(expected) && !said.contains("secret"), "{said}");

@@ -30,7 +30,12 @@ impl Program {
     /// As [`serve`](Self::serve), with more arguments.
     pub(crate) async fn serve_with(store: &str, more: &[&str]) -> Self {
         let arguments = ["serve", "--store", store, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"];
-        let mut child = program(&[&arguments, more].concat()).stdout(Stdio::piped()).spawn().unwrap();
+        Self::started(program(&[&arguments, more].concat())).await
+    }
+
+    /// The program of this command, which serves gRPC and HTTP.
+    pub(crate) async fn started(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut addresses = Vec::new();
         for name in ["gRPC", "HTTP"] {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::certificate::Certificate;
 use crate::error::Error;
 use crate::folder::{Folder, unprivileged};
 use crate::ports::{STARTS_MAX, free_port};
@@ -29,6 +30,8 @@ pub struct RedisServer {
     port: u16,
     settings: Vec<(String, String)>,
     password: Option<String>,
+    /// A second port, for TLS.
+    tls_port: Option<u16>,
 }
 
 impl RedisServer {
@@ -52,13 +55,38 @@ impl RedisServer {
     /// Dropped, what was started ends.
     pub async fn start_with(settings: &[(&str, &str)]) -> Result<Self, Error> {
         redis_server()?;
+        Self::start_in(Folder::temporary("redis")?, settings, false).await
+    }
+
+    /// As [`start_with`](Self::start_with), taking connections with TLS as well, without a certificate of the client.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start), and the certificate cannot be read.
+    ///
+    /// # Cancel safety
+    /// Dropped, what was started ends.
+    pub async fn start_with_tls(certificate: &Certificate, settings: &[(&str, &str)]) -> Result<Self, Error> {
+        redis_server()?;
         let folder = Folder::temporary("redis")?;
+        let mut all: Vec<(&str, String)> = vec![("tls-auth-clients", "no".to_owned())];
+        for (name, path) in [("tls-cert-file", &certificate.certificate), ("tls-key-file", &certificate.key)] {
+            let text = std::fs::read_to_string(path).map_err(Error::system(format!("read {}", path.display())))?;
+            all.push((name, folder.write_for_server(name, &text)?.display().to_string()));
+        }
+        let all: Vec<_> =
+            settings.iter().copied().chain(all.iter().map(|(name, value)| (*name, value.as_str()))).collect();
+        Self::start_in(folder, &all, true).await
+    }
+
+    async fn start_in(folder: Folder, settings: &[(&str, &str)], has_tls: bool) -> Result<Self, Error> {
         folder.make_for_server("data")?;
         let password = settings.iter().find(|(name, _)| *name == "requirepass").map(|(_, value)| (*value).to_owned());
         let settings = SETTINGS.iter().chain(settings).map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        let mut server = Self { process: ServerProcess::new(&KIND, folder), port: 0, settings, password };
+        let mut server =
+            Self { process: ServerProcess::new(&KIND, folder), port: 0, settings, password, tls_port: None };
         for _ in 1..STARTS_MAX {
             server.port = free_port()?;
+            server.tls_port = if has_tls { Some(free_port()?) } else { None };
             if server.run().await? {
                 return Ok(server);
             }
@@ -159,6 +187,12 @@ impl RedisServer {
         format!("redis://{login}127.0.0.1:{}", self.port)
     }
 
+    /// The address with TLS, such as `rediss://localhost:6380`, if it was started with it.
+    pub fn tls_url(&self) -> Option<String> {
+        let login = self.password.as_deref().map(|password| format!("default:{password}@")).unwrap_or_default();
+        self.tls_port.map(|port| format!("rediss://{login}localhost:{port}"))
+    }
+
     /// The port of 127.0.0.1 that it listens on; a restart keeps it.
     pub fn port(&self) -> u16 {
         self.port
@@ -184,6 +218,9 @@ impl RedisServer {
         call.arg("--dir").arg(self.process.folder.path().join("data"));
         for (name, value) in &self.settings {
             call.arg(format!("--{name}")).args(words(name, value));
+        }
+        if let Some(port) = self.tls_port {
+            call.args(["--tls-port", &port.to_string()]);
         }
         if self.settings.iter().any(|(name, _)| name == "cluster-enabled") {
             call.args(["--cluster-port", &free_port()?.to_string()]);

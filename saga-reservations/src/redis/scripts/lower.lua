@@ -1,11 +1,10 @@
 -- Lets a lower capacity count before it is in SQL. ARGV: .., name, capacity, for how long at most.
 local name, capacity = ARGV[3], tonumber(ARGV[4])
-local resource = get(KEYS[4], name)
+local resource = resource_of(name)
 if not resource or resource.epoch ~= epoch then
   return reply('load', {})
 end
 while capacity < taken_of(resource) and expire_overdue(64) > 0 do
-  resource = get(KEYS[4], name)
 end
 if resource.unique == 1 or capacity < taken_of(resource) then
   return reply('short', { name })

@@ -3,14 +3,17 @@
 local count = 0
 for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[7], '-inf', text(now - tonumber(ARGV[3])), 'LIMIT', 0, ARGV[4])) do
   local hold = get(KEYS[3], key)
-  if hold and hold.state ~= 'moved' then
+  if hold and hold.state == 'moved' then
+    -- From now on only SQL has it.
+    note_keys({ key })
+  elseif hold then
     count = count + 1
   end
   redis.call('HDEL', KEYS[3], key)
   redis.call('ZREM', KEYS[7], key)
 end
 for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[8], '-inf', text(now - tonumber(ARGV[5])), 'LIMIT', 0, ARGV[4])) do
-  local resource = get(KEYS[4], name)
+  local resource = resource_of(name)
   if resource and resource.held == 0 then
     redis.call('HDEL', KEYS[4], name)
   end

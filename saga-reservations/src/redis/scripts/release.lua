@@ -1,6 +1,10 @@
--- Ends a hold. ARGV: .., key, token or nothing.
+-- Ends a hold. A release that SQL is to have is noted here first.
+-- ARGV: .., key, token or nothing.
 local key, token = ARGV[3], ARGV[4]
 local hold = get(KEYS[3], key)
+if not hold or hold.state == 'confirming' or (token == '' and hold.state ~= 'held') then
+  note_keys({ key })
+end
 if not hold then
   return reply('none', {})
 end

@@ -7,6 +7,9 @@ local is_open = hold and (hold.state == 'held' or hold.state == 'confirming')
 if is_open and (token == '' or hold.token == tonumber(token)) then
   if outcome == 'moved' or outcome == 'released' then
     finish(key, hold, outcome)
+    if outcome == 'released' then
+      note_keys({ key })
+    end
   elseif outcome == 'back' and hold.state == 'confirming' then
     if hold.next ~= 0 or hold.expires <= now then
       finish(key, hold, 'expired')
@@ -21,7 +24,7 @@ end
 local names = {}
 for i = 6, #ARGV - 1, 6 do
   local name, version = ARGV[i], tonumber(ARGV[i + 1])
-  local known = get(KEYS[4], name)
+  local known = resource_of(name)
   -- What was read earlier must not replace what was read later. A hold of an earlier epoch counts as long as it is here.
   if not known or known.epoch ~= epoch or version >= known.version then
     local resource = {
@@ -32,6 +35,7 @@ for i = 6, #ARGV - 1, 6 do
       resource.ceiling, resource.ceiling_until = known.ceiling, known.ceiling_until
     end
     put(KEYS[4], name, resource)
+    resources[name] = resource
     if resource.unique == 1 and resource.held == 0 then
       redis.call('ZADD', KEYS[8], text(now), name)
     end

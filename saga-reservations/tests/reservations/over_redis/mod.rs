@@ -2,5 +2,6 @@
 
 mod crashes;
 mod flushes;
+mod loads;
 mod servers;
 mod shop;

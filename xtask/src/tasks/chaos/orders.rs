@@ -1,13 +1,13 @@
-//! `cargo xtask chaos`: orders through three services while everything around them breaks.
+//! Orders through three services while everything around them breaks.
 
 use anyhow::Result;
 
-use super::packages::server_packages;
 use crate::phases::run;
+use crate::tasks::packages::server_packages;
 use crate::workspace::cargo;
 
-/// Builds the chaos run and starts it with `arguments`. It is built as tests are, with all assertions.
-pub(crate) fn chaos(arguments: &[String]) -> Result<()> {
+/// Builds the run of orders and starts it with `arguments`. It is built as tests are, with all assertions.
+pub(super) fn orders(arguments: &[String]) -> Result<()> {
     eprintln!("{}", server_packages()?);
     // The transports other than RabbitMQ are features, which take their time to build.
     let named =
