@@ -1,6 +1,6 @@
 //! Deletes from the outbox what was sent from memory, many rows in one commit.
 //!
-//! Nobody waits for that commit, so it is worth a short wait for more rows. After a crash in between, the relays send the rows once
+//! No caller waits for that commit, so it is worth a short wait for more rows. After a crash in between, the relays send the rows once
 //! more, and the receiver recognises them.
 
 use std::sync::Arc;
