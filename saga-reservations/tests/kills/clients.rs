@@ -55,7 +55,11 @@ impl Clients {
 
     pub(crate) async fn set_capacities(&self) {
         for (name, capacity) in &self.capacities {
-            self.servers[0].set_capacity(&ResourceName::new(name.as_str()).unwrap(), *capacity).await.unwrap();
+            let name = ResourceName::new(name.as_str()).unwrap();
+            // Under load a server may take longer than the time-out, which the rounds have for servers that stand still.
+            while let Err(error) = self.servers[0].set_capacity(&name, *capacity).await {
+                assert!(matches!(error, ReservationsError::Unavailable { .. }), "{error}");
+            }
         }
     }
 

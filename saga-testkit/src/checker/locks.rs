@@ -103,7 +103,11 @@ fn end_of(book: &Book<'_>, call: &Call<'_>, later: &[&Call<'_>]) -> usize {
     let mut undone = later.iter().filter(|other| other.saga == call.saga && other.op == Op::Undo);
     let records = &book.sagas[call.saga].end.records;
     let is_late = records.iter().any(|record| record.is_late && record.call == Some(call.number));
-    let is_decided_without = call.op == Op::Do && (is_late || undone.any(|undo| undo.entered < end));
+    // The undo of a step whose outcome is unknown may wait for the lock longer than the call takes.
+    let is_unknown =
+        |record: &RecordSeen| (record.step, record.op, record.outcome) == (call.step, Op::Do, Recorded::Unknown);
+    let is_decided_without =
+        call.op == Op::Do && (is_late || records.iter().any(is_unknown) || undone.any(|undo| undo.entered < end));
     if is_decided_without { call.entered } else { end }
 }
 

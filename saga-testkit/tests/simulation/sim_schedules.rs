@@ -8,7 +8,7 @@ use saga_testkit::sim::{Fault, Hits, SAGAS_MIN, has_crowd, has_services, run};
 const SCHEDULES: u64 = 150;
 
 /// How many of those with a crowd.
-const CROWDS: usize = 160;
+const CROWDS: usize = 320;
 
 /// Seeds that found something once, and what it was. What a seed means changes with what a schedule can be, so each of them
 /// is also a test where the fault was; here they only must not break anything again.

@@ -19,7 +19,7 @@ use crate::engine::schedule::take_with_permit;
 use crate::engine::start::log_start;
 use crate::machine::{Effect, Ending};
 use crate::store::Store;
-use crate::unwind::caught_while;
+use crate::unwind::{caught, caught_while};
 
 /// Commands that share the next transaction.
 pub(super) struct SubBatch<S: Store> {
@@ -177,7 +177,9 @@ impl<S: Store> Transactions<S> {
     /// Handles a commit. Returns the commands that run again: each alone, or together those that wait for their locks.
     async fn committed(self: &Arc<Self>, members: Vec<BatchEntry<S>>, began: Duration) -> Vec<SubBatch<S>> {
         self.ctx.health.store_works(OPERATION);
-        let (took, count, mut handlers) = (self.ctx.env.now().saturating_sub(began), members.len(), Duration::ZERO);
+        // A clock that panics here must not cost the commands that follow.
+        let took = caught(|| self.ctx.env.now()).map_or(Duration::ZERO, |now| now.saturating_sub(began));
+        let (count, mut handlers) = (members.len(), Duration::ZERO);
         let (mut lost, mut apart, mut locked) = (Vec::new(), Vec::new(), Vec::new());
         for member in members {
             let work = member.work();
