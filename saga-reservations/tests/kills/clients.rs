@@ -57,8 +57,10 @@ impl Clients {
         for (name, capacity) in &self.capacities {
             let name = ResourceName::new(name.as_str()).unwrap();
             // Under load a server may take longer than the time-out, which the rounds have for servers that stand still.
+            let mut tries = 1;
             while let Err(error) = self.servers[0].set_capacity(&name, *capacity).await {
-                assert!(matches!(error, ReservationsError::Unavailable { .. }), "{error}");
+                assert!(matches!(error, ReservationsError::Unavailable { .. }) && tries < 30, "{error}");
+                tries += 1;
             }
         }
     }
