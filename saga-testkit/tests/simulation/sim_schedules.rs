@@ -18,6 +18,10 @@ const FOUND_ONCE: &[(u64, &str)] = &[
     (1258, "a step that an operator tried again got a lower fence"),
     (28_959, "a step that may have happened was forgotten when an operator tried it again"),
     (31_258, "the same, at the first step"),
+    (
+        20_261_204_010_310,
+        "a lock whose wait was not heard of was granted to a process whose row another one had claimed",
+    ),
 ];
 
 /// Seeds of which the checker said that they break something, though they do not, and what it had not thought of. Each is a
@@ -29,6 +33,7 @@ const FOUND_WRONGLY: &[(u64, &str)] = &[
         20_261_127_061_048,
         "an operator held up the undo of a step whose answer was late, and whose lock was free already",
     ),
+    (20_261_203_089_153, "the undo of a step whose outcome was unknown waited for the lock longer than its call took"),
     (20_261_127_016_795, "a process crashed behind the commit by which a host keeps a closed step for another hour"),
     (31_030_414, "the start of another variant failed before the nap of the one that was accepted"),
     (31_032_995, "what was undone at the moment of the deadline was called off by it"),

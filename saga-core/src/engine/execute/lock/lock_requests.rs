@@ -11,6 +11,13 @@ const GROUP_MAX: usize = 64;
 
 type Asked = Result<LockAnswer, RecordError>;
 
+/// What the store answered.
+pub(super) struct LockAnswers {
+    pub(super) answers: Vec<LockAnswer>,
+    /// Whether an earlier answer did not arrive. It may have been that a request waits, which freed its work row.
+    pub(super) asked_again: bool,
+}
+
 /// Asks the store for locks.
 pub(crate) struct LockRequests<S: Store> {
     ctx: Arc<EngineContext<S>>,
@@ -27,18 +34,19 @@ impl<S: Store> LockRequests<S> {
 
     /// Asks for a lock, together with other sagas. `None` if the runtime ends first.
     pub(crate) async fn ask(&self, request: &LockRequest) -> Option<LockAnswer> {
-        self.ask_all(std::slice::from_ref(request)).await?.pop()
+        self.ask_all(std::slice::from_ref(request)).await?.answers.pop()
     }
 
     /// Asks for locks, and again until the store has answered all: the same request has the same answer. `None` if the runtime
     /// ends first.
-    pub(crate) async fn ask_all(&self, requests: &[LockRequest]) -> Option<Vec<LockAnswer>> {
-        let mut backoff = self.store_calls.backoff(0);
+    pub(super) async fn ask_all(&self, requests: &[LockRequest]) -> Option<LockAnswers> {
+        let (mut backoff, mut asked_again) = (self.store_calls.backoff(0), false);
         loop {
             let answers = self.calls.call_all(requests.to_vec()).await;
             if let Some(answers) = answers.into_iter().map(|answer| answer?.ok()).collect() {
-                return Some(answers);
+                return Some(LockAnswers { answers, asked_again });
             }
+            asked_again = true;
             if self.ctx.lifecycle.has_stopped() {
                 return None;
             }

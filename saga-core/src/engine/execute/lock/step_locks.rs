@@ -1,8 +1,9 @@
 //! Takes the locks of steps before their functions are called.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::lock_requests::LockRequests;
+use super::lock_requests::{LockAnswers, LockRequests};
 use crate::engine::decide::{step_lock_request, wanted_locks};
 use crate::engine::execute::record::AttemptRecorder;
 use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem, lock_of, takes_semantic_lock};
@@ -71,8 +72,14 @@ impl<S: Store> StepLocks<S> {
                 Err(problem) => self.refuse(command, problem).await,
             }
         }
-        let answers = self.requests.ask_all(&requests).await.unwrap_or_default();
-        for ((command, request), answer) in asking.into_iter().zip(requests).zip(answers) {
+        let Some(LockAnswers { answers, asked_again }) = self.requests.ask_all(&requests).await else {
+            return commands;
+        };
+        for ((mut command, request), answer) in asking.into_iter().zip(requests).zip(answers) {
+            if asked_again {
+                // Its row may be free, so the lease is renewed before the call, unless another process has the row by then.
+                command.lease_until = Duration::ZERO;
+            }
             commands.extend(self.answered(command, &request, answer));
         }
         commands
