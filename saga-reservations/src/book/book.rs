@@ -149,16 +149,8 @@ impl Book {
         self.see_resources(&lines, request.is_unique())?;
         self.see_free(&lines)?;
         let token = self.draw_token(&lines);
-        let reservation = Reservation {
-            key: key.clone(),
-            lines,
-            is_unique: request.is_unique(),
-            state: State::Held,
-            token,
-            first_token: token,
-            expires_at: plus(now, request.time_to_live()),
-            changed_at: now,
-        };
+        let times = (now, plus(now, request.time_to_live()));
+        let reservation = Reservation::held(key.clone(), (lines, request.is_unique()), token, times);
         self.book(Movement::FreeToHeld, &reservation);
         Ok(self.put_reservation(reservation))
     }

@@ -30,6 +30,17 @@ pub struct Reservation {
 }
 
 impl Reservation {
+    /// A hold that was just taken.
+    pub(crate) fn held(
+        key: ReservationKey,
+        (lines, is_unique): (Vec<Line>, bool),
+        token: FencingToken,
+        (now, expires_at): (Timestamp, Timestamp),
+    ) -> Self {
+        let (state, first_token, changed_at) = (State::Held, token, now);
+        Self { key, lines, is_unique, state, token, first_token, expires_at, changed_at }
+    }
+
     /// What a release leaves where there is no reservation.
     pub(crate) fn tombstone(key: ReservationKey, now: Timestamp) -> Self {
         Self {

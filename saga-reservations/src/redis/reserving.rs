@@ -7,7 +7,7 @@ use super::reservations::RedisReservations;
 use super::resources::{ATTEMPTS_MAX, Outcome, Unsettled, book_of};
 use super::scripts::RESERVE;
 use crate::ReservationsError;
-use crate::book::{Book, Operation, Reservation, Reserve, State};
+use crate::book::{Book, Operation, Reservation, Reserve};
 use crate::sql::Question;
 use saga_core::store::Timestamp;
 
@@ -57,16 +57,8 @@ impl RedisReservations {
                     self.points.reach(Point::Held).await;
                     let (token, expires_at) =
                         reply.fresh.ok_or_else(|| ReservationsError::unavailable(RESERVING, Unsettled))?;
-                    return Ok(Reservation {
-                        key: key.clone(),
-                        lines,
-                        is_unique: request.is_unique(),
-                        state: State::Held,
-                        token,
-                        first_token: token,
-                        expires_at,
-                        changed_at: reply.now,
-                    });
+                    let what = (lines, request.is_unique());
+                    return Ok(Reservation::held(key.clone(), what, token, (reply.now, expires_at)));
                 }
                 _ => {
                     self.points.reach(Point::Held).await;

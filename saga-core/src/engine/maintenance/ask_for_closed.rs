@@ -12,7 +12,7 @@ use crate::log;
 use crate::machine::SagaState;
 use crate::store::{DefinitionId, Store, UnclosedFilter, UnclosedStep};
 
-/// Whom to ask, for which tenant and in the name of which own service.
+/// One message: its tenant, the service that asked for the steps, and the own service that did them.
 type Question<'a> = (Tenant, String, &'a str);
 
 impl<S: Store> Maintenance<S> {

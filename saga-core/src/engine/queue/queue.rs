@@ -201,7 +201,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// A share of commands was committed in this time, of which its handlers took that much.
+    /// Tells how long the transaction of a share took, and its handlers in it.
     pub(crate) fn committed(&self, commands: usize, took: Duration, handlers: Duration) {
         self.lock().cost.add(commands, took, handlers);
     }

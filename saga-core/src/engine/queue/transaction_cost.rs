@@ -13,7 +13,7 @@ pub(super) struct TransactionCost {
 }
 
 impl TransactionCost {
-    /// A transaction was committed in this time, of which its handlers took that much.
+    /// Adds a transaction with so many commands: how long it took, and its handlers in it.
     pub(super) fn add(&mut self, commands: usize, took: Duration, handlers: Duration) {
         let Some(of_each) = u32::try_from(commands).ok().and_then(|commands| handlers.checked_div(commands)) else {
             return;
