@@ -17,6 +17,11 @@ pub struct Horizons {
 }
 
 impl Horizons {
+    /// After how long a saga is deleted with its key.
+    pub(super) fn deleted_after(self) -> i8 {
+        self.full + self.key
+    }
+
     /// The horizons as the runtime demands them, or as the mistake has them.
     pub(super) fn of(mistake: Option<Mistake>) -> Self {
         let (age_max, skew) = (1, 2);

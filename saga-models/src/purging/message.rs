@@ -18,6 +18,15 @@ pub enum Body {
     Undo(usize),
     /// The saga is closed.
     Closed(usize),
+    /// Is the saga closed of which the host has a record?
+    Question {
+        /// The saga of the record.
+        of: usize,
+        /// How long ago the step ended, by the host's clock.
+        ended_ago: i8,
+    },
+    /// The answer that it is. It has the time of its question, by the host's clock.
+    Answer(usize),
     /// The step is done, as the host's record of that saga says.
     Done {
         /// The saga that asked.
@@ -37,6 +46,6 @@ pub enum Body {
 impl Body {
     /// Whether the host gets it.
     pub fn is_for_host(self) -> bool {
-        matches!(self, Self::Command(_) | Self::Undo(_) | Self::Closed(_))
+        matches!(self, Self::Command(_) | Self::Undo(_) | Self::Closed(_) | Self::Answer(_))
     }
 }

@@ -15,11 +15,20 @@ pub enum Mistake {
     ForgetsTheWay,
     /// The time that a key is kept is counted from the end of the saga, also where that was purged later than it could be.
     CountsKeysFromTheEnd,
+    /// A host that asks is told that a saga is closed which is kept in full.
+    ClosesWhatIsKept,
+    /// A host acts on the answer to a question however long ago it asked.
+    ActsOnOldAnswers,
 }
 
 impl Mistake {
+    /// Whether it is one in how hosts ask for what the broker lost.
+    pub(super) fn is_about_questions(self) -> bool {
+        matches!(self, Self::ClosesWhatIsKept | Self::ActsOnOldAnswers)
+    }
+
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::HostPurgesUntold,
         Self::NoMargin,
         Self::ActsOnOldMessages,
@@ -27,5 +36,7 @@ impl Mistake {
         Self::ReusesKeysEarly,
         Self::ForgetsTheWay,
         Self::CountsKeysFromTheEnd,
+        Self::ClosesWhatIsKept,
+        Self::ActsOnOldAnswers,
     ];
 }

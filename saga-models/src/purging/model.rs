@@ -2,7 +2,7 @@ use stateright::{Model, Property};
 
 use super::message::{Body, Held};
 use super::mistake::Mistake;
-use super::properties::{ALWAYS, SOMETIMES};
+use super::properties::{ALWAYS, SOMETIMES, SOMETIMES_WHERE_CLOSED_IS_LOST};
 use super::protocol::Purging;
 use super::world::{Left, SAGAS, Stage, World};
 
@@ -29,6 +29,8 @@ pub enum Action {
     Delete,
     /// The host purges its record.
     PurgeHosted,
+    /// The host asks whether the saga of its record is closed.
+    Ask,
 }
 
 impl Model for Purging {
@@ -38,7 +40,9 @@ impl Model for Purging {
     fn init_states(&self) -> Vec<World> {
         // Where messages never grow too old, there are many states without them.
         let often = u8::from(!self.has(Mistake::ActsOnOldMessages));
-        let left = Left { losses: often, sends: often, actions: often };
+        // A message that grows too old is lost as well. One question is enough: its answer may come again, behind all else.
+        let (losses, questions) = if self.loses_closed { (0, 1) } else { (often, 0) };
+        let left = Left { losses, sends: often, actions: often, questions };
         let skew = self.horizons.skew;
         [-skew, skew].into_iter().map(|ahead| World::new(ahead, left)).collect()
     }
@@ -64,6 +68,9 @@ impl Model for Purging {
         }
         if self.may_purge_hosted(world) {
             actions.push(Action::PurgeHosted);
+        }
+        if left.questions > 0 && world.row.is_some_and(|row| row.delete_at.is_none()) {
+            actions.push(Action::Ask);
         }
         for message in &world.messages {
             actions.push(Action::Deliver(*message));
@@ -106,13 +113,14 @@ impl Model for Purging {
                 world.saga += 1;
             }
             (Action::PurgeHosted, _) => world.row = None,
+            (Action::Ask, _) => Self::ask(&mut world),
         }
         (world != *before).then_some(world)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
         let always = ALWAYS.iter().map(|&(name, holds)| Property::always(name, holds));
-        let sometimes = SOMETIMES.iter().map(|&(name, holds)| Property::sometimes(name, holds));
-        always.chain(sometimes).collect()
+        let sometimes = SOMETIMES.iter().chain(SOMETIMES_WHERE_CLOSED_IS_LOST.iter().filter(|_| self.loses_closed));
+        always.chain(sometimes.map(|&(name, holds)| Property::sometimes(name, holds))).collect()
     }
 }

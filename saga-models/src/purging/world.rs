@@ -35,6 +35,8 @@ pub struct World {
     pub undid_nothing: bool,
     /// Whether a host acted on a message that was as old as it may be.
     pub acted_at_age_max: bool,
+    /// Whether a host that asked was told of a saga that nothing is known of.
+    pub told_of_unknown: bool,
 }
 
 /// How far a saga is.
@@ -59,6 +61,8 @@ pub struct Row {
     pub of: usize,
     /// Whether it is undone, or was taken back before it was done.
     pub is_undone: bool,
+    /// When that was done, by the host's clock.
+    pub ended_at: i8,
     /// When it is deleted, by the host's clock.
     pub delete_at: Option<i8>,
 }
@@ -72,6 +76,8 @@ pub struct Left {
     pub sends: u8,
     /// An operator ends or reopens a saga.
     pub actions: u8,
+    /// The host asks whether a saga is closed.
+    pub questions: u8,
 }
 
 impl World {
@@ -90,6 +96,7 @@ impl World {
             told_of_another: false,
             undid_nothing: false,
             acted_at_age_max: false,
+            told_of_unknown: false,
         }
     }
 

@@ -13,6 +13,14 @@ fn g13_the_horizons_are_enough() {
     assert_eq!(reached.len(), 4, "only these states are reached: {reached:?}");
 }
 
+/// G2, G5, G13: a host that asks for the messages which the broker lost forgets no step of a saga that may still ask for it.
+#[test]
+fn g13_a_host_that_asks_forgets_nothing_early() {
+    let (broken, reached) = judged(Purging::where_closed_is_lost(), |name| name.starts_with('G'));
+    assert!(broken.is_empty(), "{broken:?}");
+    assert_eq!(reached.len(), 5, "only these states are reached: {reached:?}");
+}
+
 #[test]
 fn each_mistake_breaks_what_forbids_it() {
     for (mistake, property) in [
@@ -23,8 +31,10 @@ fn each_mistake_breaks_what_forbids_it() {
         (Mistake::ReusesKeysEarly, "G13 a saga is told of its own step only"),
         (Mistake::ForgetsTheWay, "G13 a saga is told of its own step only"),
         (Mistake::CountsKeysFromTheEnd, "G13 a saga is told of its own step only"),
+        (Mistake::ClosesWhatIsKept, "G2 a step takes effect once for a saga"),
+        (Mistake::ActsOnOldAnswers, "G2 a step takes effect once for a saga"),
     ] {
         finds(Purging::with(mistake), mistake, property);
     }
-    assert_eq!(Mistake::ALL.len(), 7);
+    assert_eq!(Mistake::ALL.len(), 9);
 }
