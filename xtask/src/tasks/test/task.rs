@@ -17,7 +17,7 @@ use super::totals::Totals;
 use crate::interrupt::{run_in_group, run_interruptibly};
 use crate::phases::{Phases, now, shown};
 use crate::tasks::packages::server_packages;
-use crate::tasks::prerequisites::c_compiler;
+use crate::tasks::prerequisites::{c_compiler, openssl};
 use crate::tasks::sim::sim_command;
 use crate::workspace::{WITH_SERVERS, cargo};
 
@@ -33,7 +33,7 @@ const LANES_PER_PROCESSOR: usize = 1;
 pub(crate) fn test(filter: &[String]) -> Result<()> {
     let mut phases = Phases::of("test");
     let given = Addresses::from_environment()?;
-    phases.run("prerequisites", || Ok(format!("{}; {}", c_compiler()?, server_packages()?)))?;
+    phases.run("prerequisites", || Ok(format!("{}; {}; {}", c_compiler()?, openssl()?, server_packages()?)))?;
     run_interruptibly(run_all(&mut phases, filter, given))
 }
 
