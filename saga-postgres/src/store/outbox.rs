@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use saga_core::store::{
-    DeadLetterState, Lease, LeasedLane, Message, MessageId, MessageKind, NewDeadLetter, NewParked, Outbox, OutboxDepth,
-    OutboxRow, ParkedKey, StoreError,
+    DeadLetterState, Lease, LeasedLane, Message, MessageId, MessageKind, NewDeadLetter, NewMessage, NewParked, Outbox,
+    OutboxDepth, OutboxRow, ParkedKey, StoreError,
 };
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
@@ -150,6 +150,21 @@ impl Outbox for PostgresStore {
             .bind(DeadLetterState::Discarded.as_str())
             .bind(clean(note));
         Ok(self.execute("discard", query).await? == 1)
+    }
+
+    async fn waiting(&self, messages: &[NewMessage]) -> Result<Vec<bool>, StoreError> {
+        let sql = "SELECT EXISTS (SELECT FROM {schema}.outbox o WHERE o.lane = u.lane AND o.tenant = u.tenant \
+             AND o.aggregatetype = u.aggregatetype AND o.aggregateid = u.aggregateid) \
+             FROM unnest($1::smallint[], $2::text[], $3::text[], $4::text[]) \
+             WITH ORDINALITY u (lane, tenant, aggregatetype, aggregateid, number) ORDER BY u.number";
+        let query = sqlx::query(self.sql(sql))
+            .bind(column(messages, |message| i16::from(message.lane)))
+            .bind(column(messages, |message| message.tenant.as_str()))
+            .bind(column(messages, |message| message.aggregate_type.as_str()))
+            .bind(column(messages, |message| message.aggregate_id.as_str()));
+        let rows = self.read_rows("waiting", query).await?;
+        let read = |row: &PgRow| row.try_get(0);
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| store_error("waiting", error))
     }
 
     async fn is_empty(&self) -> Result<bool, StoreError> {

@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use saga_core::store::{
-    LANES, Lease, LeasedLane, MemberId, MessageId, MessageKind, NewDeadLetter, NewParked, Outbox, OutboxDepth,
-    OutboxRow, ParkedKey, StoreError, Timestamp,
+    LANES, Lease, LeasedLane, MemberId, MessageId, MessageKind, NewDeadLetter, NewMessage, NewParked, Outbox,
+    OutboxDepth, OutboxRow, ParkedKey, StoreError, Timestamp,
 };
 
 use crate::clock::{elapsed_between, plus};
@@ -114,6 +114,20 @@ impl Outbox for SqliteStore {
                 insert_discarded(session, &NewDeadLetter { payload, ..letter.clone() }, &note)?;
             }
             Ok(was_parked)
+        })
+        .await
+    }
+
+    async fn waiting(&self, messages: &[NewMessage]) -> Result<Vec<bool>, StoreError> {
+        let key = |message: &NewMessage| {
+            let NewMessage { tenant, aggregate_type, aggregate_id, .. } = message;
+            (message.lane, tenant.as_str().to_owned(), aggregate_type.clone(), aggregate_id.clone())
+        };
+        let keys: Vec<_> = messages.iter().map(key).collect();
+        self.query("waiting", move |conn| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM saga_outbox WHERE lane = ?1 AND tenant = ?2 AND aggregatetype = ?3 AND aggregateid = ?4)";
+            let mut query = conn.prepare_cached(sql)?;
+            keys.iter().map(|key| query.query_row((key.0, &key.1, &key.2, &key.3), |row| row.get(0))).collect()
         })
         .await
     }

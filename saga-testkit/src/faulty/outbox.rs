@@ -1,7 +1,7 @@
 use async_trait::async_trait;
 use saga_core::store::{
-    Lease, LeasedLane, MessageId, NewDeadLetter, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey, StoreError,
-    lane_of,
+    Lease, LeasedLane, MessageId, NewDeadLetter, NewMessage, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey,
+    StoreError, lane_of,
 };
 
 use super::{FaultyStore, StoreFlaw};
@@ -76,6 +76,22 @@ impl Outbox for FaultyStore {
             return Ok(was_parked);
         }
         self.inner.discard(message, letter, note).await
+    }
+
+    async fn waiting(&self, messages: &[NewMessage]) -> Result<Vec<bool>, StoreError> {
+        let mut waiting = self.inner.waiting(messages).await?;
+        if self.has(StoreFlaw::OverlooksParked) {
+            let parked = self.inner.parked(MANY).await?;
+            for (message, waits) in messages.iter().zip(&mut waiting) {
+                let is_its = |key: &ParkedKey| {
+                    key.tenant == message.tenant
+                        && key.aggregate_type == message.aggregate_type
+                        && key.aggregate_id == message.aggregate_id
+                };
+                *waits &= !parked.iter().any(is_its);
+            }
+        }
+        Ok(waiting)
     }
 
     async fn depth(&self) -> Result<OutboxDepth, StoreError> {

@@ -3,9 +3,11 @@
 use async_trait::async_trait;
 
 use crate::memory::MemoryStore;
+use crate::memory::tables::data::Data;
 use crate::memory::tables::work_row::HeldLease;
 use crate::store::{
-    Lease, LeasedLane, MessageId, NewDeadLetter, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey, StoreError,
+    Lease, LeasedLane, MessageId, NewDeadLetter, NewMessage, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey,
+    StoreError,
 };
 
 #[async_trait]
@@ -81,6 +83,11 @@ impl Outbox for MemoryStore {
             Some(Ok(true))
         })
         .await
+    }
+
+    async fn waiting(&self, messages: &[NewMessage]) -> Result<Vec<bool>, StoreError> {
+        let has_key = |data: &Data| messages.iter().map(|message| data.outbox.has_key_of(message)).collect();
+        self.reading("waiting", |data, _| has_key(data)).await
     }
 
     async fn depth(&self) -> Result<OutboxDepth, StoreError> {

@@ -152,6 +152,14 @@ impl OutboxTable {
         Some(entry.row)
     }
 
+    /// Whether a message of the same ordering key is here.
+    pub(in crate::memory) fn has_key_of(&self, message: &NewMessage) -> bool {
+        let key = (&message.tenant, &message.aggregate_type, &message.aggregate_id);
+        let numbers = self.lanes.get(&message.lane).into_iter().flat_map(|lane| &lane.rows);
+        let mut rows = numbers.filter_map(|number| self.rows.get(number)).map(|entry| &entry.row);
+        rows.any(|row| (&row.tenant, &row.aggregate_type, &row.aggregate_id) == key)
+    }
+
     /// Leases free lanes that have something to send.
     pub(in crate::memory) fn lease_lanes(
         &mut self,
