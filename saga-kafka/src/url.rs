@@ -46,7 +46,10 @@ impl KafkaOptions {
 }
 
 fn parse(url: &str) -> Result<KafkaOptions, String> {
-    let (scheme, rest) = url.split_once("://").ok_or_else(|| format!("this is no URL; give {FORM}"))?;
+    // Only a plain name is repeated: what a mistyped URL has there may be a password.
+    let is_plain = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+._-".contains(&byte));
+    let parts = url.split_once("://").filter(|(scheme, _)| is_plain(scheme));
+    let (scheme, rest) = parts.ok_or_else(|| format!("this is no URL; give {FORM}"))?;
     let is_encrypted = match scheme {
         "kafka" => false,
         "kafka+ssl" => true,
@@ -62,6 +65,11 @@ fn parse(url: &str) -> Result<KafkaOptions, String> {
     let mut options = secured(KafkaOptions::new(brokers), is_encrypted, user)?;
     for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+        if !is_plain(name) {
+            return Err(format!(
+                "a parameter has no name, or a `?` of the password is not percent-encoded; give {FORM}"
+            ));
+        }
         let value = decoded(name, value)?;
         options = match FILES.iter().find(|(file, _)| *file == name) {
             Some((_, property)) if is_encrypted => options.property(*property, value),
@@ -158,6 +166,8 @@ mod tests {
         for (url, told) in [
             ("one:9092", "this is no URL"),
             ("amqp://u:s3cret@h", "the scheme is kafka or kafka+ssl, not amqp"),
+            ("kafka:/u:s3cret@one?prefix=://", "this is no URL"),
+            ("kafka://u:pass?s3cret@one", "a `?` of the password is not percent-encoded"),
             ("kafka://u:s3cret@", "the brokers are"),
             ("kafka://u:s3cret@one,,two", "the brokers are"),
             ("kafka://u:s3cret@:9092", "the brokers are"),
