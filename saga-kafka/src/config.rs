@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use rdkafka::ClientConfig;
+use rdkafka::config::RDKafkaLogLevel;
 
 use crate::options::KafkaOptions;
+use crate::tls;
 use crate::wire::wire::HEAD_BYTES_MAX;
 
 /// How much of each partition is read ahead, unless the application says otherwise: 4 MiB, and how soon there is a look whether it has
@@ -21,6 +23,9 @@ fn base(options: &KafkaOptions) -> ClientConfig {
         .set("topic.metadata.refresh.interval.ms", "30000")
         .set("socket.timeout.ms", millis(options.connect_timeout))
         .set("allow.auto.create.topics", "false");
+    if let Some((name, value)) = tls::AUTHORITIES {
+        config.set(name, value);
+    }
     for (name, value) in &options.properties {
         config.set(name, value);
     }
@@ -31,6 +36,8 @@ fn base(options: &KafkaOptions) -> ClientConfig {
 pub(crate) fn producer(options: &KafkaOptions) -> ClientConfig {
     let mut config = base(options);
     config
+        // A connection that a broker closes at once is a line of this level; without it there is no reason to tell.
+        .set_log_level(RDKafkaLogLevel::Info)
         .set("enable.idempotence", "true")
         .set("acks", "all")
         .set("message.timeout.ms", millis(options.publish_timeout))

@@ -3,13 +3,21 @@ use std::time::Duration;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use saga_core::transport::{TransportError, TransportErrorKind};
 
+use crate::tls;
+
 /// One sentence about a call that failed: what was being done, what the broker says, and what helps.
 pub(crate) fn describe(doing: &str, error: &KafkaError) -> String {
     // Not the value that was refused: it may be a password.
     if let KafkaError::ClientConfig(_, _, name, _) = error {
         return format!("cannot {doing}: librdkafka does not accept the property {name}, or its value");
     }
-    if let KafkaError::ClientCreation(_) = error {
+    if let KafkaError::ClientCreation(said) = error {
+        if let Some(name) = tls::unusable_file(said) {
+            return format!(
+                "cannot {doing}: librdkafka cannot use the file that {name} names; is it in PEM, does the key belong to the certificate, and is \
+                 `ssl.key.password` right, if the key has one?"
+            );
+        }
         return format!(
             "cannot {doing}: librdkafka does not accept the properties together; check those set by `.property(..)`"
         );
@@ -21,6 +29,19 @@ pub(crate) fn describe(doing: &str, error: &KafkaError) -> String {
         },
         None => format!("cannot {doing}: {error}"),
     }
+}
+
+/// One sentence about a connection that failed, for which librdkafka gives a reason.
+pub(crate) fn describe_connection(doing: &str, error: &KafkaError, reason: &str) -> String {
+    if let Some(hint) = tls::hint(reason) {
+        return format!("cannot {doing}: {hint}: {reason}");
+    }
+    format!("{}: {reason}", describe(doing, error))
+}
+
+/// Whether the error only says that those before it were about every broker.
+pub(crate) fn is_summary(error: &KafkaError) -> bool {
+    error.rdkafka_error_code() == Some(RDKafkaErrorCode::AllBrokersDown)
 }
 
 /// The error of a call that failed before anything was handed to a broker.

@@ -78,6 +78,11 @@ impl Reach {
         self.lock().last_error = Some(error);
     }
 
+    /// Whether there is a last error.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.lock().last_error.is_some()
+    }
+
     pub(crate) fn is_lost(&self) -> bool {
         self.lock().lost_at.is_some()
     }

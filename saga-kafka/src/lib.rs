@@ -10,6 +10,7 @@ mod names;
 mod options;
 mod publishing;
 mod subscription;
+mod tls;
 mod topics;
 mod transport;
 mod url;

@@ -6,6 +6,7 @@ use saga_core::transport::{TransportError, TransportErrorKind};
 
 use crate::fixed_properties::is_fixed;
 use crate::names::Names;
+use crate::tls;
 
 /// How the transport treats topics that do not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -180,6 +181,7 @@ impl KafkaOptions {
             let problem = format!("the property {name} cannot be set: the transport's guarantees rest on its value");
             return Err(refused(problem));
         }
+        tls::check(&self.properties).map_err(refused)?;
         self.names.clone().map_err(refused)
     }
 }

@@ -11,12 +11,21 @@ use crate::options::{KafkaOptions, Topics};
 
 const FORM: &str = "a URL such as kafka://user:password@one:9092,two:9092?prefix=shop.&partitions=24";
 
+/// The parameters that name files, and librdkafka's properties.
+const FILES: [(&str, &str); 3] = [
+    ("ca_file", "ssl.ca.location"),
+    ("certificate_file", "ssl.certificate.location"),
+    ("key_file", "ssl.key.location"),
+];
+
 impl KafkaOptions {
     /// The options of a URL: `kafka://` or, encrypted, `kafka+ssl://`, then the brokers that are asked first. A user and a password
     /// before them are sent by SASL's mechanism PLAIN; both are percent-encoded. These parameters are known: `prefix`, `partitions`,
     /// `replication_factor`, `session_timeout` in seconds, and `topics`, which is `create`, `on-demand` or `check`.
     ///
-    /// `kafka+ssl://` needs the feature `tls`.
+    /// `kafka+ssl://` needs the feature `tls`, and has three parameters more, each of which is the path of a file in PEM: `ca_file`, the
+    /// authorities that may have signed the brokers' certificates, without which those of the system are trusted; and `certificate_file` and
+    /// `key_file`, for brokers that ask for a certificate of the client. The certificate of a broker must name its host.
     ///
     /// ```
     /// use saga_kafka::KafkaOptions;
@@ -37,7 +46,10 @@ impl KafkaOptions {
 }
 
 fn parse(url: &str) -> Result<KafkaOptions, String> {
-    let (scheme, rest) = url.split_once("://").ok_or_else(|| format!("this is no URL; give {FORM}"))?;
+    // Only a plain name is repeated: what a mistyped URL has there may be a password.
+    let is_plain = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+._-".contains(&byte));
+    let parts = url.split_once("://").filter(|(scheme, _)| is_plain(scheme));
+    let (scheme, rest) = parts.ok_or_else(|| format!("this is no URL; give {FORM}"))?;
     let is_encrypted = match scheme {
         "kafka" => false,
         "kafka+ssl" => true,
@@ -53,7 +65,17 @@ fn parse(url: &str) -> Result<KafkaOptions, String> {
     let mut options = secured(KafkaOptions::new(brokers), is_encrypted, user)?;
     for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-        options = with_parameter(options, name, &decoded(name, value)?)?;
+        if !is_plain(name) {
+            return Err(format!(
+                "a parameter has no name, or a `?` of the password is not percent-encoded; give {FORM}"
+            ));
+        }
+        let value = decoded(name, value)?;
+        options = match FILES.iter().find(|(file, _)| *file == name) {
+            Some((_, property)) if is_encrypted => options.property(*property, value),
+            Some(_) => return Err(format!("{name} is a parameter of kafka+ssl:// only")),
+            None => with_parameter(options, name, &value)?,
+        };
     }
     Ok(options)
 }
@@ -82,7 +104,7 @@ fn with_parameter(options: KafkaOptions, name: &str, value: &str) -> Result<Kafk
             other => return Err(format!("topics is create, on-demand or check, not {other}")),
         }),
         other => {
-            let known = "prefix, partitions, replication_factor, session_timeout and topics";
+            let known = "prefix, partitions, replication_factor, session_timeout, topics, ca_file, certificate_file and key_file";
             return Err(format!("there is no parameter {other}; there are {known}"));
         }
     })
@@ -133,6 +155,10 @@ mod tests {
         }
         assert_eq!(property("kafka+ssl://one", "security.protocol").as_deref(), Some("ssl"));
         assert_eq!(property("kafka+ssl://a:b@one", "security.protocol").as_deref(), Some("sasl_ssl"));
+        let files = "kafka+ssl://one?ca_file=/etc/our%20ca.pem&certificate_file=me.pem&key_file=me.key";
+        assert_eq!(property(files, "ssl.ca.location").as_deref(), Some("/etc/our ca.pem"));
+        assert_eq!(property(files, "ssl.certificate.location").as_deref(), Some("me.pem"));
+        assert_eq!(property(files, "ssl.key.location").as_deref(), Some("me.key"));
     }
 
     #[test]
@@ -140,6 +166,8 @@ mod tests {
         for (url, told) in [
             ("one:9092", "this is no URL"),
             ("amqp://u:s3cret@h", "the scheme is kafka or kafka+ssl, not amqp"),
+            ("kafka:/u:s3cret@one?prefix=://", "this is no URL"),
+            ("kafka://u:pass?s3cret@one", "a `?` of the password is not percent-encoded"),
             ("kafka://u:s3cret@", "the brokers are"),
             ("kafka://u:s3cret@one,,two", "the brokers are"),
             ("kafka://u:s3cret@:9092", "the brokers are"),
@@ -148,6 +176,7 @@ mod tests {
             ("kafka://u:s3cret%FF@one", "the password is not percent-encoded UTF-8"),
             ("kafka://u:s3cret@one?partitions=many", "partitions is a number, not `many`"),
             ("kafka://u:s3cret@one?topics=never", "topics is create, on-demand or check, not never"),
+            ("kafka://u:s3cret@one?ca_file=ca.pem", "ca_file is a parameter of kafka+ssl:// only"),
             ("kafka://u:s3cret@one?acks=0", "there is no parameter acks"),
         ] {
             let problem = parse(url).unwrap_err();

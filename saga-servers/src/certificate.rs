@@ -30,16 +30,21 @@ impl Certificates {
         for authority in ["authority", "other"] {
             openssl(made.0.path(), authority, "/CN=an authority", "basicConstraints=critical,CA:TRUE", &[])?;
         }
-        let signed =
-            ["-CA", "authority.pem", "-CAkey", "authority.key", "-addext", "basicConstraints=critical,CA:FALSE"];
-        let names = "subjectAltName=DNS:localhost,IP:127.0.0.1";
-        openssl(made.0.path(), "broker", "/CN=localhost", names, &signed)?;
+        made.sign("broker", "localhost", "DNS:localhost,IP:127.0.0.1")?;
         Ok(made)
     }
 
     /// The broker's.
     pub fn broker(&self) -> Certificate {
         Certificate { certificate: self.0.path().join("broker.pem"), key: self.0.path().join("broker.key") }
+    }
+
+    /// Makes one that the authority signed too, for another host than this machine. It also does for a client.
+    ///
+    /// # Errors
+    /// Those of [`make`](Self::make).
+    pub fn of_another_host(&self) -> Result<Certificate, Error> {
+        self.sign("another", "another.example", "DNS:another.example")
     }
 
     /// The authority that signed it.
@@ -50,6 +55,15 @@ impl Certificates {
     /// The authority that did not.
     pub fn other_authority(&self) -> PathBuf {
         self.0.path().join("other.pem")
+    }
+
+    fn sign(&self, name: &str, host: &str, names: &str) -> Result<Certificate, Error> {
+        let signed =
+            ["-CA", "authority.pem", "-CAkey", "authority.key", "-addext", "basicConstraints=critical,CA:FALSE"];
+        let (subject, names) = (format!("/CN={host}"), format!("subjectAltName={names}"));
+        openssl(self.0.path(), name, &subject, &names, &signed)?;
+        let path = |ending: &str| self.0.path().join(format!("{name}.{ending}"));
+        Ok(Certificate { certificate: path("pem"), key: path("key") })
     }
 }
 

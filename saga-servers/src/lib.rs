@@ -66,3 +66,4 @@ pub use self::running::RunningProcess;
 pub use self::services::{Addresses, Services};
 pub use self::signal::Signal;
 pub use self::tansu::TansuServer;
+pub use self::url::without_password;

@@ -55,11 +55,15 @@ impl<'a> Url<'a> {
     }
 }
 
-fn without_password(text: &str) -> String {
-    match (text.find("://"), text.rfind('@')) {
-        (Some(scheme), Some(at)) if scheme + 3 < at => format!("{}..{}", &text[..scheme + 3], &text[at..]),
-        _ => text.to_owned(),
-    }
+/// An address as it may be shown, also one that cannot be read: without its user and password, and without its parameters.
+pub fn without_password(text: &str) -> String {
+    let (place, hidden) = text.split_once('?').map_or((text, ""), |(place, _)| (place, "?.."));
+    let shown = match (place.find("://"), place.rfind('@')) {
+        (Some(scheme), Some(at)) if scheme + 3 < at => format!("{}..{}", &place[..scheme + 3], &place[at..]),
+        (_, Some(at)) => format!("..{}", &place[at..]),
+        (_, None) => place.to_owned(),
+    };
+    shown + hidden
 }
 
 /// Bytes that have a meaning in addresses, escaped.
@@ -95,8 +99,15 @@ mod tests {
 
     #[test]
     fn a_refused_address_shows_no_password() {
-        let error = Url::parse("postgres://me:secret@host/name").expect_err("there is no port").to_string();
-        assert!(error.contains("..@host/name") && !error.contains("secret"), "{error}");
+        for (text, shown) in [
+            ("postgres://me:secret@host/name", "postgres://..@host/name"),
+            ("postgres://host/name?password=secret", "postgres://host/name?.."),
+            ("amqp:/me:secret@host:1", "..@host:1"),
+            ("me:secret@host:1", "..@host:1"),
+        ] {
+            let error = Url::parse(text).expect_err("it has no port, or no scheme").to_string();
+            assert!(error.contains(shown) && !error.contains("secret"), "{error}");
+        }
     }
 
     #[test]

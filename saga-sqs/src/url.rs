@@ -30,11 +30,11 @@ impl SqsOptions {
 }
 
 fn parse(url: &str) -> Result<SqsOptions, String> {
-    let named = url.strip_prefix("sqs:").ok_or_else(|| format!("{url:?} does not begin with sqs:; write {FORM}"))?;
+    let named = url.strip_prefix("sqs:").ok_or_else(|| format!("the URL does not begin with sqs:; write {FORM}"))?;
     let named = named.trim_start_matches("//");
     let (prefix, parameters) = named.split_once('?').unwrap_or((named, ""));
     let mut options = SqsOptions::from_env().prefix(prefix);
-    options.names.clone().map_err(|problem| format!("{url:?}: {problem}; write {FORM}"))?;
+    options.names.clone().map_err(|problem| format!("{problem}; write {FORM}"))?;
     for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         options = match name {
@@ -66,7 +66,8 @@ mod tests {
     fn what_is_wrong_with_a_url_is_said() {
         let refused = |url: &str| SqsOptions::from_url(url).unwrap_err().to_string();
         assert!(refused("sqs:").contains("the prefix has 0 bytes"), "{}", refused("sqs:"));
-        assert!(refused("amqp://shop").contains("does not begin with sqs:"));
+        let of_another = refused("amqp://me:secret@shop");
+        assert!(of_another.contains("does not begin with sqs:") && !of_another.contains("secret"), "{of_another}");
         assert!(refused("sqs:sh op").contains("contains ' '"));
         assert!(refused("sqs:shop?visibility=soon").contains("visibility=soon is no number of seconds"));
         assert!(refused("sqs:shop?visible=3").contains("there is no parameter visible"));

@@ -11,11 +11,11 @@ use saga_core::store::{
     Applied, AuditFilter, AuditRow, Capabilities, Changes, Claim, ClaimRequest, Claimed, ClaimedMessages, DeadLetter,
     DeadLetterFilter, DeadLetterId, DeadLetterState, DeadLetters, DefinitionId, Definitions, EndedExpired, ExpireEnded,
     ExpiredCount, ExpiredSaga, Expiry, Hint, Hints, Ids, Inbox, Incarnation, KnownSaga, Lease, LeasedLane, Listener,
-    LockAnswer, LockFilter, LockRequest, MemberId, Members, MessageId, NewDeadLetter, NewDefinition, NewParked,
-    NewReceived, NewSaga, Outbox, OutboxDepth, OutboxRow, ParkedKey, Purge, Purged, ReceivedBatch, Records, SagaFilter,
-    SagaId, SagaMigration, SagaProgress, SagaRow, SagaWithSteps, Sagas, SemanticLocks, ShareRequest, Started, Status,
-    StepId, StepRecord, Store, StoreError, StoredDefinition, StoredLock, Timestamp, TransactError, TransactionBody,
-    Unclosed, UnclosedFilter, Work, WorkId, WorkRef,
+    LockAnswer, LockFilter, LockRequest, MemberId, Members, MessageId, NewDeadLetter, NewDefinition, NewMessage,
+    NewParked, NewReceived, NewSaga, Outbox, OutboxDepth, OutboxRow, ParkedKey, Purge, Purged, ReceivedBatch, Records,
+    SagaFilter, SagaId, SagaMigration, SagaProgress, SagaRow, SagaWithSteps, Sagas, SemanticLocks, ShareRequest,
+    Started, Status, StepId, StepRecord, Store, StoreError, StoredDefinition, StoredLock, Timestamp, TransactError,
+    TransactionBody, Unclosed, UnclosedFilter, Work, WorkId, WorkRef,
 };
 use saga_core::{Key, Tenant};
 
@@ -158,6 +158,7 @@ intercept! {
         fn parked(limit: usize) -> Vec<ParkedKey>;
         fn release(message: MessageId) -> bool;
         fn discard(message: MessageId, letter: &NewDeadLetter, note: &str) -> bool;
+        fn oldest_ages(messages: &[NewMessage]) -> Vec<Option<Duration>>;
         fn is_empty() -> bool;
         fn depth() -> OutboxDepth;
     }

@@ -12,7 +12,7 @@ pub struct Broker {
 }
 
 /// Where a broker is.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Address {
     /// `amqp://..` or `sqs:PREFIX`.
     pub url: String,
@@ -31,7 +31,15 @@ impl Broker {
 
 impl fmt::Debug for Broker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Broker").field("address", &self.address.url).finish_non_exhaustive()
+        f.debug_struct("Broker").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// Only of which kind it is: the rest may have a password.
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = self.url.split_once(':').map_or("", |(scheme, _)| scheme);
+        f.debug_struct("Address").field("scheme", &scheme).finish_non_exhaustive()
     }
 }
 

@@ -72,6 +72,10 @@ async fn main() -> ExitCode {
     let done = match cli.store {
         #[cfg(feature = "postgres")]
         url if url.starts_with("postgres") => carry_out(store::PostgresDatabase(url), &outside, &command).await,
+        url if url.contains("://") || url.starts_with("postgres") => Err(anyhow::anyhow!(
+            "this program was built for a file, and not for the URL of a database; build it for PostgreSQL with \
+             `cargo run -p order-saga --features postgres -- ..`"
+        )),
         file => carry_out(SqliteFile(file.into()), &outside, &command).await,
     };
     done.unwrap_or_else(|error| {

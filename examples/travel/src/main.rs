@@ -45,7 +45,7 @@ async fn main() -> anyhow::Result<()> {
             })
             .await
         }
-        url if url.contains("://") => bail!(
+        url if url.contains("://") || url.starts_with("postgres") => bail!(
             "this program was built for a folder, and not for the URL of a database; build it for PostgreSQL with \
              `cargo run -p travel --features postgres -- ..`"
         ),

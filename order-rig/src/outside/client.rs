@@ -5,6 +5,8 @@ use saga_core::StepError;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+use crate::place::without_password;
+
 use super::{
     CancelOutcome, Charge, Payment, Refund, Reply, Services, Shipment, ShipmentRequest, Tally, server::IDEMPOTENCY_KEY,
 };
@@ -26,10 +28,10 @@ const BODY_BYTES_MAX: usize = 64 * 1024;
 impl Outside {
     /// The services at an address such as `http://127.0.0.1:8080`.
     pub fn at(url: &str) -> anyhow::Result<Self> {
-        let base = Url::parse(url)
-            .ok()
-            .filter(|url| url.scheme() == "http" && url.has_host())
-            .ok_or_else(|| anyhow::anyhow!("--outside takes an address such as http://127.0.0.1:8080, not {url:?}"))?;
+        let base = Url::parse(url).ok().filter(|url| url.scheme() == "http" && url.has_host()).ok_or_else(|| {
+            let shown = without_password(url);
+            anyhow::anyhow!("--outside takes an address such as http://127.0.0.1:8080, not {shown:?}")
+        })?;
         // The services stand in for ones in another house; a proxy of this house has no part in it.
         Ok(Self::Http(reqwest::Client::builder().no_proxy().build()?, base))
     }

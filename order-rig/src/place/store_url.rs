@@ -1,6 +1,6 @@
 use anyhow::bail;
 
-use super::{PostgresPlace, SqlitePlace};
+use super::{PostgresPlace, SqlitePlace, without_password};
 
 /// The store that is used when none is given: a file in the folder that the program is started in.
 pub const DEFAULT_STORE: &str = "sqlite:order-rig.db";
@@ -18,7 +18,10 @@ impl StoreUrl {
     /// Reads a store's URL.
     pub fn parse(url: &str) -> anyhow::Result<Self> {
         let Some((scheme, path)) = url.split_once(':') else {
-            bail!("--store takes a URL such as {DEFAULT_STORE} or postgres://user:password@host/database, not {url:?}");
+            let shown = without_password(url);
+            bail!(
+                "--store takes a URL such as {DEFAULT_STORE} or postgres://user:password@host/database, not {shown:?}"
+            );
         };
         match scheme {
             "sqlite" => {
@@ -69,6 +72,8 @@ mod tests {
                 "knows the schemes sqlite: and postgres:, as in sqlite:order-rig.db, but not mysql:",
             ),
             ("postgres://u:secret@h:port/d", "takes a URL such as postgres://user:password@host"),
+            ("postgres?password=secret", "takes a URL such as sqlite:order-rig.db"),
+            ("postgres:/u:secret@h/d", "takes a URL such as postgres://user:password@host"),
             ("sqlite:", "needs the path of a file"),
             ("sqlite::memory:", "needs the path of a file"),
         ] {
@@ -76,6 +81,10 @@ mod tests {
             assert!(error.contains(said) && !error.contains("secret") && !error.contains('\n'), "{error}");
         }
         assert!(connect_transport("memory:", Duration::ZERO).await.is_ok_and(|transport| transport.is_none()));
+        for url in ["amqp:/u:secret@h", "amqp:u:secret@h", "amqp://us@er:secret@h:port"] {
+            let error = connect_transport(url, Duration::ZERO).await.expect_err(url);
+            assert!(!format!("{error:#} {error:?}").contains("secret"), "{error:?}");
+        }
         let refused = connect_transport("nats://u:secret@h", Duration::ZERO).await.expect_err("unknown").to_string();
         assert!(refused.contains("knows memory:, amqp:, kafka: and sqs:, but not nats:"), "{refused}");
     }

@@ -36,7 +36,9 @@ pub async fn connect_transport(url: &str, patience: Duration) -> anyhow::Result<
         #[cfg(not(feature = "sqs"))]
         Some("sqs") => bail!("this program was built without SQS; build it with `--features sqs`"),
         #[cfg(not(feature = "kafka"))]
-        Some("kafka" | "kafka+ssl") => bail!("this program was built without Kafka; build it with `--features kafka`"),
+        Some("kafka" | "kafka+ssl") => {
+            bail!("this program was built without Kafka; build it with `--features kafka`, or `kafka-tls`")
+        }
         Some(scheme) => bail!("--transport knows memory:, amqp:, kafka: and sqs:, but not {scheme}:"),
         None => bail!(
             "--transport takes memory: or a URL such as amqp://user:password@host:port/vhost, with host:port,host:port for a cluster"

@@ -19,18 +19,22 @@ pub(super) fn pooler_in(url: &str) -> anyhow::Result<(String, bool)> {
     Ok((format!("{place}{mark}{}", others.join("&")), pgbouncer))
 }
 
-/// A URL as it may be shown: what may be a password in it is not.
+/// A URL as it may be shown, also one that cannot be read: what may be a password in it is not.
 pub fn without_password(url: &str) -> String {
     let (url, hidden) = match url.split_once('?') {
         Some((url, _)) => (url, "?***"),
         None => (url, ""),
     };
-    let shown = match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, rest)), Some((_, place))) => match rest.split_once(':') {
-            Some((user, _)) if !user.contains('@') => format!("{scheme}://{user}:***@{place}"),
-            _ => url.to_owned(),
-        },
-        _ => url.to_owned(),
+    let shown = match url.rsplit_once('@') {
+        Some((access, place)) => {
+            let (scheme, access) = access.split_once("://").map_or(("", access), |(scheme, access)| (scheme, access));
+            let mark = if scheme.is_empty() { "" } else { "://" };
+            match access.split_once(':') {
+                Some((user, _)) => format!("{scheme}{mark}{user}:***@{place}"),
+                None => url.to_owned(),
+            }
+        }
+        None => url.to_owned(),
     };
     shown + hidden
 }
@@ -60,6 +64,10 @@ mod tests {
             ("postgres://u:secret@h:1/d", "postgres://u:***@h:1/d"),
             ("postgres://u:sec@ret@h/d", "postgres://u:***@h/d"),
             ("postgres://u@h/d", "postgres://u@h/d"),
+            ("postgres://u@h:5432/d", "postgres://u@h:5432/d"),
+            ("postgres://us@er:secret@h/d", "postgres://us@er:***@h/d"),
+            ("amqp:/u:secret@h", "amqp:***@h"),
+            ("u:secret@h", "u:***@h"),
             ("postgres://h/d?password=secret", "postgres://h/d?***"),
             ("sqlite:order-rig.db", "sqlite:order-rig.db"),
         ] {

@@ -124,6 +124,16 @@ impl World {
         self.orders.start(saga, format!("o-{order}"), order).await.unwrap().outcome().await.unwrap()
     }
 
+    async fn why_stuck(&self, key: &str) -> String {
+        loop {
+            let status = self.orders.status(key).await.unwrap().unwrap();
+            if let Some(outcome @ Outcome::Stuck { .. }) = status.summary.outcome {
+                return outcome.to_string();
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
     async fn ends(self) -> Vec<String> {
         self.orders.shutdown().await;
         self.payments.shutdown().await;
@@ -186,15 +196,42 @@ async fn a_command_without_the_lock_is_refused() {
     let saga = Saga::named("order").input::<u64>().step::<contracts::charge>().build().unwrap();
     let world = world(&saga).await;
     world.orders.start(&saga, "o-7", 7).await.unwrap();
-    let stuck = loop {
-        let status = world.orders.status("o-7").await.unwrap().unwrap();
-        if let Some(outcome @ Outcome::Stuck { .. }) = status.summary.outcome {
-            break outcome.to_string();
-        }
-        tokio::task::yield_now().await;
-    };
+    let stuck = world.why_stuck("o-7").await;
     assert!(stuck.contains("`charge` takes the semantic lock `credit`, and the command carries none"), "{stuck}");
     let letters = world.payments.admin().dead_letters().list(DeadLetterFilter::default()).await.unwrap();
     assert_eq!(letters.len(), 1, "the command is kept for an operator");
     assert!(world.ends().await.is_empty(), "the step was called");
+}
+
+/// A lock with as many entities as there can be, whose ids are as long as they can be, beside the account of the order.
+fn all_entities(kind: &'static str) -> impl Fn(&u64) -> Vec<Entity> + Send + Sync + 'static {
+    move |order| {
+        let others = (1..64).map(|number| Entity::new(kind, format!("{number:0200}")));
+        std::iter::once(account(*order)).chain(others).collect()
+    }
+}
+
+/// The entities of a lock have 16 KiB in a command, nearly as many as a lock can have.
+#[tokio::test]
+async fn locks_of_nearly_16_kib_are_carried() {
+    let saga = Saga::named("order").input::<u64>().semantic_lock::<Credit, _>(all_entities("account"));
+    let saga = saga.step::<contracts::charge>().step::<confirm>().build().unwrap();
+    let world = world(&saga).await;
+    let outcome = world.outcome(&saga, 7).await;
+    assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome:?}");
+    assert_eq!(world.ends().await.len(), 1);
+}
+
+/// Longer ones are left out. A host whose step can do without them runs it, and another one says why they are missing.
+#[tokio::test]
+async fn locks_of_more_than_16_kib_are_left_out() {
+    let kind = "a-kind-that-is-as-long-as-a-kind-may-be-";
+    let saga = Saga::named("order").input::<u64>().semantic_lock::<Credit, _>(all_entities(kind));
+    let saga = saga.step::<contracts::send_receipt>().step::<contracts::charge>().step::<confirm>().build().unwrap();
+    let world = world(&saga).await;
+    world.orders.start(&saga, "o-7", 7).await.unwrap();
+    let stuck = world.why_stuck("o-7").await;
+    let why = "takes the semantic lock `credit`, and the command carries none, since those of its saga have more than 16384 bytes";
+    assert!(stuck.contains(why) && stuck.contains("lock fewer entities"), "{stuck}");
+    assert_eq!(world.ends().await, ["receipt None"]);
 }

@@ -13,7 +13,7 @@ use crate::error::failed;
 use crate::health::Reach;
 use crate::options::KafkaOptions;
 use crate::wire::wire::Outgoing;
-use crate::{config, error, library_log};
+use crate::{config, error, library_log, tls};
 
 type Answer = Result<(), RDKafkaErrorCode>;
 
@@ -32,10 +32,17 @@ pub(crate) struct Context {
 impl ClientContext for Context {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
         library_log::tell(level, facility, message);
+        // A connection that the broker closes at once is a line of the log only.
+        if let Some(hint) = tls::hint(message) {
+            let line = message.split_once("]: ").map_or(message, |(_thread, line)| line);
+            self.reach.failed(format!("cannot reach the cluster: {hint}: {line}"));
+        }
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
-        self.reach.failed(format!("{}: {reason}", error::describe("reach the cluster", &error)));
+        if !(error::is_summary(&error) && self.reach.has_failed()) {
+            self.reach.failed(error::describe_connection("reach the cluster", &error, reason));
+        }
         // Also idle connections that the brokers closed are reported so; a question tells.
         _ = self.doubts.try_send(());
     }

@@ -12,7 +12,7 @@ use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::types::RDKafkaRespErr;
 use saga_core::__private::log;
 
-use crate::error::describe;
+use crate::error::{describe, describe_connection, is_summary};
 use crate::subscription::group::Group;
 use crate::subscription::queues::Queues;
 use crate::{library_log, subscription::places};
@@ -90,7 +90,10 @@ impl ClientContext for Context {
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
-        self.group.lock().last_error = Some(format!("{}: {reason}", describe("receive", &error)));
+        let mut members = self.group.lock();
+        if !(is_summary(&error) && members.last_error.is_some()) {
+            members.last_error = Some(describe_connection("receive", &error, reason));
+        }
     }
 }
 

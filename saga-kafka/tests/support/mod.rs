@@ -5,8 +5,10 @@
 mod cluster;
 mod harness;
 mod tansu;
+mod tls_proxy;
 
 pub(crate) use self::cluster::{Cluster, options};
 pub(crate) use self::harness::Kafka;
 pub(crate) use self::tansu::{Place, on_tansu};
+pub(crate) use self::tls_proxy::TlsBroker;
 pub(crate) use saga_testkit::messages;

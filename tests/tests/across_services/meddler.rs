@@ -29,6 +29,8 @@ pub(crate) struct Meddler {
     strange: Arc<Mutex<Vec<String>>>,
     /// The topics of hosts that were answered which sagas are closed.
     answered: Arc<Mutex<BTreeSet<String>>>,
+    /// The topics of services that a host asked which sagas are closed.
+    asked: Arc<Mutex<BTreeSet<String>>>,
 }
 
 /// What an undo brings of its step.
@@ -48,6 +50,7 @@ impl Meddler {
             inputs: Arc::default(),
             strange: Arc::default(),
             answered: Arc::default(),
+            asked: Arc::default(),
         }
     }
 
@@ -61,10 +64,17 @@ impl Meddler {
         self.answered.lock().unwrap().contains(&service_topic(host))
     }
 
-    fn note_answer(&self, message: &Message) {
+    /// Whether a service was asked which sagas are closed.
+    pub(crate) fn has_asked(&self, service: &str) -> bool {
+        self.asked.lock().unwrap().contains(&service_topic(service))
+    }
+
+    fn note_question_or_answer(&self, message: &Message) {
         let text = String::from_utf8_lossy(&message.payload);
-        if message.kind == MessageKind::Closed && text.contains("\"asked_at\"") {
-            self.answered.lock().unwrap().insert(message.topic.clone());
+        for (member, topics) in [("\"asked_at\"", &self.answered), ("\"asked\"", &self.asked)] {
+            if message.kind == MessageKind::Closed && text.contains(member) {
+                topics.lock().unwrap().insert(message.topic.clone());
+            }
         }
     }
 
@@ -112,7 +122,7 @@ impl Meddler {
         if self.loses(&message) {
             return Ok(());
         }
-        self.note_answer(&message);
+        self.note_question_or_answer(&message);
         let all = vec![message; copies + 1];
         self.inner.publish(all).await.into_iter().collect()
     }

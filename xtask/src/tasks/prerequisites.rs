@@ -1,5 +1,5 @@
-//! What the tasks need beyond cargo: a C compiler for the bundled SQLite and, with make and a C++ compiler, for librdkafka; rustfmt
-//! and clippy.
+//! What the tasks need beyond cargo: a C compiler for the bundled SQLite and, with make and a C++ compiler, for librdkafka; OpenSSL's headers
+//! for librdkafka with TLS; rustfmt and clippy.
 
 use std::process::{Command, Stdio};
 
@@ -11,20 +11,42 @@ use crate::workspace::program;
 /// Makes sure that there are compilers for C and C++ and make, and returns a note that says which.
 pub(crate) fn c_compiler() -> Result<String> {
     let name = |variable: &str, default: &str| std::env::var(variable).unwrap_or_else(|_| default.to_owned());
-    let programs = [
-        (name("CC", "cc"), &["gcc", "libc6-dev"][..]),
-        (name("CXX", "c++"), &["g++"][..]),
-        ("make".to_owned(), &["make"][..]),
+    let tool = |program: String, packages| Tool { program, asked: &["--version"], packages };
+    let compiler = name("CC", "cc");
+    let tools = [
+        tool(compiler.clone(), &["gcc", "libc6-dev"]),
+        tool(name("CXX", "c++"), &["g++"]),
+        tool("make".to_owned(), &["make"]),
     ];
-    let is_missing = |(name, _): &&(String, &[&str])| !answers(name, &["--version"]);
-    let missing: Vec<_> = programs.iter().filter(is_missing).collect();
-    let names = |of: &[&(String, &[&str])]| of.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
+    Ok(install_missing(&tools)?.unwrap_or_else(|| format!("C compiler: {compiler}")))
+}
+
+/// Makes sure that librdkafka can be built with TLS, and returns a note.
+pub(crate) fn openssl() -> Result<String> {
+    let asked = &["--exists", "openssl"];
+    let tool = Tool { program: "pkg-config".to_owned(), asked, packages: &["pkg-config", "libssl-dev"] };
+    Ok(install_missing(&[tool])?.unwrap_or_else(|| "OpenSSL: there".to_owned()))
+}
+
+/// What is needed to build, and the packages that bring it.
+struct Tool {
+    program: String,
+    asked: &'static [&'static str],
+    packages: &'static [&'static str],
+}
+
+/// Installs what does not answer; a note, if that was something.
+fn install_missing(tools: &[Tool]) -> Result<Option<String>> {
+    let is_missing = |tool: &&Tool| !answers(&tool.program, tool.asked);
+    let missing: Vec<_> = tools.iter().filter(is_missing).collect();
+    let names = |of: &[&Tool]| {
+        of.iter().map(|tool| format!("{} {}", tool.program, tool.asked.join(" "))).collect::<Vec<_>>().join(", ")
+    };
     if missing.is_empty() {
-        println!("C compiler: {}", programs[0].0);
-        return Ok(format!("C compiler: {}", programs[0].0));
+        return Ok(None);
     }
-    let packages: Vec<&str> = missing.iter().flat_map(|(_, packages)| packages.iter().copied()).collect();
-    println!("missing: {}; the bundled SQLite and librdkafka are built with them", names(&missing));
+    let packages: Vec<&str> = missing.iter().flat_map(|tool| tool.packages.iter().copied()).collect();
+    println!("these do not answer: {}; the bundled SQLite and librdkafka are built with them", names(&missing));
     if !answers("apt-get", &["--version"]) || !is_root() {
         bail!(
             "install them and run this again, on Debian or Ubuntu with: sudo apt-get install -y {}",
@@ -37,11 +59,11 @@ pub(crate) fn c_compiler() -> Result<String> {
     let still: Vec<_> = missing.into_iter().filter(is_missing).collect();
     if !still.is_empty() {
         bail!(
-            "the packages were installed, and still these do not run: {}; are CC and CXX set to other names?",
+            "the packages were installed, and still these do not answer: {}; are CC and CXX set to other names?",
             names(&still)
         );
     }
-    Ok(format!("C compiler: {} installed", packages.join(" ")))
+    Ok(Some(format!("{} installed", packages.join(" "))))
 }
 
 /// Makes sure that `cargo fmt` and `cargo clippy` are there.

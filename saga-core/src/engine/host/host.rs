@@ -117,7 +117,7 @@ impl<S: Store> Host<S> {
         let input = request.mapped.as_ref().map_or(&message.payload, |mapped| &mapped.input);
         let undecodable = |problem| HandleError::Dead(DeadLetterReason::Undecodable, problem);
         check_value(step.check_input, input).map_err(|problem| undecodable(format!("its content: {problem}")))?;
-        if let Some(problem) = missing_lock(&request.definition, &request.earlier) {
+        if let Some(problem) = missing_lock(&request.definition, message.headers.locks.as_deref(), &request.earlier) {
             return Err(undecodable(problem));
         }
         let caller = Caller {

@@ -38,30 +38,38 @@ impl<S: Store> Maintenance<S> {
             let ended_ago = sagas.entry(step.key.asked_for()).or_insert(step.ended_ago);
             *ended_ago = step.ended_ago.min(*ended_ago);
         }
-        if !questions.is_empty() && !self.is_outbox_stuck(interval).await? {
-            self.ask(questions).await?;
+        if !questions.is_empty() {
+            self.ask(questions, interval).await?;
         }
         Ok(unclosed.more)
     }
 
-    /// Whether a message has waited for a whole interval to be sent. It may be the last question, to a service that is gone: no
-    /// more are added to it.
-    async fn is_outbox_stuck(&self, interval: Duration) -> Result<bool, PassError> {
-        let depth = catch_panic("depth", self.ctx.store.depth()).await?;
-        let Some(age) = depth.oldest_age.filter(|age| *age >= interval) else { return Ok(false) };
-        log::warn!(after = ?age, "closed sagas not asked for");
-        Ok(true)
-    }
-
-    async fn ask(&self, questions: BTreeMap<Question<'_>, BTreeMap<Key, Duration>>) -> Result<(), PassError> {
+    /// Asks the services, but for those whose last questions wait to be sent for a whole interval. They may be gone, which does not
+    /// concern the others.
+    async fn ask(
+        &self,
+        questions: BTreeMap<Question<'_>, BTreeMap<Key, Duration>>,
+        interval: Duration,
+    ) -> Result<(), PassError> {
         let mut messages = Vec::new();
+        let mut askers = Vec::new();
         for ((tenant, asker, own), sagas) in questions {
             let sagas = sagas.into_iter().map(|(key, ended_ago)| AskedSaga { key, ended_ago });
             let sagas: Vec<AskedSaga> = sagas.collect();
-            log::info!(service = &*asker, count = sagas.len(), "asked for closed sagas");
             messages.push(self.messages.closed_question(&tenant, own, &asker, &sagas));
+            askers.push((asker, sagas.len()));
         }
-        let recorded = self.committer.recorder.record(changes::send(messages)).await;
+        let ages = catch_panic("oldest_ages", self.ctx.store.oldest_ages(&messages)).await?;
+        let mut to_send = Vec::new();
+        for ((message, (asker, count)), age) in messages.into_iter().zip(askers).zip(ages) {
+            if let Some(after) = age.filter(|age| *age >= interval) {
+                log::warn!(service = &*asker, count, ?after, "closed sagas not asked for");
+            } else {
+                log::info!(service = &*asker, count, "asked for closed sagas");
+                to_send.push(message);
+            }
+        }
+        let recorded = self.committer.recorder.record(changes::send(to_send)).await;
         recorded.map_err(|error| store_error(&error))?.ok();
         self.committer.outbox.wake_relay();
         Ok(())

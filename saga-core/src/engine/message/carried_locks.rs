@@ -10,8 +10,11 @@ use crate::saga::Definition;
 use crate::step::NeededOutput;
 use crate::store::{Headers, Store};
 
-/// The semantic locks that the saga has, as the header of its commands. Their outputs are in memory where a command is sent. Locks
-/// that no transport would take are left out, since most hosts do not read them.
+/// What a command carries instead of locks that are longer than any transport would take: most hosts do not read them, and one that does
+/// knows from it why they are missing.
+const LEFT_OUT: &str = "{}";
+
+/// The semantic locks that the saga has, as the header of its commands. Their outputs are in memory where a command is sent.
 pub(super) fn locks_of<S: Store>(saga: &SagaInstance<S>) -> Option<String> {
     if !saga.definition.takes_locks {
         return None;
@@ -22,7 +25,7 @@ pub(super) fn locks_of<S: Store>(saga: &SagaInstance<S>) -> Option<String> {
         names.filter_map(|name| Some((name, serde_json::from_slice(saga.outputs.get(name)?).ok()?))).collect();
     // An object of texts and JSON always encodes.
     let text = (!locks.is_empty()).then(|| serde_json::to_string(&locks).unwrap_or_default());
-    text.filter(|text| text.len() <= Headers::LOCKS_BYTES_MAX)
+    text.map(|text| if text.len() <= Headers::LOCKS_BYTES_MAX { text } else { LEFT_OUT.to_owned() })
 }
 
 /// The locks of a command that the hosted step reads, as JSON, by their names.
@@ -38,13 +41,24 @@ pub(crate) fn carried_locks<S: Store>(
 }
 
 /// Why the hosted step cannot run with these locks: it takes one that the command does not carry.
-pub(crate) fn missing_lock<S: Store>(definition: &Definition<S>, carried: &[(String, String)]) -> Option<String> {
+pub(crate) fn missing_lock<S: Store>(
+    definition: &Definition<S>,
+    header: Option<&str>,
+    carried: &[(String, String)],
+) -> Option<String> {
     let is_there = |needed: &NeededOutput| carried.iter().any(|(name, _)| name == needed.step);
     let missing = needed(definition).find(|needed| !needed.is_optional && !is_there(needed))?;
     let (step, lock, bytes_max) = (definition.steps[0].name, missing.step, Headers::LOCKS_BYTES_MAX);
+    let why = if header == Some(LEFT_OUT) {
+        format!(
+            "carries none, since those of its saga have more than {bytes_max} bytes together; let the saga lock fewer entities, or shorter \
+             ids"
+        )
+    } else {
+        "carries none of that name; let the saga take it before the step".to_owned()
+    };
     Some(format!(
-        "its header `saga-locks`: `{step}` takes the semantic lock `{lock}`, and the command carries none of that name; let the saga \
-         take it before the step, or let the step take an `Option`. A command carries up to {bytes_max} bytes of locks"
+        "its header `saga-locks`: `{step}` takes the semantic lock `{lock}`, and the command {why}, or let the step take an `Option`"
     ))
 }
 

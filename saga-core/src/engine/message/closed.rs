@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::messages::Messages;
 use crate::engine::context::random_uuid;
 use crate::key::{Key, Tenant};
-use crate::store::{Headers, MessageId, MessageKind, NewMessage, Timestamp};
+use crate::store::{Headers, MessageId, MessageKind, NewMessage, Timestamp, lane_of};
 
 /// How many sagas one message names at most.
 pub(crate) const CLOSED_MAX: usize = 500;
@@ -76,12 +76,15 @@ impl Messages {
         self.message_of(&content, tenant, Some(own), host)
     }
 
-    /// Asks a service which of these sagas are closed. The service `own` did steps of them.
+    /// Asks a service which of these sagas are closed. The service `own` did steps of them. All its questions to that service have one
+    /// ordering key, so that the outbox knows for how long one waits.
     pub(crate) fn closed_question(&self, tenant: &Tenant, own: &str, asker: &str, sagas: &[AskedSaga]) -> NewMessage {
         let content_of =
             |saga: &AskedSaga| AskedContent { key: saga.key.to_string(), ended_ago_s: saga.ended_ago.as_secs() };
         let content = ClosedContent { asked: sagas.iter().map(content_of).collect(), ..ClosedContent::default() };
-        self.message_of(&content, tenant, Some(own), asker)
+        let message = self.message_of(&content, tenant, Some(own), asker);
+        let key = format!("closed:{own}");
+        NewMessage { lane: lane_of(tenant, &message.aggregate_type, &key), aggregate_id: key, ..message }
     }
 
     fn message_of(&self, content: &ClosedContent, tenant: &Tenant, from: Option<&str>, to: &str) -> NewMessage {

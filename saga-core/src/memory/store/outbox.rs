@@ -1,11 +1,15 @@
 //! The outbox of the store.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use crate::memory::MemoryStore;
+use crate::memory::tables::data::Data;
 use crate::memory::tables::work_row::HeldLease;
 use crate::store::{
-    Lease, LeasedLane, MessageId, NewDeadLetter, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey, StoreError,
+    Lease, LeasedLane, MessageId, NewDeadLetter, NewMessage, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey,
+    StoreError,
 };
 
 #[async_trait]
@@ -81,6 +85,11 @@ impl Outbox for MemoryStore {
             Some(Ok(true))
         })
         .await
+    }
+
+    async fn oldest_ages(&self, messages: &[NewMessage]) -> Result<Vec<Option<Duration>>, StoreError> {
+        let ages = |data: &Data, now| messages.iter().map(|message| data.outbox.oldest_age(message, now)).collect();
+        self.reading("oldest_ages", ages).await
     }
 
     async fn depth(&self) -> Result<OutboxDepth, StoreError> {

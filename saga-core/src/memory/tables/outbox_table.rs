@@ -1,6 +1,7 @@
 //! The outbox: its rows, their lanes, and the ordering keys that are parked.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 use super::live_members::LiveMembers;
 use super::locks::OrderingKey;
@@ -150,6 +151,15 @@ impl OutboxTable {
             lane.rows.remove(&number);
         }
         Some(entry.row)
+    }
+
+    /// For how long the oldest message of the same ordering key has waited.
+    pub(in crate::memory) fn oldest_age(&self, message: &NewMessage, now: Timestamp) -> Option<Duration> {
+        let key = (&message.tenant, &message.aggregate_type, &message.aggregate_id);
+        let numbers = self.lanes.get(&message.lane).into_iter().flat_map(|lane| &lane.rows);
+        let rows = numbers.filter_map(|number| self.rows.get(number)).map(|entry| &entry.row);
+        let same = rows.filter(|row| (&row.tenant, &row.aggregate_type, &row.aggregate_id) == key);
+        same.map(|row| now.since(row.committed_at)).max()
     }
 
     /// Leases free lanes that have something to send.

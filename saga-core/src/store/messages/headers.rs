@@ -69,7 +69,7 @@ pub struct Headers {
     /// The W3C trace context, passed on unchanged.
     pub traceparent: Option<String>,
     /// For a command or an undo: the semantic locks that its saga has. A JSON object of their names, each with the list of its
-    /// entities and their fencing tokens; at most [`LOCKS_BYTES_MAX`](Self::LOCKS_BYTES_MAX).
+    /// entities and their fencing tokens; at most [`LOCKS_BYTES_MAX`](Self::LOCKS_BYTES_MAX). An empty object stands for longer ones.
     pub locks: Option<String>,
     /// The id of the key that the message is signed with.
     pub key_id: Option<String>,
@@ -101,7 +101,8 @@ impl Headers {
         }
     }
 
-    /// The longest text of the header `saga-locks`, in bytes. A command of a saga with longer ones carries none.
+    /// The longest text of the header `saga-locks`, in bytes. A command of a saga with longer ones carries an empty
+    /// object.
     pub const LOCKS_BYTES_MAX: usize = 16 << 10;
 
     /// The longest text of the header of this name, in bytes, where a transport has this limit for each of the others.

@@ -166,6 +166,7 @@ pub struct OutboxDepth {
 /// - `S-OUT-6` [`discard`](Outbox::discard) deletes the message that could not be sent, puts its key back, and keeps, in the same commit, the given dead letter with the message's content, discarded with that note. Where the message's key is not parked it changes nothing.
 /// - `S-OUT-5` A message whose id already waits in the outbox is not inserted again. That is no miss and no error: the waiting row stays as it is, and the other changes are written.
 /// - `S-OUT-7` A message that is due later is not read before that, does not count as something to send in its lane, and holds up no other message. [`sent`](Outbox::sent) deletes it also before it is due.
+/// - `S-OUT-8` [`oldest_ages`](Outbox::oldest_ages) knows each message that was not sent: also of parked keys, and those that are due later.
 #[async_trait]
 pub trait Outbox: Send + Sync {
     /// Leases lanes that have something to send.
@@ -208,6 +209,10 @@ pub trait Outbox: Send + Sync {
     /// Deletes this message of a parked key, keeps the dead letter, and releases the key; answers whether it was
     /// parked.
     async fn discard(&self, message: MessageId, letter: &NewDeadLetter, note: &str) -> Result<bool, StoreError>;
+
+    /// Answers, in the order of the request, for how long the oldest message under the ordering key of each of these waits, or
+    /// `None`. They need not wait themselves.
+    async fn oldest_ages(&self, messages: &[NewMessage]) -> Result<Vec<Option<Duration>>, StoreError>;
 
     /// Whether nothing waits. The relay asks at each poll, so a store answers it without counting rows.
     async fn is_empty(&self) -> Result<bool, StoreError> {

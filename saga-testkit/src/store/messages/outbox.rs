@@ -265,6 +265,37 @@ pub(crate) async fn a_message_is_read_when_it_is_due<H: StoreHarness>(bench: Ben
     Ok(())
 }
 
+pub(crate) async fn a_key_waits_until_its_message_is_sent<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = bench.start("k-1").await?;
+    let other = bench.start_of(&tenant("acme"), "k-1").await?;
+    let (one, two) = neighbours(&begun);
+    let late = saga_core::store::NewMessage { due_in: crate::fixture::HOUR, ..begun.message("late", 1) };
+    let changes = saga_core::store::Changes { messages: vec![late], ..Default::default() };
+    bench.apply(changes).await?;
+    let ids = bench.send(&begun, &one, &[1]).await?;
+    let asked = [
+        begun.message(&two, 2),
+        begun.message(&one, 2),
+        begun.message("late", 2),
+        saga_core::store::NewMessage { aggregate_type: "parcel".into(), ..begun.message(&one, 2) },
+        other.message(&one, 2),
+    ];
+    let pause = bench.harness.timing().lease;
+    bench.pass(pause).await;
+    let young = bench.send(&begun, &one, &[3]).await?;
+    let waiting = async || -> Result<Vec<bool>, Failed> {
+        let ages = bench.store.oldest_ages(&asked).await?;
+        Ok(ages.into_iter().map(|oldest| oldest >= Some(pause)).collect())
+    };
+    ensure_eq!(waiting().await?, [false, true, true, false, false], "which keys have a message that waits so long");
+    bench.store.park(&[refused(ids[0], 1, "refused")]).await?;
+    ensure_eq!(waiting().await?, [false, true, true, false, false], "which keys have one when one is parked");
+    bench.store.sent(&[&ids[..], &young].concat()).await?;
+    ensure_eq!(waiting().await?, [false, false, true, false, false], "which keys have one when one was sent");
+    ensure_eq!(bench.store.oldest_ages(&[]).await?, [None; 0], "an answer to no question");
+    Ok(())
+}
+
 pub(crate) async fn a_message_that_waits_is_not_inserted_again<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let begun = bench.start("k-1").await?;
     let message = begun.message("o-1", 1);

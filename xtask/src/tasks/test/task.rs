@@ -6,7 +6,7 @@ use std::num::NonZero;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
-use saga_servers::{Addresses, ProcessGroup, Services, Signal};
+use saga_servers::{Addresses, ProcessGroup, Services, Signal, without_password};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::ChildStdout;
 
@@ -17,7 +17,7 @@ use super::totals::Totals;
 use crate::interrupt::{run_in_group, run_interruptibly};
 use crate::phases::{Phases, now, shown};
 use crate::tasks::packages::server_packages;
-use crate::tasks::prerequisites::c_compiler;
+use crate::tasks::prerequisites::{c_compiler, openssl};
 use crate::tasks::sim::sim_command;
 use crate::workspace::{WITH_SERVERS, cargo};
 
@@ -33,7 +33,7 @@ const LANES_PER_PROCESSOR: usize = 1;
 pub(crate) fn test(filter: &[String]) -> Result<()> {
     let mut phases = Phases::of("test");
     let given = Addresses::from_environment()?;
-    phases.run("prerequisites", || Ok(format!("{}; {}", c_compiler()?, server_packages()?)))?;
+    phases.run("prerequisites", || Ok(format!("{}; {}; {}", c_compiler()?, openssl()?, server_packages()?)))?;
     run_interruptibly(run_all(&mut phases, filter, given))
 }
 
@@ -159,26 +159,4 @@ fn test_command(options: &[&str], filter: &[String]) -> Command {
         command.env("CARGO_TERM_COLOR", "always");
     }
     command
-}
-
-/// An address without its password: those that were given may be secret.
-fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let end = rest.find('/').unwrap_or(rest.len());
-    match (rest[..end].rfind('@'), rest.find(':')) {
-        (Some(at), Some(colon)) if colon < at => format!("{scheme}://{}:..{}", &rest[..colon], &rest[at..]),
-        _ => url.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::without_password;
-
-    #[test]
-    fn a_password_is_not_printed() {
-        assert_eq!(without_password("amqp://me:secret@h:1/%2F"), "amqp://me:..@h:1/%2F");
-        assert_eq!(without_password("postgres://postgres@h:1/x"), "postgres://postgres@h:1/x");
-        assert_eq!(without_password("http://h:1"), "http://h:1");
-    }
 }
