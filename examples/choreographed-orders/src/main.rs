@@ -125,9 +125,10 @@ async fn open_schema(
     service: &str,
     more: impl FnOnce(PostgresOptions) -> PostgresOptions,
 ) -> anyhow::Result<PostgresStore> {
-    let options: PgConnectOptions = url
-        .parse()
-        .map_err(|_| anyhow!("--database takes a URL such as postgres://user:password@host:port/database"))?;
+    // Without `//` all of it would be the name of a database, and errors say that name.
+    let parsed = url.contains("://").then(|| url.parse().ok()).flatten();
+    let options: PgConnectOptions =
+        parsed.ok_or_else(|| anyhow!("--database takes a URL such as postgres://user:password@host:port/database"))?;
     let schema = format!("choreographed_{service}");
     let options = PostgresOptions::new(options.options([("search_path", &schema)])).schema(&schema)?;
     PostgresStore::connect_with(more(options)).await.map_err(|error| anyhow!("the database: {error}"))

@@ -24,8 +24,10 @@ impl PostgresPlace {
     /// Reads the URL of a database.
     pub fn parse(url: &str) -> anyhow::Result<Self> {
         let (plain, pgbouncer) = pooler_in(url)?;
-        // A URL that cannot be read is not repeated, since its password cannot be told from the rest.
-        let mut options: PgConnectOptions = plain.parse().map_err(|_| {
+        // A URL that cannot be read is not repeated, since its password cannot be told from the rest. Without `//` all of it would be
+        // the name of a database.
+        let parsed = plain.contains("://").then(|| plain.parse().ok()).flatten();
+        let mut options: PgConnectOptions = parsed.ok_or_else(|| {
             anyhow!("--store takes a URL such as postgres://user:password@host:port/database, and this is none")
         })?;
         if pgbouncer {

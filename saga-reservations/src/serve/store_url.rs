@@ -33,7 +33,10 @@ impl FromStr for StoreUrl {
             }
             Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => Ok(Self::Postgres(text.to_owned())),
             // A password is not repeated in a log.
-            _ => Err(InvalidStoreUrl(text.split_once('@').map_or(text, |(_, behind)| behind).to_owned())),
+            _ => {
+                let behind = text.rsplit_once('@').map_or(text, |(_, behind)| behind);
+                Err(InvalidStoreUrl(behind.split_once('?').map_or(behind, |(place, _)| place).to_owned()))
+            }
         }
     }
 }
@@ -77,7 +80,9 @@ mod tests {
         for wrong in ["", "memory", "sqlite:", "postgres:d", "redis://h", "/a/b.db"] {
             assert_eq!(wrong.parse::<StoreUrl>(), Err(InvalidStoreUrl(wrong.to_owned())));
         }
-        let error = "mysql://u:secret@h/d".parse::<StoreUrl>().unwrap_err();
-        assert!(!error.to_string().contains("secret"), "{error}");
+        for wrong in ["mysql://u:secret@h/d", "postgres:/u:s@secret@h/d", "postgres:h?password=secret"] {
+            let error = wrong.parse::<StoreUrl>().unwrap_err();
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
     }
 }
