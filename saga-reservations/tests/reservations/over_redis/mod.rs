@@ -5,3 +5,4 @@ mod flushes;
 mod loads;
 mod servers;
 mod shop;
+mod together;
