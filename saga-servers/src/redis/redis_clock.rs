@@ -6,7 +6,9 @@ use std::process::Command;
 use crate::error::Error;
 use crate::folder::{Folder, unprivileged};
 use crate::programs::{libfaketime, program};
-use crate::redis::redis::SERVER;
+
+/// For errors.
+const CLOCK: &str = "the clock of Redis";
 
 /// The clock of a server: a file says how far it is from that of the machine.
 #[derive(Debug)]
@@ -24,7 +26,7 @@ impl RedisClock {
     pub(crate) fn call(&self, server: &Path) -> Result<Command, Error> {
         // The library is loaded into the server only: what it shares would belong to root if the program loaded it that
         // changes the user.
-        let mut call = unprivileged(&program("env", SERVER, "coreutils")?)?;
+        let mut call = unprivileged(&program("env", CLOCK, "coreutils")?)?;
         // Redis' own allocator asks for the time before the library is ready, and would wait for ever: that of libc does not.
         call.arg(format!("LD_PRELOAD={}:libc.so.6", self.library.display()));
         call.arg(format!("FAKETIME_TIMESTAMP_FILE={}", self.shift.display()));
@@ -39,6 +41,6 @@ impl RedisClock {
     pub(crate) fn set(&self, seconds: i64) -> Result<(), Error> {
         let next = self.shift.with_extension("next");
         let written = std::fs::write(&next, format!("{seconds:+}"));
-        written.and_then(|()| std::fs::rename(&next, &self.shift)).map_err(Error::system("set the clock of Redis"))
+        written.and_then(|()| std::fs::rename(&next, &self.shift)).map_err(Error::system(format!("set {CLOCK}")))
     }
 }
