@@ -30,14 +30,15 @@ impl RedisClock {
         // Redis' own allocator asks for the time before the library is ready, and would wait for ever: that of libc does not.
         call.arg(format!("LD_PRELOAD={}:libc.so.6", self.library.display()));
         call.arg(format!("FAKETIME_TIMESTAMP_FILE={}", self.shift.display()));
-        // Otherwise they have the number of the process, and an earlier process of that number may have left them to another user.
+        // By default, what the library shares is named after the number of the process, and an earlier process of that number may
+        // have left it to another user.
         let name = self.shift.parent().and_then(Path::file_name).unwrap_or_default().display();
         call.arg(format!("FAKETIME_SHARED=/{name}-semaphore /{name}-memory"));
         call.args(["FAKETIME_DONT_FAKE_MONOTONIC=1", "FAKETIME_NO_CACHE=1"]).arg(server);
         Ok(call)
     }
 
-    /// The server reads it each time that it looks at its clock, so it never sees half a file.
+    /// The server reads the file each time that it looks at its clock, so it is replaced whole.
     pub(crate) fn set(&self, seconds: i64) -> Result<(), Error> {
         let next = self.shift.with_extension("next");
         let written = std::fs::write(&next, format!("{seconds:+}"));
