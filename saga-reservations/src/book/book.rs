@@ -8,7 +8,7 @@ use super::holding::{Movement, next_token};
 use super::name::{ReservationKey, ResourceName};
 use super::operation::{Action, Late, Operation};
 use super::refusal::{Reason, Refusal};
-use super::reservation::{FencingToken, Line, Reservation, State};
+use super::reservation::{FencingToken, Line, Reservation, State, plus};
 use super::reserve::{Reserve, check_ttl};
 use super::resource::{CAPACITY_MAX, Resource};
 
@@ -149,7 +149,7 @@ impl Book {
         self.see_resources(&lines, request.is_unique())?;
         self.see_free(&lines)?;
         let token = self.draw_token(&lines);
-        let times = (now, plus(now, request.time_to_live()));
+        let times = (now, request.time_to_live());
         let reservation = Reservation::held(key.clone(), (lines, request.is_unique()), token, times);
         self.book(Movement::FreeToHeld, &reservation);
         Ok(self.put_reservation(reservation))
@@ -378,8 +378,4 @@ fn same_again(known: &Reservation, lines: &[Line], is_unique: bool, now: Timesta
         State::Held | State::Confirmed => Ok(seen),
         _ => Err(Refusal::ended(&seen)),
     }
-}
-
-fn plus(now: Timestamp, ttl: Duration) -> Timestamp {
-    Timestamp(now.0.saturating_add(i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX)))
 }

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::time::Duration;
 
 use saga_core::store::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -35,9 +36,9 @@ impl Reservation {
         key: ReservationKey,
         (lines, is_unique): (Vec<Line>, bool),
         token: FencingToken,
-        (now, expires_at): (Timestamp, Timestamp),
+        (now, ttl): (Timestamp, Duration),
     ) -> Self {
-        let (state, first_token, changed_at) = (State::Held, token, now);
+        let (state, first_token, expires_at, changed_at) = (State::Held, token, plus(now, ttl), now);
         Self { key, lines, is_unique, state, token, first_token, expires_at, changed_at }
     }
 
@@ -145,4 +146,8 @@ mod micros {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
         i64::deserialize(deserializer).map(Timestamp)
     }
+}
+
+pub(super) fn plus(now: Timestamp, ttl: Duration) -> Timestamp {
+    Timestamp(now.0.saturating_add(i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX)))
 }

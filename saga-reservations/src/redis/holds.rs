@@ -88,6 +88,18 @@ impl Holds {
         Ok(InEpoch { epoch, answer: read(operation, &answer, key)? })
     }
 
+    /// Calls a script about several keys, with an answer for each.
+    pub(super) async fn call_for_all(
+        &self,
+        operation: &'static str,
+        script: &'static Text,
+        keys: impl Iterator<Item = &ReservationKey>,
+        arguments: Vec<String>,
+    ) -> Result<Vec<Reply>, ReservationsError> {
+        let words = self.words(operation, script, arguments).await?.answer;
+        Reply::read_all(&words, keys).ok_or_else(|| unreadable(operation, words))
+    }
+
     /// Calls a script with what SQL had in this epoch. `None` if Redis has another one: SQL must be read again.
     pub(super) async fn call_in(
         &self,
@@ -127,7 +139,7 @@ impl Holds {
         let mut all = vec![epoch.to_string(), self.sql.clock_moved_by().to_string()];
         all.extend_from_slice(arguments);
         let call = Call::new(operation, script, self.keys.clone(), all).with_run_id();
-        let counts = |words: &[String]| words.first().is_some_and(|word| word == "done" || word == "fresh");
+        let counts = |words: &[String]| words.first().is_some_and(|word| word == "done");
         let called = self.connection.call_confirmed(&call, counts).await;
         let words = called.map_err(|error| ReservationsError::unavailable(operation, error))?.words;
         let in_redis = || words.get(1).and_then(|epoch| epoch.parse().ok()).unwrap_or_default();
@@ -173,5 +185,9 @@ impl Holds {
 
 fn read(operation: &'static str, words: &[String], key: Option<&ReservationKey>) -> Result<Reply, ReservationsError> {
     let reply = Reply::read(words, key);
-    reply.ok_or_else(|| ReservationsError::unavailable(operation, Problem::Answer(words.to_vec())))
+    reply.ok_or_else(|| unreadable(operation, words.to_vec()))
+}
+
+fn unreadable(operation: &'static str, words: Vec<String>) -> ReservationsError {
+    ReservationsError::unavailable(operation, Problem::Answer(words))
 }

@@ -7,6 +7,7 @@ mod loading;
 mod operations;
 mod points;
 mod reply;
+mod requests;
 mod reservations;
 mod reserving;
 mod resources;

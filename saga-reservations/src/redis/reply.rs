@@ -33,8 +33,8 @@ pub(super) struct Reply {
     /// Those that were asked for and are known. Their last tokens are not here.
     pub(super) resources: Vec<Resource>,
     pub(super) hold: Option<Hold>,
-    /// The token of a fresh hold, and when it ends. The rest is as it was asked for.
-    pub(super) fresh: Option<(FencingToken, Timestamp)>,
+    /// The token of a fresh hold. The rest is as it was asked for.
+    pub(super) fresh: Option<FencingToken>,
 }
 
 /// A hold in Redis.
@@ -60,7 +60,6 @@ impl Reply {
     pub(super) fn read(words: &[String], key: Option<&ReservationKey>) -> Option<Self> {
         let word = match words.first()?.as_str() {
             "done" => Word::Done,
-            "fresh" => Word::Fresh,
             "known" => Word::Known,
             "none" => Word::None,
             "confirming" => Word::Confirming,
@@ -73,16 +72,30 @@ impl Reply {
         let count: usize = words.get(2)?.parse().ok()?;
         let rest = words.get(3 + 5 * count..)?;
         let resources = words[3..].chunks_exact(5).take(count).map(resource).collect::<Option<_>>()?;
-        let mut reply = Self { word, now, resources, hold: None, fresh: None };
-        match (word, rest) {
-            (Word::Fresh, [token, expires_at]) => {
-                reply.fresh = Some((FencingToken(token.parse().ok()?), Timestamp(expires_at.parse().ok()?)));
+        let hold = if rest.is_empty() { None } else { Some(hold(rest, key?)?) };
+        Some(Self { word, now, resources, hold, fresh: None })
+    }
+
+    /// Reads the answers to requests about these keys. `None` if one is none of this version.
+    pub(super) fn read_all<'a>(
+        words: &[String],
+        keys: impl IntoIterator<Item = &'a ReservationKey>,
+    ) -> Option<Vec<Self>> {
+        let [_, now, rest @ ..] = words else { return None };
+        let (now, mut rest) = (Timestamp(now.parse().ok()?), rest);
+        let mut next = |key| {
+            let (count, behind) = rest.split_first()?;
+            let (words, behind) = behind.split_at_checked(count.parse().ok()?)?;
+            rest = behind;
+            match words {
+                [word, token] if word == "fresh" => {
+                    let fresh = Some(FencingToken(token.parse().ok()?));
+                    Some(Self { word: Word::Fresh, now, resources: Vec::new(), hold: None, fresh })
+                }
+                words => Self::read(words, Some(key)),
             }
-            (Word::Fresh, _) => return None,
-            (_, []) => {}
-            (_, rest) => reply.hold = Some(hold(rest, key?)?),
-        }
-        Some(reply)
+        };
+        keys.into_iter().map(&mut next).collect()
     }
 }
 
@@ -140,10 +153,22 @@ mod tests {
         assert!(hold.is_confirming && hold.reservation.is_unique && hold.reservation.lines.len() == 2);
         let to_confirm = hold.to_confirm();
         assert_eq!((to_confirm.token, to_confirm.first_token), (FencingToken(12), FencingToken(9)));
-        let fresh = read(&["fresh", "7", "0", "9", "12"]).unwrap();
-        assert_eq!((fresh.fresh, fresh.hold), (Some((FencingToken(9), Timestamp(12))), None));
-        assert_eq!(read(&["fresh", "7", "0"]), None);
         assert_eq!(read(&["later", "7", "0"]), None);
         assert_eq!(read(&["done", "7", "1", "seat"]), None);
+    }
+    #[test]
+    fn answers_to_several_requests_are_read() {
+        let keys = ["a", "b", "c"].map(|key| ReservationKey::new(key).unwrap());
+        let read = |words: &str| Reply::read_all(&words.split(' ').map(ToOwned::to_owned).collect::<Vec<_>>(), &keys);
+        let replies = read("done 7 2 fresh 9 8 short 7 1 seat 5 1 3 0 9 known 7 0 held 4 0 12 8 0").unwrap();
+        assert_eq!(replies.iter().map(|reply| reply.word).collect::<Vec<_>>(), [Word::Fresh, Word::Short, Word::Known]);
+        assert_eq!((replies[0].fresh, replies[0].now), (Some(FencingToken(9)), Timestamp(7)));
+        assert_eq!(replies[1].resources[0].free(), 1);
+        let known = replies[2].hold.as_ref().unwrap();
+        assert_eq!((&known.reservation.key, known.reservation.token), (&keys[2], FencingToken(4)));
+        for wrong in ["done", "done 7", "done 7 2 fresh 9", "done 7 2 fresh 9 2 fresh 9 3 fresh 9", "done 7 1 fresh 9"]
+        {
+            assert_eq!(read(wrong), None);
+        }
     }
 }

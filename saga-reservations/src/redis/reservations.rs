@@ -8,6 +8,7 @@ use saga_redis::RedisOptions;
 use super::holds::Holds;
 use super::load_progress::LoadProgress;
 use super::points::Points;
+use super::requests::Requests;
 use crate::book::{Action, Operation, Reservation, ReservationKey, Resource, ResourceName};
 use crate::contract::{Reservations, ReservationsStore};
 use crate::{ReservationsError, SqlReservations};
@@ -37,6 +38,7 @@ use crate::{ReservationsError, SqlReservations};
 #[derive(Clone)]
 pub struct RedisReservations {
     pub(super) holds: Arc<Holds>,
+    pub(super) requests: Requests,
     pub(super) sql: SqlReservations,
     pub(super) points: Points,
     pub(super) load_progress: Arc<tokio::sync::Mutex<LoadProgress>>,
@@ -62,8 +64,9 @@ impl RedisReservations {
     /// # Cancel safety
     /// That of [`connect`](Self::connect).
     pub async fn connect_with(options: RedisOptions, sql: SqlReservations) -> Result<Self, ReservationsError> {
-        let holds = Holds::open(options, sql.clone()).await?;
-        Ok(Self { holds: Arc::new(holds), sql, points: Points::default(), load_progress: Arc::default() })
+        let holds = Arc::new(Holds::open(options, sql.clone()).await?);
+        let requests = Requests::to(Arc::clone(&holds));
+        Ok(Self { holds, requests, sql, points: Points::default(), load_progress: Arc::default() })
     }
 
     /// The same reservations, with a test that steps in where their work reaches a point.

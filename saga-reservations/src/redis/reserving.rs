@@ -3,15 +3,13 @@
 
 use super::points::Point;
 use super::reply::Word;
+use super::requests::{RESERVING, Request};
 use super::reservations::RedisReservations;
 use super::resources::{ATTEMPTS_MAX, Outcome, Unsettled, book_of};
-use super::scripts::RESERVE;
 use crate::ReservationsError;
 use crate::book::{Book, Operation, Reservation, Reserve};
 use crate::sql::Question;
 use saga_core::store::Timestamp;
-
-const RESERVING: &str = "reserve";
 
 impl RedisReservations {
     pub(super) async fn reserve(
@@ -21,23 +19,18 @@ impl RedisReservations {
     ) -> Result<Reservation, ReservationsError> {
         let key = &operation.key;
         let lines = request.check().map_err(crate::Refusal::from)?;
-        let resources = lines.iter().map(|line| line.resource.clone()).collect();
-        let question = Question { key: Some(key.clone()), resources };
-        let mut arguments = vec![
-            key.to_string(),
-            request.time_to_live().as_micros().to_string(),
-            u8::from(request.is_unique()).to_string(),
-        ];
-        arguments.extend(lines.iter().flat_map(|line| [line.resource.to_string(), line.quantity.to_string()]));
+        let (ttl, is_unique) = (request.time_to_live(), request.is_unique());
+        let asked = Request { key: key.clone(), lines: lines.as_slice().into(), ttl, is_unique };
         let mut is_read = false;
         for _ in 0..ATTEMPTS_MAX {
-            let reply = self.holds.call(RESERVING, &RESERVE, Some(key), arguments.clone()).await?.answer;
+            let reply = self.requests.hold(asked.clone()).await?;
             match reply.word {
                 Word::Again => {}
                 // What Redis knows may be old, so no request is refused before SQL was read.
                 Word::Load | Word::Short if !is_read => {
-                    let (found, told) =
-                        self.settle(RESERVING, question.clone(), None, Outcome::Nothing, request.is_unique()).await?;
+                    let resources = lines.iter().map(|line| line.resource.clone()).collect();
+                    let question = Question { key: Some(key.clone()), resources };
+                    let (found, told) = self.settle(RESERVING, question, None, Outcome::Nothing, is_unique).await?;
                     if let Some(known) = found.reservation {
                         return same_again(operation, known, reply.now);
                     }
@@ -55,10 +48,8 @@ impl RedisReservations {
                 }
                 Word::Fresh => {
                     self.points.reach(Point::Held).await;
-                    let (token, expires_at) =
-                        reply.fresh.ok_or_else(|| ReservationsError::unavailable(RESERVING, Unsettled))?;
-                    let what = (lines, request.is_unique());
-                    return Ok(Reservation::held(key.clone(), what, token, (reply.now, expires_at)));
+                    let token = reply.fresh.ok_or_else(|| ReservationsError::unavailable(RESERVING, Unsettled))?;
+                    return Ok(Reservation::held(key.clone(), (lines, is_unique), token, (reply.now, ttl)));
                 }
                 _ => {
                     self.points.reach(Point::Held).await;

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(feature = "redis")]
 use anyhow::Context as _;
 
 use super::store_url::StoreUrl;
@@ -46,7 +47,14 @@ impl RedisUrl {
     #[cfg(not(feature = "redis"))]
     #[expect(clippy::unused_async, reason = "with the feature it waits")]
     pub(super) async fn open_over(&self, _store: &StoreUrl) -> anyhow::Result<std::sync::Arc<dyn ReservationsStore>> {
-        None.context("this program was built without the feature `redis`; build it with `--features redis`")
+        Err(anyhow::anyhow!(self.not_built()))
+    }
+
+    /// Names all that this address needs: `redis-tls` brings `redis`.
+    #[cfg(any(test, not(feature = "redis")))]
+    fn not_built(&self) -> String {
+        let feature = if self.0.starts_with("rediss:") { "redis-tls" } else { "redis" };
+        format!("this program was built without the feature `{feature}`; build it with `--features {feature}`")
     }
 }
 
@@ -61,6 +69,11 @@ mod tests {
         "rediss://:secret@h:6379".parse::<RedisUrl>().unwrap();
         for wrong in ["", "redis:", "redis://", "rediss://", "redisss://:secret@h", "postgres://h"] {
             assert_eq!(wrong.parse::<RedisUrl>(), Err(InvalidRedisUrl));
+        }
+        for (url, feature) in [("redis://:secret@h", "redis"), ("rediss://:secret@h", "redis-tls")] {
+            let said = url.parse::<RedisUrl>().unwrap().not_built();
+            assert!(said.ends_with(&format!("build it with `--features {feature}`")), "{said}");
+            assert!(!said.contains("secret"));
         }
         assert!(!InvalidRedisUrl.to_string().contains("secret"));
     }

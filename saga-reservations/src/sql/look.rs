@@ -1,17 +1,17 @@
 //! Reading reservations and resources for many callers at once.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use saga_core::store::Timestamp;
 use saga_sql::{Json, SqlConn};
-use tokio::sync::oneshot;
 
 use super::rows::{ReservationRow, ResourceRow};
 use super::statements;
 use super::transactions::Transactions;
 use super::work::{Work, WorkError};
 use crate::ReservationsError;
+use crate::batches::Batches;
 use crate::book::{Reservation, ReservationKey, Resource, ResourceName};
 
 /// The most callers that one read is for.
@@ -41,18 +41,14 @@ pub(crate) struct Found {
     pub(crate) resources: Vec<(Resource, u64)>,
 }
 
-/// Questions that wait for the read before them, and then share the next one. So each is answered by a read that began after
-/// it was asked. The caller that comes first reads for all.
-#[derive(Debug, Clone, Default)]
-pub(super) struct SharedReads {
-    waiting: Arc<Mutex<Vec<Waiter>>>,
-    turn: Arc<tokio::sync::Mutex<()>>,
-}
+/// Reads that callers share: each is answered by one that began after it was asked.
+#[derive(Debug, Clone)]
+pub(super) struct SharedReads(Batches<Question, Result<Found, ReservationsError>>);
 
-#[derive(Debug)]
-struct Waiter {
-    question: Question,
-    answer: oneshot::Sender<Result<Found, ReservationsError>>,
+impl Default for SharedReads {
+    fn default() -> Self {
+        Self(Batches::of_up_to(CALLERS_MAX))
+    }
 }
 
 impl SharedReads {
@@ -61,55 +57,25 @@ impl SharedReads {
         transactions: &Transactions,
         question: Question,
     ) -> Result<Found, ReservationsError> {
-        loop {
-            let (answer, mut answered) = oneshot::channel();
-            self.waiting().push(Waiter { question: question.clone(), answer });
-            let _turn = self.turn.lock().await;
-            if let Ok(found) = answered.try_recv() {
-                return found;
-            }
-            let waiters: Vec<_> = {
-                let mut waiting = self.waiting();
-                waiting.retain(|waiter| !waiter.answer.is_closed());
-                let count = waiting.len().min(CALLERS_MAX);
-                waiting.drain(..count).collect()
-            };
-            read_for(transactions, waiters).await;
-            if let Ok(found) = answered.try_recv() {
-                return found;
-            }
-            // The caller that read for this one was dropped, or too many were before it.
-        }
-    }
-
-    fn waiting(&self) -> std::sync::MutexGuard<'_, Vec<Waiter>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.ask(question, |questions| read_for(transactions, questions)).await
     }
 }
 
-async fn read_for(transactions: &Transactions, waiters: Vec<Waiter>) {
-    let keys: BTreeSet<_> = waiters.iter().filter_map(|waiter| waiter.question.key.clone()).collect();
-    let resources: BTreeSet<_> = waiters.iter().flat_map(|waiter| waiter.question.resources.clone()).collect();
-    let read = transactions.run(|| Read { keys: keys.clone(), resources: resources.clone() }).await;
-    match read {
+async fn read_for(transactions: &Transactions, questions: Vec<Question>) -> Vec<Result<Found, ReservationsError>> {
+    let keys: BTreeSet<_> = questions.iter().filter_map(|question| question.key.clone()).collect();
+    let resources: BTreeSet<_> = questions.iter().flat_map(|question| question.resources.clone()).collect();
+    let read = transactions.run(|| Read { keys: keys.clone(), resources: resources.clone() }).await.map_err(Arc::new);
+    let answer = |question: Question| match &read {
         Ok((reservations, resources)) => {
-            for Waiter { question, answer } in waiters {
-                let is_of_key = |found: &&Reservation| Some(&found.key) == question.key.as_ref();
-                let reservation = reservations.iter().find(is_of_key).cloned();
-                let is_asked = |(found, _): &&(Resource, u64)| question.resources.contains(&found.name);
-                let resources = resources.iter().filter(is_asked).cloned().collect();
-                // The caller may be gone.
-                _ = answer.send(Ok(Found { reservation, resources }));
-            }
+            let is_of_key = |found: &&Reservation| Some(&found.key) == question.key.as_ref();
+            let reservation = reservations.iter().find(is_of_key).cloned();
+            let is_asked = |(found, _): &&(Resource, u64)| question.resources.contains(&found.name);
+            let resources = resources.iter().filter(is_asked).cloned().collect();
+            Ok(Found { reservation, resources })
         }
-        Err(error) => {
-            let error = Arc::new(error);
-            for waiter in waiters {
-                let unavailable = ReservationsError::unavailable(Read::OPERATION, Arc::clone(&error));
-                _ = waiter.answer.send(Err(unavailable));
-            }
-        }
-    }
+        Err(error) => Err(ReservationsError::unavailable(Read::OPERATION, Arc::clone(error))),
+    };
+    questions.into_iter().map(answer).collect()
 }
 
 struct Read {

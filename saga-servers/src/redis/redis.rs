@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::folder::{Folder, unprivileged};
 use crate::ports::{STARTS_MAX, free_port};
 use crate::programs::program;
+use crate::redis::redis_clock::RedisClock;
 use crate::redis::redis_protocol::{command, encoded};
 use crate::server_process::{IsReady, Kind, ServerProcess};
 use crate::signal::Signal;
@@ -32,6 +33,8 @@ pub struct RedisServer {
     password: Option<String>,
     /// A second port, for TLS.
     tls_port: Option<u16>,
+    /// If it is not that of the machine.
+    clock: Option<RedisClock>,
 }
 
 impl RedisServer {
@@ -55,7 +58,21 @@ impl RedisServer {
     /// Dropped, what was started ends.
     pub async fn start_with(settings: &[(&str, &str)]) -> Result<Self, Error> {
         redis_server()?;
-        Self::start_in(Folder::temporary("redis")?, settings, false).await
+        Self::start_in(Folder::temporary("redis")?, settings, false, None).await
+    }
+
+    /// As [`start`](Self::start), with a clock that [`set_clock`](Self::set_clock) sets.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start), and libfaketime is not installed.
+    ///
+    /// # Cancel safety
+    /// Dropped, what was started ends.
+    pub async fn start_with_clock() -> Result<Self, Error> {
+        redis_server()?;
+        let folder = Folder::temporary("redis")?;
+        let clock = RedisClock::in_folder(&folder)?;
+        Self::start_in(folder, &[], false, Some(clock)).await
     }
 
     /// As [`start_with`](Self::start_with), taking connections with TLS as well, without a certificate of the client.
@@ -75,15 +92,20 @@ impl RedisServer {
         }
         let all: Vec<_> =
             settings.iter().copied().chain(all.iter().map(|(name, value)| (*name, value.as_str()))).collect();
-        Self::start_in(folder, &all, true).await
+        Self::start_in(folder, &all, true, None).await
     }
 
-    async fn start_in(folder: Folder, settings: &[(&str, &str)], has_tls: bool) -> Result<Self, Error> {
+    async fn start_in(
+        folder: Folder,
+        settings: &[(&str, &str)],
+        has_tls: bool,
+        clock: Option<RedisClock>,
+    ) -> Result<Self, Error> {
         folder.make_for_server("data")?;
         let password = settings.iter().find(|(name, _)| *name == "requirepass").map(|(_, value)| (*value).to_owned());
         let settings = SETTINGS.iter().chain(settings).map(|(name, value)| ((*name).into(), (*value).into())).collect();
         let mut server =
-            Self { process: ServerProcess::new(&KIND, folder), port: 0, settings, password, tls_port: None };
+            Self { process: ServerProcess::new(&KIND, folder), port: 0, settings, password, tls_port: None, clock };
         for _ in 1..STARTS_MAX {
             server.port = free_port()?;
             server.tls_port = if has_tls { Some(free_port()?) } else { None };
@@ -203,6 +225,18 @@ impl RedisServer {
         self.process.folder.path()
     }
 
+    /// Sets its clock so many seconds before that of the machine, or behind it if the number is negative. It jumps at once.
+    ///
+    /// # Errors
+    /// It was not started [with a clock](Self::start_with_clock).
+    pub fn set_clock(&self, seconds: i64) -> Result<(), Error> {
+        let none = || Error::Refused {
+            asked: "to set the clock of Redis".to_owned(),
+            answer: "it was started without one; use `start_with_clock`".to_owned(),
+        };
+        self.clock.as_ref().ok_or_else(none)?.set(seconds)
+    }
+
     /// All that it logged, also before it was killed and restarted.
     ///
     /// # Errors
@@ -213,7 +247,11 @@ impl RedisServer {
 
     /// Whether it is ready; false if its port was taken.
     async fn run(&mut self) -> Result<bool, Error> {
-        let mut call = unprivileged(&redis_server()?)?;
+        let server = redis_server()?;
+        let mut call = match &self.clock {
+            Some(clock) => clock.call(&server)?,
+            None => unprivileged(&server)?,
+        };
         call.args(["--port", &self.port.to_string(), "--bind", "127.0.0.1"]);
         call.arg("--dir").arg(self.process.folder.path().join("data"));
         for (name, value) in &self.settings {

@@ -12,5 +12,5 @@ if hold.token ~= tonumber(ARGV[4]) or hold.state ~= 'held' or hold.expires <= no
 end
 hold.expires = math.max(hold.expires, now + tonumber(ARGV[5]))
 put(KEYS[3], key, hold)
-redis.call('ZADD', KEYS[5], text(hold.expires), key)
+redis.call('ZADD', KEYS[5], hold.expires, key)
 return reply('done', {}, hold)

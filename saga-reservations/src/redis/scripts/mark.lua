@@ -19,10 +19,11 @@ if hold.state == 'expired' and may_be_late then
   if obstacle then
     return reply(obstacle, names_of(hold.lines), hold)
   end
-  hold.next = next_token()
-  if not hold.next then
+  if not has_tokens(1) then
     return { 'stale', epoch }
   end
+  hold.next = next_token()
+  redis.call('SET', KEYS[2], counter)
   change_held(hold.lines, 1)
   redis.call('ZREM', KEYS[7], key)
 elseif hold.state ~= 'held' then
@@ -31,5 +32,5 @@ end
 hold.state = 'confirming'
 put(KEYS[3], key, hold)
 redis.call('ZREM', KEYS[5], key)
-redis.call('ZADD', KEYS[6], text(now), key)
+redis.call('ZADD', KEYS[6], now, key)
 return reply('done', {}, hold)

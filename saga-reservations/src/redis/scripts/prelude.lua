@@ -1,13 +1,13 @@
 -- Stands before each script.
 -- KEYS: incarnation, counter, holds, resources, expiry, marks, ended, idle, keys, loaded.
 -- ARGV: the epoch that the client has checked, how far a test moved the clock, .., run_id of this server if the client knows it.
--- Times are in microseconds. They and the tokens are below 2^53, where Lua's numbers are exact.
+-- Times are in microseconds. They and the tokens are below 2^53, where Lua's numbers are exact, and Redis takes them as they are.
 local run = ARGV[#ARGV]
 if run == '' then
   run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
 end
 local epoch = ARGV[1]
-local incarnation = redis.call('GET', KEYS[1])
+local incarnation, counter, loaded = unpack(redis.call('MGET', KEYS[1], KEYS[2], KEYS[10]))
 if incarnation ~= epoch .. ':' .. run then
   local begun, begun_on = string.match(incarnation or '', '^(%d+):(%x+)$')
   -- Another server may lack counters that were given out, and a missing incarnation means that all was lost.
@@ -19,10 +19,6 @@ end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2]) + tonumber(ARGV[2])
 
-local function text(number)
-  return string.format('%d', number)
-end
-
 local function get(hash, name)
   local packed = redis.call('HGET', hash, name)
   return packed and cmsgpack.unpack(packed)
@@ -30,6 +26,22 @@ end
 
 local function put(hash, name, value)
   redis.call('HSET', hash, name, cmsgpack.pack(value))
+end
+
+-- Calls a command with a long list of arguments, in parts: Lua passes a few thousand at once. An argument in groups of up to four
+-- is not torn. Returns what the parts answered, if they answer lists.
+local function call_in_parts(command, key, arguments)
+  if #arguments <= 1200 then
+    return #arguments > 0 and redis.call(command, key, unpack(arguments)) or {}
+  end
+  local answers = {}
+  for i = 1, #arguments, 1200 do
+    local part = redis.call(command, key, unpack(arguments, i, math.min(i + 1199, #arguments)))
+    for _, answer in ipairs(type(part) == 'table' and part or {}) do
+      answers[#answers + 1] = answer
+    end
+  end
+  return answers
 end
 
 -- A resource is read once by a script. What is changed in it must be put back.
@@ -42,6 +54,15 @@ local function resource_of(name)
   return resources[name]
 end
 
+-- Reads several at once.
+local function read_resources(names)
+  for i, packed in ipairs(call_in_parts('HMGET', KEYS[4], names)) do
+    if packed and not resources[names[i]] then
+      resources[names[i]] = cmsgpack.unpack(packed)
+    end
+  end
+end
+
 -- Lines are a list: name, quantity, name, quantity, ..
 local function change_held(lines, sign)
   for i = 1, #lines, 2 do
@@ -50,7 +71,7 @@ local function change_held(lines, sign)
       resource.held = resource.held + sign * lines[i + 1]
       put(KEYS[4], lines[i], resource)
       if resource.unique == 1 and resource.held == 0 then
-        redis.call('ZADD', KEYS[8], text(now), lines[i])
+        redis.call('ZADD', KEYS[8], now, lines[i])
       end
     end
   end
@@ -67,7 +88,7 @@ local function finish(key, hold, state)
     hold.lines = {}
   end
   put(KEYS[3], key, hold)
-  redis.call('ZADD', KEYS[7], text(now), key)
+  redis.call('ZADD', KEYS[7], now, key)
 end
 
 -- The keys that SQL may have are the bits of a Bloom filter: two of 2^27 for each.
@@ -78,29 +99,34 @@ end
 
 -- SQL has these keys, or will.
 local function note_keys(keys)
-  for i = 1, #keys, 500 do
-    local command = { 'BITFIELD', KEYS[9] }
-    for j = i, math.min(i + 499, #keys) do
-      for _, bit in ipairs({ bits_of(keys[j]) }) do
-        local count = #command
-        command[count + 1], command[count + 2], command[count + 3], command[count + 4] = 'SET', 'u1', text(bit), '1'
-      end
+  local sets = {}
+  for _, key in ipairs(keys) do
+    for _, bit in ipairs({ bits_of(key) }) do
+      local count = #sets
+      sets[count + 1], sets[count + 2], sets[count + 3], sets[count + 4] = 'SET', 'u1', bit, '1'
     end
-    redis.call(unpack(command))
   end
+  call_in_parts('BITFIELD', KEYS[9], sets)
 end
 
--- Whether SQL may have this key. Only in an epoch in which all keys of SQL are loaded it may not.
-local function may_be_in_sql(key)
-  if redis.call('GET', KEYS[10]) ~= epoch then
-    return true
+-- Which of these keys SQL may have. Only in an epoch in which all keys of SQL are loaded, it may not have one.
+local function may_be_in_sql(keys)
+  local gets, answers = {}, {}
+  for i, key in ipairs(keys) do
+    local count, one, two = 6 * (i - 1), bits_of(key)
+    gets[count + 1], gets[count + 2], gets[count + 3] = 'GET', 'u1', one
+    gets[count + 4], gets[count + 5], gets[count + 6] = 'GET', 'u1', two
+    answers[i] = loaded ~= epoch
   end
-  local one, two = bits_of(key)
-  return redis.call('GETBIT', KEYS[9], one) == 1 and redis.call('GETBIT', KEYS[9], two) == 1
+  local bits = loaded == epoch and call_in_parts('BITFIELD', KEYS[9], gets) or {}
+  for i = 2, #bits, 2 do
+    answers[i / 2] = bits[i - 1] == 1 and bits[i] == 1
+  end
+  return answers
 end
 
 local function expire_overdue(limit)
-  local keys = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', text(now), 'LIMIT', 0, limit)
+  local keys = redis.call('ZRANGEBYSCORE', KEYS[5], '-inf', now, 'LIMIT', 0, limit)
   for _, key in ipairs(keys) do
     finish(key, get(KEYS[3], key), 'expired')
   end
@@ -119,6 +145,10 @@ local function taken_of(resource)
   return resource.confirmed + resource.elsewhere + resource.held
 end
 
+-- How often a script may still look for holds that are over. Redis does nothing else meanwhile.
+local sweeps = 16
+local nothing_is_over = false
+
 -- What is in the way of taking these lines, or nothing.
 local function obstacle(lines)
   for i = 1, #lines, 2 do
@@ -127,7 +157,7 @@ local function obstacle(lines)
       return 'load'
     end
   end
-  for _ = 1, 16 do
+  while true do
     local lacks = false
     for i = 1, #lines, 2 do
       local resource = resource_of(lines[i])
@@ -135,40 +165,50 @@ local function obstacle(lines)
     end
     if not lacks then
       return nil
-    end
-    if expire_overdue(64) == 0 then
+    elseif nothing_is_over then
       return 'short'
+    elseif sweeps == 0 then
+      return 'again'
     end
+    sweeps = sweeps - 1
+    nothing_is_over = expire_overdue(64) == 0
   end
-  return 'again'
 end
 
+-- How many tokens there are in an epoch.
+local COUNTERS = 4294967296
+counter = tonumber(counter or 0)
+
+local function has_tokens(count)
+  return counter + count < COUNTERS
+end
+
+-- The script that takes tokens writes the counter.
 local function next_token()
-  local counter = redis.call('INCR', KEYS[2])
-  return counter < 4294967296 and tonumber(epoch) * 4294967296 + counter
+  counter = counter + 1
+  return tonumber(epoch) * COUNTERS + counter
 end
 
 -- An answer: a word, the time, what is known of these resources, and a hold if there is one.
 local function reply(word, names, hold)
-  local words = { word, text(now), '0' }
+  local words = { word, now, 0 }
   for _, name in ipairs(names) do
     local resource = resource_of(name)
     if resource and resource.epoch == epoch then
       for _, field in ipairs({
-        name, text(capacity_of(resource)), text(resource.confirmed), text(resource.elsewhere + resource.held),
-        tostring(resource.unique),
+        name, capacity_of(resource), resource.confirmed, resource.elsewhere + resource.held, resource.unique,
       }) do
         words[#words + 1] = field
       end
     end
   end
-  words[3] = tostring((#words - 3) / 5)
+  words[3] = (#words - 3) / 5
   if hold and hold.state ~= 'moved' then
     local count = #words
-    words[count + 1], words[count + 2], words[count + 3] = hold.state, text(hold.token), text(hold.next)
-    words[count + 4], words[count + 5], words[count + 6] = text(hold.expires), text(hold.changed), tostring(hold.unique)
+    words[count + 1], words[count + 2], words[count + 3] = hold.state, hold.token, hold.next
+    words[count + 4], words[count + 5], words[count + 6] = hold.expires, hold.changed, hold.unique
     for i = 1, #hold.lines, 2 do
-      words[#words + 1], words[#words + 2] = hold.lines[i], text(hold.lines[i + 1])
+      words[#words + 1], words[#words + 2] = hold.lines[i], hold.lines[i + 1]
     end
   end
   return words

@@ -17,7 +17,7 @@ if is_open and (token == '' or hold.token == tonumber(token)) then
       hold.state = 'held'
       put(KEYS[3], key, hold)
       redis.call('ZREM', KEYS[6], key)
-      redis.call('ZADD', KEYS[5], text(hold.expires), key)
+      redis.call('ZADD', KEYS[5], hold.expires, key)
     end
   end
 end
@@ -37,7 +37,7 @@ for i = 6, #ARGV - 1, 6 do
     put(KEYS[4], name, resource)
     resources[name] = resource
     if resource.unique == 1 and resource.held == 0 then
-      redis.call('ZADD', KEYS[8], text(now), name)
+      redis.call('ZADD', KEYS[8], now, name)
     end
   end
   table.insert(names, name)

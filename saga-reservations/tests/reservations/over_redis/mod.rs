@@ -1,7 +1,9 @@
 //! A real Redis that is emptied, restarted and cut off at each point of the work, over SQLite.
 
+mod clock;
 mod crashes;
 mod flushes;
 mod loads;
 mod servers;
 mod shop;
+mod together;
