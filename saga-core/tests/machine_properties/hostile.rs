@@ -93,7 +93,8 @@ proptest! {
             for command in decision.commands {
                 match command {
                     Command::Do { step } => {
-                        let is_asked_again = event == Event::Operator(Action::Retry) && state.steps[step].in_doubt;
+                        let is_elsewhere = state.steps[step].in_doubt || shape.is_child(state.base(step));
+                        let is_asked_again = event == Event::Operator(Action::Retry) && is_elsewhere;
                         prop_assert!(state.phase == Phase::Running || is_asked_again, "nothing begins any more");
                         prop_assert_eq!(state.steps[step].phase, StepPhase::Started);
                         prop_assert_eq!(ledger.outcome(step), None, "what is recorded is not done again");

@@ -197,7 +197,9 @@ impl Run {
         assert!(!self.state.is_paused() || is_again, "while it is paused nothing new begins: {command:?}");
         match command {
             Command::Do { step } => {
-                let may_begin = self.state.phase == Phase::Running || (is_retried && self.state.steps[step].in_doubt);
+                // A sub-saga is looked at again.
+                let is_elsewhere = self.state.steps[step].in_doubt || self.shape.is_child(self.state.base(step));
+                let may_begin = self.state.phase == Phase::Running || (is_retried && is_elsewhere);
                 assert!(may_begin, "nothing new begins when it compensates");
                 let is_passed = |before| {
                     let is_recorded =

@@ -22,6 +22,10 @@ const FOUND_ONCE: &[(u64, &str)] = &[
         20_261_204_010_310,
         "a lock whose wait was not heard of was granted to a process whose row another one had claimed",
     ),
+    (
+        20_261_206_023_256,
+        "a sub-saga that still ran was forgotten when an operator retried its step in a saga that compensated",
+    ),
 ];
 
 /// Seeds of which the checker said that they break something, though they do not, and what it had not thought of. Each is a

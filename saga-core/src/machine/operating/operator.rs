@@ -42,8 +42,8 @@ pub(in crate::machine) fn act(
             decision.commands.push(Command::Undo { step, round: undone.undo_round, known: !undone.in_doubt });
         }
         // A step that certainly had no effect does not begin again once the saga compensates. A step that may have had one is
-        // called again, since the answer says whether there is anything to undo.
-        Action::Retry if state.phase == Phase::Compensating && !state.steps[step].in_doubt => {
+        // called again, since the answer says whether there is anything to undo. A sub-saga is looked at again: it may still run.
+        Action::Retry if state.phase == Phase::Compensating && is_without_effect(shape, state, step) => {
             settle(state, step, StepPhase::Cancelled, RecordedOutcome::Cancelled, decision);
         }
         Action::Retry => match lost_lock(shape, state).filter(|_| state.phase == Phase::Running) {
@@ -62,6 +62,12 @@ pub(in crate::machine) fn act(
     // The other branches had waited for the operator as well.
     advance(shape, state, decision);
     Ok(())
+}
+
+fn is_without_effect(shape: &Shape, state: &SagaState, step: usize) -> bool {
+    // A list is made here, before its sub-sagas begin.
+    let is_child = shape.is_child(state.base(step)) && shape.each(step).is_none();
+    !state.steps[step].in_doubt && !is_child
 }
 
 fn is_remote(shape: &Shape, state: &SagaState, step: usize) -> bool {

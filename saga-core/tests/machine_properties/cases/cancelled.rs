@@ -36,6 +36,23 @@ fn g5_what_is_called_off_is_undone_and_nothing_new_begins() {
     assert_eq!(given_back.steps[1].phase, StepPhase::Cancelled);
 }
 
+/// Nothing is known of a sub-saga whose step is stuck: when an operator retries that, it is looked at again, also while the saga
+/// compensates. It may still run, and what it does is to be undone (G5).
+#[test]
+fn g5_a_sub_saga_that_may_still_run_is_not_forgotten_when_its_step_is_retried() {
+    let sub =
+        StepShape { child: Some("ship".to_owned()), ..StepShape::new("ship", Effect::Own, UndoShape::TakesUnknown) };
+    let shape = Shape { steps: vec![sub], pivot: None };
+    let mut state = machine::start(&shape).0;
+    apply(&shape, &mut state, called_off());
+    apply(&shape, &mut state, blocked(0, false));
+    let retried = apply(&shape, &mut state, Event::Operator(Action::Retry));
+    assert_eq!(retried.commands, [Command::Do { step: 0 }]);
+    assert_eq!(state.status(), Status::Compensating);
+    let undo = apply(&shape, &mut state, Event::Done { step: 0 });
+    assert_eq!(undo.commands, [Command::Undo { step: 0, round: 1, known: true }]);
+}
+
 #[test]
 fn g5_behind_its_pivot_nothing_is_called_off() {
     let shape = calls(3, UndoShape::TakesUnknown, Some(1));

@@ -18,8 +18,12 @@ impl Model {
             // Its host may do it yet.
             self.steps[step].maybe = true;
         }
+        // A sub-saga is looked at again.
+        let is_child = self.shape.is_child(self.base(step)) && !is_list;
         match (action, stuck.command) {
-            (Action::Retry, Command::Do { step }) if self.goes_back && !self.steps[step].maybe => self.settle(step),
+            (Action::Retry, Command::Do { step }) if self.goes_back && !self.steps[step].maybe && !is_child => {
+                self.settle(step);
+            }
             (Action::Retry, command) => {
                 let command = match command {
                     Command::Undo { step, round, known } => {
