@@ -23,7 +23,7 @@ impl KafkaOptions {
     /// before them are sent by SASL's mechanism PLAIN; both are percent-encoded. These parameters are known: `prefix`, `partitions`,
     /// `replication_factor`, `session_timeout` in seconds, and `topics`, which is `create`, `on-demand` or `check`.
     ///
-    /// `kafka+ssl://` needs the feature `tls`, and has three parameters more, each of which is the path of a file in PEM: `ca_file`, the
+    /// `kafka+ssl://` needs the feature `tls`, and takes the paths of three files in PEM as parameters: `ca_file`, the
     /// authorities that may have signed the brokers' certificates, without which those of the system are trusted; and `certificate_file` and
     /// `key_file`, for brokers that ask for a certificate of the client. The certificate of a broker must name its host.
     ///

@@ -35,7 +35,7 @@ impl fmt::Debug for Broker {
     }
 }
 
-/// Only of which kind it is: the rest may have a password.
+/// Shows the scheme only, since the rest of the address may have a password.
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = self.url.split_once(':').map_or("", |(scheme, _)| scheme);

@@ -18,7 +18,7 @@ pub enum Body {
     Undo(usize),
     /// The saga is closed.
     Closed(usize),
-    /// Is the saga closed of which the host has a record?
+    /// The host asks whether the saga of its record is closed.
     Question {
         /// The saga of the record.
         of: usize,

@@ -30,7 +30,7 @@ async fn a_jump_beyond_a_lease_and_back_grants_no_lock_twice() {
     assert!(token(&third) > token(&second));
 }
 
-/// `L-1`: a jump back lets a lease last longer, and nobody else gets the lock.
+/// `L-1`: a jump back lets a lease last longer, and no other saga gets the lock.
 #[tokio::test]
 async fn a_jump_back_ends_no_lease() {
     let server = RedisServer::start_with_clock().await.unwrap();

@@ -156,6 +156,7 @@ mod tests {
         assert_eq!(read(&["later", "7", "0"]), None);
         assert_eq!(read(&["done", "7", "1", "seat"]), None);
     }
+
     #[test]
     fn answers_to_several_requests_are_read() {
         let keys = ["a", "b", "c"].map(|key| ReservationKey::new(key).unwrap());

@@ -225,7 +225,7 @@ impl RedisServer {
         self.process.folder.path()
     }
 
-    /// Sets its clock so many seconds before that of the machine, or behind it if the number is negative. It jumps at once.
+    /// Sets its clock ahead of that of the machine by so many seconds, or behind it if the number is negative. It jumps at once.
     ///
     /// # Errors
     /// It was not started [with a clock](Self::start_with_clock).

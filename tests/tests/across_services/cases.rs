@@ -322,7 +322,7 @@ async fn g13_a_host_asks_for_a_closed_that_was_lost<S: Books>() {
 async fn g13_a_service_that_is_gone_stops_no_question_to_another<S: Books>() {
     let shop = Shop::<S>::open_asking(Meddling::default()).await;
     let outbox = shop.payments_runtime.admin().outbox();
-    // Nobody receives for the service `elsewhere`.
+    // No process receives for the service `elsewhere`.
     shop.publish(message(MessageKind::Command, 1, "g-1", r#"{"cents":12,"heavy":false}"#)).await;
     let unsent = async || outbox.parked().await.unwrap().len();
     eventually("a reply and a question that cannot be sent", async || (unsent().await == 2).then_some(())).await;

@@ -69,6 +69,9 @@ impl<S: Store> Maintenance<S> {
                 to_send.push(message);
             }
         }
+        if to_send.is_empty() {
+            return Ok(());
+        }
         let recorded = self.committer.recorder.record(changes::send(to_send)).await;
         recorded.map_err(|error| store_error(&error))?.ok();
         self.committer.outbox.wake_relay();
