@@ -34,6 +34,12 @@ pub(crate) struct Changes {
     pub(crate) reservations: BTreeMap<ReservationKey, Change>,
 }
 
+impl Changes {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.resources.is_empty() && self.reservations.is_empty()
+    }
+}
+
 /// Whether a row is new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {

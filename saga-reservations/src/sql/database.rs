@@ -1,12 +1,14 @@
 //! The transactions of the databases.
 
+#[cfg(feature = "postgres")]
+use std::borrow::Cow;
 #[cfg(feature = "sqlite")]
 use std::sync::Arc;
 
 #[cfg(feature = "sqlite")]
 use saga_sqlite::SqliteStore;
 #[cfg(feature = "postgres")]
-use sqlx::PgPool;
+use sqlx::{ConnectOptions as _, Connection as _, Executor as _, PgPool, SqlStr};
 
 use super::work::{Work, WorkError};
 
@@ -16,10 +18,31 @@ pub(super) enum Database {
     #[cfg(feature = "sqlite")]
     Sqlite(SqliteStore),
     #[cfg(feature = "postgres")]
-    Postgres(PgPool),
+    Postgres {
+        pool: PgPool,
+        /// Whether its connections keep statements that were prepared. Behind PgBouncer in transaction mode they must not.
+        keeps_statements: bool,
+    },
 }
 
+/// Prepared on each connection that keeps statements: one that has none yet, `saga_sql` takes for one that keeps none.
+#[cfg(feature = "postgres")]
+const FIRST_STATEMENT: &str = "SELECT 1";
+
+/// What sqlx calls the setting in an address.
+#[cfg(feature = "postgres")]
+const CAPACITY_PARAMETER: &str = "statement-cache-capacity";
+
 impl Database {
+    #[cfg(feature = "postgres")]
+    pub(super) fn on_pool(pool: PgPool) -> Self {
+        // The options do not say it otherwise.
+        let url = pool.connect_options().to_url_lossy();
+        let keeps_none = |(name, value): (Cow<'_, str>, Cow<'_, str>)| name == CAPACITY_PARAMETER && value == "0";
+        let keeps_statements = !url.query_pairs().any(keeps_none);
+        Self::Postgres { pool, keeps_statements }
+    }
+
     /// Runs the work in a transaction of its own.
     pub(super) async fn transact<W: Work>(&self, work: W, clock_shift: i64) -> Result<W::Answer, WorkError> {
         match self {
@@ -29,11 +52,14 @@ impl Database {
                 store.write_async(async move |conn| work.run(conn, clock_shift).await).await
             }
             #[cfg(feature = "postgres")]
-            Self::Postgres(pool) => {
+            Self::Postgres { pool, keeps_statements } => {
                 // A transaction that is dropped is rolled back.
                 let mut tx = pool.begin().await?;
+                if *keeps_statements && tx.cached_statements_size() == 0 {
+                    tx.prepare(SqlStr::from_static(FIRST_STATEMENT)).await?;
+                }
                 let answer = work.run(&mut *tx, clock_shift).await?;
-                tx.commit().await?;
+                if W::has_written(&answer) { tx.commit().await? } else { tx.rollback().await? }
                 Ok(answer)
             }
         }

@@ -70,10 +70,10 @@ impl Group {
         let tasks: Arc<[Task]> = waiters.iter().map(|waiter| waiter.task.clone()).collect();
         let shared = || Shared { tasks: Arc::clone(&tasks), is_patient };
         match self.transactions.run(shared).await {
-            Ok((decided, overdue)) => {
+            Ok(outcomes) => {
                 // Where it was looked for all of them, there is no hold left that is over.
-                let may_be_more = !is_patient || overdue == SWEEP;
-                for (waiter, decided) in waiters.into_iter().zip(decided) {
+                let may_be_more = !is_patient || outcomes.overdue == SWEEP;
+                for (waiter, decided) in waiters.into_iter().zip(outcomes.decided) {
                     self.pass_on(waiter, decided, may_be_more);
                 }
             }

@@ -117,7 +117,7 @@ impl SqlReservations {
     /// Dropped, the tables may have been created.
     #[cfg(feature = "postgres")]
     pub async fn on_postgres(pool: sqlx::PgPool) -> Result<Self, ReservationsError> {
-        let mut reservations = Self::on(Database::Postgres(pool)).await?;
+        let mut reservations = Self::on(Database::on_pool(pool)).await?;
         reservations.group = Some(Group::on(reservations.transactions.clone()));
         Ok(reservations)
     }

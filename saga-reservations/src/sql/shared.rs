@@ -25,6 +25,16 @@ pub(super) struct Shared {
     pub(super) is_patient: bool,
 }
 
+/// What became of the operations.
+#[derive(Debug)]
+pub(super) struct Outcomes {
+    /// One for each operation.
+    pub(super) decided: Vec<Decided>,
+    /// How many holds were found that are over.
+    pub(super) overdue: usize,
+    has_changes: bool,
+}
+
 /// What became of an operation.
 #[derive(Debug)]
 pub(super) struct Decided {
@@ -52,8 +62,7 @@ struct LinesRow {
 }
 
 impl Work for Shared {
-    /// One for each operation, and how many holds were found that are over.
-    type Answer = (Vec<Decided>, usize);
+    type Answer = Outcomes;
 
     const OPERATION: &'static str = "change a reservation";
 
@@ -88,7 +97,11 @@ impl Work for Shared {
         let decided = self.tasks.iter().zip(resources).map(decide).collect();
         let changes = book.take_changes();
         rows::write(conn, &changes, &book).await?;
-        Ok((decided, overdue))
+        Ok(Outcomes { decided, overdue, has_changes: !changes.is_empty() })
+    }
+
+    fn has_written(outcomes: &Outcomes) -> bool {
+        outcomes.has_changes
     }
 }
 

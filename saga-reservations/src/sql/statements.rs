@@ -22,19 +22,29 @@ macro_rules! one_of {
     };
 }
 
+/// The same where most of a table may be asked for: PostgreSQL joins it, where it would compare each row with each name.
+macro_rules! joined_with {
+    (sqlite) => {
+        one_of!(sqlite)
+    };
+    (postgres) => {
+        "IN (SELECT jsonb_array_elements_text($1))"
+    };
+}
+
 macro_rules! statements {
     ($database:ident, $for_update:literal, $skip:literal) => {
         Statements {
             lock_resources: concat!(
                 "SELECT name, capacity, confirmed, held, last_token, is_unique FROM reservation_resources WHERE name ",
-                one_of!($database),
+                joined_with!($database),
                 " ORDER BY name",
                 $for_update
             ),
             #[cfg(feature = "postgres")]
             lock_free_resources: concat!(
                 "SELECT name, capacity, confirmed, held, last_token, is_unique FROM reservation_resources WHERE name ",
-                one_of!($database),
+                joined_with!($database),
                 " ORDER BY name",
                 $for_update,
                 $skip

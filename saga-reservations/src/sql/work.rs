@@ -21,6 +21,12 @@ pub(super) trait Work: Send + Sync + 'static {
         conn: &mut C,
         clock_shift: i64,
     ) -> impl Future<Output = Result<Self::Answer, WorkError>> + Send;
+
+    /// Whether it may have written something. If not, nothing is committed: on PostgreSQL, the locks that a transaction took are a
+    /// reason to write its commit to the disk.
+    fn has_written(_answer: &Self::Answer) -> bool {
+        true
+    }
 }
 
 /// Why a transaction did not commit.

@@ -86,6 +86,33 @@ async fn operations_at_once_share_a_transaction() {
     assert_eq!((place.transactions("s%").await, place.seats().await), (1, (40, 2)));
 }
 
+/// A commit is written to the disk, also where it only gives locks back.
+#[tokio::test]
+async fn where_all_is_refused_nothing_is_committed() {
+    let place = Place::with(2).await;
+    // What the transaction that locked the seats last, or changed them, came to.
+    let last = || async {
+        let sql = "SELECT pg_xact_status(xmax::text::xid8) FROM reservation_resources WHERE name = 'seat'";
+        sqlx::query_scalar::<_, Option<String>>(sql).fetch_one(&place.rows).await.unwrap()
+    };
+    place.store.perform(reserve("ada", Reserve::of("seat", 1))).await.unwrap();
+    let other_lines = || reserve("ada", Reserve::of("seat", 1).and("bag", 1));
+    let refused = at_once(&place.store, [other_lines(), reserve("eve", Reserve::of("seat", 1).and("meal", 1))]).await;
+    assert!(refused.iter().all(|answer| answer.as_ref().is_err_and(|error| error.refusal().is_some())));
+    assert_eq!(last().await.as_deref(), Some("aborted"));
+
+    // One that is carried out is committed, also beside one that is refused.
+    let mixed = at_once(&place.store, [other_lines(), reserve("joe", Reserve::of("seat", 1))]).await;
+    assert_eq!(mixed.iter().filter(|answer| answer.is_ok()).count(), 1);
+    assert_eq!(place.seats().await, (0, 2));
+
+    // Holds that are ended for a request which is refused all the same have ended.
+    sqlx::query("UPDATE reservations SET expires_at = 1").execute(&place.rows).await.unwrap();
+    let refused = place.store.perform(reserve("bob", Reserve::of("seat", 3))).await.unwrap_err();
+    assert_eq!(refused.refusal().unwrap().reason(), Reason::Insufficient);
+    assert_eq!(place.seats().await, (0, 0));
+}
+
 #[tokio::test]
 async fn what_is_locked_hinders_nothing_else_and_waits_together() {
     let place = Place::with(1_000).await;

@@ -2,6 +2,9 @@
 
 use super::{Act, Answer, Left, Op, Standing};
 
+/// The row of the saga itself.
+const OWN_ROW: u8 = 0;
+
 /// The row of the saga that is a step.
 const SUB_ROW: u8 = u8::MAX;
 
@@ -28,6 +31,11 @@ impl AuditRecord {
     /// Whether it may have gone past that step.
     pub(super) fn goes_past(&self, step: u8, op: Op) -> bool {
         self.is_not_refused() && self.act == Act::Skip { step, op }
+    }
+
+    /// Whether it may have ended the saga itself by force.
+    pub(super) fn ends_saga(&self) -> bool {
+        self.is_not_refused() && self.row == OWN_ROW && matches!(self.act, Act::Force(_))
     }
 
     /// Whether it may have ended the saga that is a step in that way.

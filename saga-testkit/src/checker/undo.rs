@@ -203,8 +203,10 @@ fn late(book: &Book<'_>, saga: usize, step: u8, plan: &StepPlan, note: &mut impl
     if barred.is_some_and(|at| at < done) {
         note(format!("{name} took effect by call {} after it had been barred", call.number));
     }
-    // So does an operator who skips the undo of a step that may or may not have happened.
-    if of.is_left_as_it_is(call) {
+    // So does an operator who skips the undo of a step that may or may not have happened, and one who ends the saga while a host may
+    // still have the command: the host does it later, and the undos of other late successes do not wait for that.
+    let is_saga_ended = || of.acts.iter().any(|act| act.ends_saga() && act.at < call.entered);
+    if of.is_left_as_it_is(call) || (is_hosted && is_saga_ended()) {
         return;
     }
     let undone = of.calls.iter().filter_map(|number| book.calls.get(number)).filter(|call| call.op == Op::Undo);

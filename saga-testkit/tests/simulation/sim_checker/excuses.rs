@@ -333,3 +333,33 @@ fn a_lock_is_free_when_the_saga_has_decided_without_the_answer() {
     run(Recorded::Unknown, false).is_sound();
     run(Recorded::Done, false).breaks(Guarantee::G5, "call 20 was made for the account 0 during call 10 of saga #0");
 }
+
+/// G5: an operator may end a saga by force while a host still has the command of a step as a dead letter. When that letter is replayed,
+/// the host does the step, whatever else of the saga was done late and undone by then.
+#[test]
+fn a_host_may_do_late_what_a_forced_saga_had_asked_it_for() {
+    let run = |host: Option<u8>, row: u8, forced_at: u64| {
+        let hosted = |name: &str| StepPlan { host, after: Some(Vec::new()), ..step(name, Kind::External) };
+        let mut run = Run::of(vec![hosted("s0"), hosted("s1")]);
+        run.acts(forced_at, row, Act::Force(Standing::Compensated));
+        run.call(100, 10, (0, Op::Do), None, Left::Done);
+        run.at(102, What::Took { call: 10 });
+        run.call(200, 20, (0, Op::Undo), Some(10), Left::Done);
+        run.at(202, What::Took { call: 20 });
+        run.call(300, 11, (1, Op::Do), None, Left::Done);
+        run.at(302, What::Took { call: 11 });
+        let records = [
+            (0, Op::Do, Recorded::Done, Some(10)),
+            (0, Op::Undo, Recorded::Done, None),
+            (1, Op::Do, Recorded::Done, Some(11)),
+        ];
+        run.ends(Standing::Compensated, &records);
+        run.ledger.finals[0].told = run.ledger.finals[0].records.clone();
+        run
+    };
+    let how = "key:s1 took effect by call 11 after key:s0:undo";
+    run(Some(1), 0, 50).is_sound();
+    run(Some(1), 0, 400).breaks(Guarantee::G5, how);
+    run(Some(1), 1, 50).breaks(Guarantee::G5, how);
+    run(None, 0, 50).breaks(Guarantee::G5, how);
+}
