@@ -252,6 +252,21 @@ async fn a_type_that_postgres_alone_has_is_named_unless_nobody_reads_it() {
 }
 
 /// A pooler in transaction mode gives each transaction another session, in which a prepared statement is unknown.
+/// Also where the store itself has not used the connection yet.
+#[tokio::test]
+async fn a_store_prepares_the_statements_of_the_application() {
+    let database = saga_servers::shared::database("saga_sql").await.unwrap();
+    let store = PostgresStore::connect(database.url()).await.unwrap();
+    let prepared: Result<i64, Box<dyn std::error::Error + Send + Sync>> = store
+        .write(async |conn| {
+            let own = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%own statement%'";
+            let _: i64 = conn.query_one(own, &[]).await?;
+            Ok(conn.query_one(own, &[]).await?)
+        })
+        .await;
+    assert_eq!(prepared.unwrap(), 1);
+}
+
 #[tokio::test]
 async fn statements_run_behind_pgbouncer() {
     let database = saga_servers::shared::database("saga_sql").await.unwrap();

@@ -5,6 +5,7 @@ use saga_core::store::StoreError;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection as _, PgConnection, PgPool};
 
+use crate::connections::first_statement::prepare_first_statement;
 use crate::connections::pool::{end_stale_transaction, own_pool_options};
 use crate::connections::pooler::refuse_unknown_pooler;
 use crate::connections::server::{Server, prepare};
@@ -84,12 +85,16 @@ impl PostgresStore {
         conn.close().await.map_err(failed)?;
         let definitions = Arc::<DefinitionNumbers>::default();
         let numbered = Arc::clone(&definitions);
+        let keeps_statements = !options.pgbouncer;
         let pool = own_pool_options()
             .max_connections(options.connections_max)
             .acquire_timeout(options.acquire_timeout)
             .after_connect(move |conn, _| {
                 let numbered = Arc::clone(&numbered);
-                Box::pin(async move { note_timeline(conn, &numbered).await })
+                Box::pin(async move {
+                    note_timeline(conn, &numbered).await?;
+                    if keeps_statements { prepare_first_statement(conn).await } else { Ok(()) }
+                })
             })
             .connect_lazy_with(options.connection());
         Ok(Self::new(options, pool, server, Some(definitions)))

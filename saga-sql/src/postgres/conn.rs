@@ -51,8 +51,8 @@ impl SqlStore for PostgresStore {
     }
 }
 
-/// The statement with its parameters. It is prepared under a name only on a connection that keeps such statements, as
-/// those of a store do; behind PgBouncer in transaction mode none does.
+/// The statement with its parameters. It is prepared under a name only on a connection that has kept such a statement, as
+/// each one of a store has; behind PgBouncer in transaction mode none does.
 fn statement<'q>(
     conn: &PgConnection,
     sql: &'static str,
