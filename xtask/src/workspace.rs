@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The features of the examples that bring servers, and TLS for Kafka, which needs OpenSSL's headers: off for users, on for tests and
-/// checks.
+/// The features of the examples that bring servers, TLS for Kafka, which needs OpenSSL's headers, and the allocator of the simulation:
+/// off for users, on for tests and checks.
 pub(crate) const WITH_SERVERS: &str = "order-saga/postgres,travel/postgres,travel/rabbitmq,booking/rabbitmq,booking/sqs,\
-saga-tests/kafka,saga-tests/sqs,order-rig/kafka,order-rig/sqs,saga-kafka/tls";
+saga-tests/kafka,saga-tests/sqs,order-rig/kafka,order-rig/sqs,saga-kafka/tls,saga-testkit/mimalloc";
 
 /// The root of the workspace: the folder above this crate's.
 pub(crate) fn root() -> PathBuf {

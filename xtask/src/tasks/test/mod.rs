@@ -1,8 +1,11 @@
 //! `cargo xtask test`: every test there is.
 
+mod cargo_test;
 mod failures;
 mod lanes;
 mod programs;
+mod report;
+mod simulation;
 mod task;
 mod totals;
 

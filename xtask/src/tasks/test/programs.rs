@@ -60,6 +60,10 @@ impl TestProgram {
         })
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     fn rank(&self) -> usize {
         LONG.iter().position(|name| *name == self.name).unwrap_or(LONG.len())
     }
