@@ -59,7 +59,11 @@ impl Database {
                     tx.prepare(SqlStr::from_static(FIRST_STATEMENT)).await?;
                 }
                 let answer = work.run(&mut *tx, clock_shift).await?;
-                if W::has_written(&answer) { tx.commit().await? } else { tx.rollback().await? }
+                if W::has_written(&answer) {
+                    tx.commit().await?
+                } else {
+                    tx.rollback().await?
+                }
                 Ok(answer)
             }
         }

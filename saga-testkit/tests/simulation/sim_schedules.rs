@@ -37,7 +37,10 @@ const FOUND_WRONGLY: &[(u64, &str)] = &[
         20_261_127_061_048,
         "an operator held up the undo of a step whose answer was late, and whose lock was free already",
     ),
-    (20_261_206_045_069, "a host did late what a saga that was ended by force had asked it for, behind another late success"),
+    (
+        20_261_206_045_069,
+        "a host did late what a saga that was ended by force had asked it for, behind another late success",
+    ),
     (20_261_203_089_153, "the undo of a step whose outcome was unknown waited for the lock longer than its call took"),
     (20_261_127_016_795, "a process crashed behind the commit by which a host keeps a closed step for another hour"),
     (31_030_414, "the start of another variant failed before the nap of the one that was accepted"),
