@@ -83,7 +83,7 @@ async fn ship_order(order: Order) -> Result<(), StepError> {
 }
 
 fn create_order() -> Saga<PostgresStore, Order> {
-    Saga::named("create_order")
+    Saga::named("create-order")
         .input::<Order>()
         .step::<place_order>()
         .step::<contracts::charge_card>()

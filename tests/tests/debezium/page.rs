@@ -15,7 +15,8 @@ const HEADER: &str = "| header `";
 
 /// The block of this language, of which the page has one.
 fn block(language: &str) -> &'static str {
-    let mut blocks = PAGE.split(&format!("```{language}\n")).skip(1);
+    let begin = format!("```{language}\n");
+    let mut blocks = PAGE.split(&begin).skip(1);
     let block = blocks.next().unwrap().split_once("```").unwrap().0;
     assert!(blocks.next().is_none(), "the page has two blocks of {language}");
     block
