@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use saga_core::transport::{Incoming, Message, Settlement, Subscription, Transport as _};
 use saga_core::{Event, Outcome, Runtime, Saga, StepContext, StepError, Tenant, saga_step};
+use saga_tests::within;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -78,9 +79,7 @@ fn odd_rows() -> Vec<Row> {
     odd.collect()
 }
 
-/// G9: also in the order of the positions under each key.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn g4_each_row_arrives_as_the_page_says() {
+async fn run() {
     let place = Place::new().await;
     let store = place.store("shop").await;
     let _worker = place.connect(&[place.connector("shop")]).await;
@@ -124,4 +123,10 @@ async fn g4_each_row_arrives_as_the_page_says() {
     runtime.shutdown().await;
     transport.close().await;
     store.close().await;
+}
+
+/// G9: also in the order of the positions under each key.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g4_each_row_arrives_as_the_page_says() {
+    within(run()).await;
 }
