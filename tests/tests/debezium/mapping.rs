@@ -128,5 +128,5 @@ async fn run() {
 /// G9: also in the order of the positions under each key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g4_each_row_arrives_as_the_page_says() {
-    within(run()).await;
+    within(Box::pin(run())).await;
 }

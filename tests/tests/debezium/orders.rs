@@ -194,5 +194,5 @@ async fn run() {
 /// G2: what the connector sends twice takes effect once. G9: the first records of a key keep its order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g4_a_killed_connector_loses_no_message() {
-    within(run()).await;
+    within(Box::pin(run())).await;
 }
