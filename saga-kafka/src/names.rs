@@ -19,7 +19,7 @@ const HEX: [u8; 16] = *b"0123456789ABCDEF";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Names {
     prefix: String,
-    /// Whether services have topics without `service:`, as in `docs/cdc.md`.
+    /// Whether topics have the names that a connector makes of them, as in `docs/cdc.md`: without `service:`, and else as they are.
     is_debezium: bool,
 }
 
@@ -51,7 +51,15 @@ impl Names {
         if topic.ends_with(DEAD_LETTERS) {
             return Err(format!("the topic {topic:?} is called like a topic of dead letters"));
         }
-        self.escaped("the topic", named, "")
+        if !self.is_debezium {
+            return self.escaped("the topic", named, "");
+        }
+        if !named.bytes().all(is_of_kafka) {
+            return Err(format!(
+                "a connector cannot send to the topic {topic:?}: Kafka allows only ASCII letters, digits, `.`, `_` and `-`"
+            ));
+        }
+        self.prefixed("the topic", topic, named)
     }
 
     /// The consumer group of a subscription.
@@ -73,13 +81,19 @@ impl Names {
 
     /// The topic of a message that arrived in this Kafka topic; nothing where the topic is none of ours.
     pub(crate) fn read(&self, kafka_topic: &str, kind: MessageKind) -> Option<String> {
-        let topic = unescape(kafka_topic.strip_prefix(&self.prefix)?)?;
-        let is_service = self.is_debezium && kind != MessageKind::Event;
-        Some(if is_service { format!("{SERVICE}{topic}") } else { topic })
+        let named = kafka_topic.strip_prefix(&self.prefix)?;
+        if !self.is_debezium {
+            return unescape(named);
+        }
+        Some(if kind == MessageKind::Event { named.to_owned() } else { format!("{SERVICE}{named}") })
     }
 
     fn escaped(&self, what: &str, text: &str, end: &str) -> Result<String, String> {
-        let name = format!("{}{}{end}", self.prefix, escape(text));
+        self.prefixed(what, text, &format!("{}{end}", escape(text)))
+    }
+
+    fn prefixed(&self, what: &str, text: &str, named: &str) -> Result<String, String> {
+        let name = format!("{}{named}", self.prefix);
         if name.len() > TOPIC_BYTES_MAX {
             return Err(format!(
                 "{what} {text:?} makes a Kafka name of {} bytes; at most {TOPIC_BYTES_MAX} are allowed",
@@ -97,6 +111,11 @@ pub(crate) fn is_service(topic: &str) -> bool {
 
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'-'
+}
+
+/// Whether Kafka allows it in the name of a topic.
+fn is_of_kafka(byte: u8) -> bool {
+    is_plain(byte) || byte == b'_'
 }
 
 /// Writes each byte that Kafka does not allow, and `_` itself, as `_` and two hexadecimal digits.
@@ -149,7 +168,7 @@ mod tests {
     fn every_topic_is_read_back() {
         for topic in ["orders", "service:payments", "a_b", "a_3Ab", "Größe ✓", "a.b-c", "%"] {
             let name = names().topic(topic).unwrap();
-            assert!(name.bytes().all(|byte| is_plain(byte) || byte == b'_'), "{name}");
+            assert!(name.bytes().all(is_of_kafka), "{name}");
             assert_eq!(names().read(&name, MessageKind::Event).as_deref(), Some(topic));
         }
         for foreign in ["orders", "shop._", "shop._4", "shop._FF", "shop._xy"] {
@@ -158,8 +177,11 @@ mod tests {
     }
 
     #[test]
-    fn debezium_leaves_out_what_a_service_begins_with() {
+    fn debezium_leaves_out_what_a_service_begins_with_and_writes_the_rest_as_it_is() {
         let names = Names::of_debezium();
+        assert_eq!(names.topic("order_events").unwrap(), "outbox.event.order_events");
+        assert_eq!(names.read("outbox.event.order_events", MessageKind::Event).unwrap(), "order_events");
+        assert_eq!(names.read("outbox.event.a_5Fb", MessageKind::Event).unwrap(), "a_5Fb");
         assert_eq!(names.topic("service:payments").unwrap(), "outbox.event.payments");
         assert_eq!(names.read("outbox.event.payments", MessageKind::Command).unwrap(), "service:payments");
         assert_eq!(names.read("outbox.event.payments", MessageKind::Event).unwrap(), "payments");
@@ -178,6 +200,8 @@ mod tests {
         check(names().topic("").map(drop), "is empty");
         check(names().topic("a.dead-letters").map(drop), "a topic of dead letters");
         check(names().topic(&"ü".repeat(42)).map(drop), "at most 249");
+        check(Names::of_debezium().topic("a b").map(drop), "cannot send to the topic \"a b\"");
+        check(Names::of_debezium().topic("service:").map(drop), "is empty");
         check(names().group("").map(drop), "needs a name");
         check(names().group("a.dead-letters").map(drop), "one of dead letters");
         check(names().dead_letters(&"x".repeat(240)).map(drop), "at most 249");

@@ -1,5 +1,6 @@
 //! Which packages of the system are missing.
 
+use crate::java;
 use crate::programs::{
     libfaketime, postgres_programs, program, python_with_grpcio, python_with_httpx, python_with_pika, python_with_venv,
     rabbitmq_program,
@@ -19,6 +20,7 @@ pub fn missing_packages() -> Vec<&'static str> {
         ("python3-protobuf", python_with_grpcio().is_ok()),
         ("python3-venv", python_with_venv().is_ok()),
         ("libfaketime", libfaketime().is_ok()),
+        ("default-jre-headless", java::virtual_machine().is_ok()),
     ];
     packages.into_iter().filter(|(_, is_there)| !is_there).map(|(name, _)| name).collect()
 }

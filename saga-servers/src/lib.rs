@@ -1,7 +1,7 @@
-//! Servers for tests: private PostgreSQL, RabbitMQ, Redis and PgBouncer processes, a broker of Kafka's protocol, a mock of Amazon SQS
-//! and SNS, and a proxy that breaks connections.
+//! Servers for tests: private PostgreSQL, RabbitMQ, Redis and PgBouncer processes, a broker of Kafka's protocol, Debezium's
+//! connector, a mock of Amazon SQS and SNS, and a proxy that breaks connections.
 //!
-//! The programs come from the packages of the system, but for moto and tansu, which pip installs. Each server runs in a temporary folder on free ports of the
+//! The programs come from the packages of the system, but for moto, tansu and Debezium, which pip installs. Each server runs in a temporary folder on free ports of the
 //! loopback address, as an unprivileged user if it refuses to run as root, and never as a service of the system. The
 //! server and its folder are removed when the value is dropped, and also when the owning process dies by SIGKILL.
 //!
@@ -9,6 +9,7 @@
 //!   virtual host there.
 //! - A test that kills its server starts one: [`PostgresServer`], [`RabbitMqServer`], [`RedisServer`], [`PgBouncer`].
 //! - A test of SQS or SNS starts a [`MotoServer`], and one of Kafka a [`TansuServer`].
+//! - A test of change data capture starts a worker of [`KafkaConnect`] between PostgreSQL and a [`TansuServer`].
 //! - A test that needs several brokers starts a [`RabbitMqCluster`], and one that needs several nodes of Redis a
 //!   [`RedisCluster`].
 //! - A test of broken connections puts a [`FaultProxy`] in between.
@@ -28,6 +29,8 @@ mod certificate;
 mod error;
 mod folder;
 pub mod installed;
+mod java;
+mod kafka_connect;
 mod moto;
 mod pgbouncer;
 mod pip;
@@ -51,6 +54,7 @@ mod watchdog;
 
 pub use self::certificate::{Certificate, Certificates};
 pub use self::error::Error;
+pub use self::kafka_connect::KafkaConnect;
 pub use self::moto::MotoServer;
 pub use self::pgbouncer::PgBouncer;
 pub use self::postgres::{PostgresServer, psql};

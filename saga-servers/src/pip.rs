@@ -20,6 +20,13 @@ pub(crate) async fn installed(
     installing.map_err(|error| Error::system(format!("install {name}"))(std::io::Error::other(error)))?
 }
 
+/// What lies at `path` among the packages of an environment, whose own path has the version of Python in it.
+pub(crate) fn in_packages(environment: &Path, path: &str) -> Result<Option<PathBuf>, Error> {
+    let lib = environment.join("lib");
+    let pythons = std::fs::read_dir(&lib).map_err(Error::system(format!("read {}", lib.display())))?;
+    Ok(pythons.flatten().map(|python| python.path().join("site-packages").join(path)).find(|path| path.exists()))
+}
+
 fn environment(name: &str, package: &str, version: &str) -> Result<PathBuf, Error> {
     let parent = cache()?;
     let environment = parent.join(format!("{name}-{version}"));

@@ -93,7 +93,7 @@ pub fn libfaketime() -> Result<PathBuf, Error> {
     candidates.find(|path| path.is_file()).ok_or_else(|| missing("libfaketime", "libfaketime"))
 }
 
-fn on_path(name: &str) -> Option<PathBuf> {
+pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let folders = env::split_paths(&path).chain(MORE_FOLDERS.iter().map(PathBuf::from));
     folders.map(|folder| folder.join(name)).find(|candidate| candidate.is_file())
@@ -103,6 +103,6 @@ fn has_all(folder: &Path) -> bool {
     ["postgres", "initdb", "psql"].iter().all(|name| folder.join(name).is_file())
 }
 
-fn missing(server: &'static str, package: &str) -> Error {
+pub(crate) fn missing(server: &'static str, package: &str) -> Error {
     Error::Missing { server, command: format!("sudo apt-get install -y {package}") }
 }

@@ -6,3 +6,4 @@ pub(super) mod parts;
 pub(super) mod record;
 pub(super) mod text;
 pub(super) mod wire;
+pub(super) mod zoned_timestamp;

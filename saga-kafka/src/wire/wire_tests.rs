@@ -203,8 +203,10 @@ fn of_connector(headers: &str) -> Record {
             header("kind", "command"),
             header("headers", headers),
             header("position", "1"),
+            header("committed_at", "2025-01-01T00:00:00.123456Z"),
         ],
-        timestamp: Some(1_735_689_600_123),
+        // When the connector read the row.
+        timestamp: Some(1_735_689_700_000),
     }
 }
 
@@ -224,11 +226,18 @@ fn what_a_debezium_connector_sends_is_read() {
         key: "order-17".into(),
         event_type: "charge-card".into(),
         payload: b"{\"amount\":1200}".to_vec(),
-        committed_at: Timestamp(1_735_689_600_123_000),
+        committed_at: Timestamp(1_735_689_600_123_456),
         headers: headers.clone(),
     };
     let read = |record: &Record| decode(record, &Names::of_debezium(), PAYLOAD_BYTES_MAX);
-    assert_eq!(read(&of_connector(&headers.encode())), Ok(expected));
+    let mut record = of_connector(&headers.encode());
+    assert_eq!(read(&record), Ok(expected.clone()));
+    // As the page configured a connector before it had this header.
+    record.headers.pop();
+    assert_eq!(read(&record), Ok(Message { committed_at: Timestamp(1_735_689_700_000_000), ..expected }));
+    record.headers.push(("committed_at".into(), Some(b"yesterday".to_vec())));
+    let problem = read(&record).expect_err("no moment").problem;
+    assert_eq!(problem, "the header committed_at is \"yesterday\", and no moment in UTC");
     let problem = read(&of_connector("[")).expect_err("no JSON").problem;
     assert!(problem.contains("the header headers is wrong"), "{problem}");
 }

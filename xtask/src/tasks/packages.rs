@@ -17,7 +17,7 @@ const INSTALL: &str = "xtask/src/install.sh";
 pub(crate) fn server_packages() -> Result<String> {
     let missing = installed::missing_packages();
     if missing.is_empty() {
-        println!("PostgreSQL, PgBouncer, RabbitMQ, Redis, pika, httpx, grpcio and libfaketime are there");
+        println!("PostgreSQL, PgBouncer, RabbitMQ, Redis, Java, pika, httpx, grpcio and libfaketime are there");
         return Ok("servers: there".to_owned());
     }
     let names = missing.join(" ");

@@ -10,7 +10,7 @@ use crate::workspace::root;
 
 /// What takes longest, so that it begins first and the end does not wait for one program alone. Most of their time they
 /// wait for servers that they kill, and two of them compile. A name that is missing here costs time and nothing else.
-const LONG: [&str; 11] = [
+const LONG: [&str; 12] = [
     "chaos",
     "order_rig",
     "brokers",
@@ -18,6 +18,7 @@ const LONG: [&str; 11] = [
     "rabbitmq",
     "choreography",
     "across_services",
+    "debezium",
     "cluster",
     "conformance",
     "ui",
