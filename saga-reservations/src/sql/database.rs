@@ -60,9 +60,9 @@ impl Database {
                 }
                 let answer = work.run(&mut *tx, clock_shift).await?;
                 if W::has_written(&answer) {
-                    tx.commit().await?
+                    tx.commit().await?;
                 } else {
-                    tx.rollback().await?
+                    tx.rollback().await?;
                 }
                 Ok(answer)
             }

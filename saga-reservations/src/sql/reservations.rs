@@ -110,6 +110,9 @@ impl SqlReservations {
     /// Reservations in the database of a pool, whose settings stay as they are. It should limit how long a connection may be
     /// idle in a transaction: a process that was stopped keeps the resources locked that it is about.
     ///
+    /// Its connections keep prepared statements. Behind PgBouncer in transaction mode they must not: there a pool of sqlx needs
+    /// `statement_cache_capacity(0)`.
+    ///
     /// # Errors
     /// When the tables cannot be created.
     ///

@@ -5,7 +5,8 @@ use saga_reservations::{
     ResourceName, SqlReservations,
 };
 use saga_servers::shared::Database;
-use sqlx::PgPool;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection as _, PgPool};
 use tokio::task::JoinSet;
 
 struct Place {
@@ -111,6 +112,23 @@ async fn where_all_is_refused_nothing_is_committed() {
     let refused = place.store.perform(reserve("bob", Reserve::of("seat", 3))).await.unwrap_err();
     assert_eq!(refused.refusal().unwrap().reason(), Reason::Insufficient);
     assert_eq!(place.seats().await, (0, 0));
+}
+
+/// Where each statement is planned anew, that takes longer than it runs. Behind PgBouncer there is no other way.
+#[tokio::test]
+async fn statements_stay_prepared_unless_the_pool_keeps_none() {
+    let database = saga_servers::shared::database("reservations").await.unwrap();
+    for (url, capacity) in [(database.url(), 100), (database.pgbouncer_url().unwrap(), 0)] {
+        let options = url.parse::<PgConnectOptions>().unwrap().extra_float_digits(None);
+        let options = options.statement_cache_capacity(capacity);
+        let pool = PgPoolOptions::new().max_connections(1).connect_with(options).await.unwrap();
+        let store = SqlReservations::on_postgres(pool.clone()).await.unwrap();
+        store.set_capacity(&ResourceName::new("seat").unwrap(), 9).await.unwrap();
+        for number in 0..3 {
+            store.perform(reserve(format!("{capacity}-{number}"), Reserve::of("seat", 1))).await.unwrap();
+        }
+        assert_eq!(pool.acquire().await.unwrap().cached_statements_size() > 1, capacity > 0);
+    }
 }
 
 #[tokio::test]
