@@ -118,7 +118,7 @@ async fn where_all_is_refused_nothing_is_committed() {
 #[tokio::test]
 async fn statements_stay_prepared_unless_the_pool_keeps_none() {
     let database = saga_servers::shared::database("reservations").await.unwrap();
-    for (url, capacity) in [(database.url(), 100), (database.pgbouncer_url().unwrap(), 0)] {
+    for (url, capacity) in [(database.url().to_owned(), 100), (database.pgbouncer_url().unwrap(), 0)] {
         let options = url.parse::<PgConnectOptions>().unwrap().extra_float_digits(None);
         let options = options.statement_cache_capacity(capacity);
         let pool = PgPoolOptions::new().max_connections(1).connect_with(options).await.unwrap();
