@@ -13,8 +13,9 @@ use crate::{
     print::say,
 };
 
-/// How often it is looked whether the database works.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often it is looked whether the database works. A server that is killed and started again may be away for less than a second, in
+/// which no order is started.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How often the orders are gone through again, each time since the database was away the time before.
 const PASSES_MAX: u32 = 5;
 
