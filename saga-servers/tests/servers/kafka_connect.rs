@@ -11,7 +11,7 @@ async fn a_connector_that_does_not_start_is_an_error_with_its_reason() {
         "database.hostname": "127.0.0.1",
         // Nothing listens there.
         "database.port": "1",
-        "database.user": "nobody",
+        "database.user": "debezium",
         "database.password": "secret",
         "database.dbname": "shop",
         "topic.prefix": "shop",

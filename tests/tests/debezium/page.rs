@@ -13,7 +13,7 @@ const SECRETS: &str = "/etc/debezium/secrets";
 /// What the row of a header begins with in the table of the parts of a message.
 const HEADER: &str = "| header `";
 
-/// The block of this language, of which the page has one.
+/// The only block of this language on the page.
 fn block(language: &str) -> &'static str {
     let begin = format!("```{language}\n");
     let mut blocks = PAGE.split(&begin).skip(1);
