@@ -13,9 +13,6 @@ use crate::{
     print::say,
 };
 
-/// How often it is looked whether the database works. A server that is killed and started again may be away for less than a second, in
-/// which no order is started.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// How often the orders are gone through again, each time since the database was away the time before.
 const PASSES_MAX: u32 = 5;
 
@@ -105,7 +102,7 @@ impl<'a, S: Store> Drive<'a, S> {
         let mut driven = Driven::default();
         let mut jobs = jobs.into_iter();
         let mut under_way = JoinSet::new();
-        let mut look = tokio::time::interval(LOOK_EVERY);
+        let recoveries = self.runtime.health().store_recoveries;
         loop {
             self.start_more(&mut jobs, &mut under_way);
             tokio::select! {
@@ -115,17 +112,17 @@ impl<'a, S: Store> Drive<'a, S> {
                     say("interrupted; what is under way is brought to a safe end");
                     self.runtime.shutdown().await;
                 }
-                _ = look.tick() => {
-                    if matches!(self.runtime.health().store, ComponentHealth::Failing { .. }) {
-                        self.outage.was_seen();
-                    }
-                }
                 ended = under_way.join_next() => match ended {
                     Some(one) => driven.take(one??, progress),
-                    None => return Ok(driven),
+                    None => break,
                 }
             }
         }
+        let health = self.runtime.health();
+        if health.store_recoveries > recoveries || health.store != ComponentHealth::Healthy {
+            self.outage.was_seen();
+        }
+        Ok(driven)
     }
 
     fn start_more(&self, jobs: &mut vec::IntoIter<Job>, under_way: &mut JoinSet<anyhow::Result<One>>) {

@@ -69,6 +69,7 @@ fn g8_a_run_goes_on_by_itself_when_its_database_was_killed_and_started_again() {
     blocking(saga_servers::psql(&url, lose)).expect("it is lost");
     let ran = Ran::of(child.wait_with_output().expect("it ends"));
     assert_eq!(ran.code, 0, "{ran}");
+    println!("{ran}");
     let said = ran.json();
     assert_eq!(number(&said, "started") + number(&said, "already_started"), REAL_ORDERS, "{said}");
     assert_eq!(number(&said, "completed") + number(&said, "compensated"), REAL_ORDERS, "{said}");

@@ -122,6 +122,9 @@ async fn g8_a_store_that_cannot_be_written_blames_nobody() {
         for running in [running, other] {
             assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }), "{kind:?}");
         }
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        let health = runtime.health();
+        assert_eq!((health.store, health.store_recoveries), (ComponentHealth::Healthy, 1), "{kind:?}: it is over");
         let whole = runtime.store().saga_with_steps(&Tenant::default(), &Key::new("other").unwrap()).await;
         let whole = whole.unwrap().unwrap();
         assert_eq!((whole.history.len(), whole.records[0].attempts), (0, 1), "{kind:?}: {:?}", whole.history);

@@ -46,11 +46,12 @@ pub enum ComponentHealth {
 ///
 /// let last_error = "the connection was refused".to_owned();
 /// let transport = ComponentHealth::Failing { since: Duration::from_millis(2_500), failures: 3, last_error };
-/// let health = Health { store: ComponentHealth::Healthy, transport, panicked: Vec::new() };
+/// let health = Health { store: ComponentHealth::Healthy, store_recoveries: 2, transport, panicked: Vec::new() };
 /// assert_eq!(
 ///     serde_json::to_value(&health)?,
 ///     serde_json::json!({
 ///         "store": { "state": "healthy" },
+///         "store_recoveries": 2,
 ///         "transport": {
 ///             "state": "failing", "since_s": 2.5, "failures": 3, "last_error": "the connection was refused"
 ///         },
@@ -63,6 +64,9 @@ pub enum ComponentHealth {
 pub struct Health {
     /// The store.
     pub store: ComponentHealth,
+    /// How often the store failed and worked again since the runtime began. A program that compares two readings also sees
+    /// an outage that was over when it looked.
+    pub store_recoveries: u64,
     /// The transport.
     pub transport: ComponentHealth,
     /// What panicked since the runtime began, and was started again.

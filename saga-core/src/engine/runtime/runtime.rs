@@ -134,6 +134,7 @@ impl<S: Store> Runtime<S> {
         let now = self.engine.ctx.env.now();
         Health {
             store: self.engine.ctx.health.store.health(now),
+            store_recoveries: self.engine.ctx.health.store.recoveries(),
             transport: self.engine.ctx.health.transport.health(now),
             panicked: self.engine.ctx.lifecycle.supervisor.read(now),
         }
