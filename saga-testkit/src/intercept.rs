@@ -132,6 +132,7 @@ intercept! {
         fn renew(work: &[WorkRef], lease: Lease) -> Vec<bool>;
         fn begin(work: &[WorkRef], lease: Lease) -> Vec<bool>;
         fn release_work(work: &[WorkRef]) -> Vec<bool>;
+        fn release_unbegun(owner: MemberId) -> u64;
         fn begin_attempt(work: WorkRef, attempt: u32) -> bool;
         fn report(work: WorkRef, number: u64, progress: &[u8], lease: Option<Lease>) -> bool;
         fn note_late(work: WorkId, output: &[u8]) -> bool;

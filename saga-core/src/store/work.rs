@@ -7,7 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::{
-    DefinitionId, Lease, Reported, SagaId, SagaRow, StepRecord, StoreError, Timestamp, WorkId, WorkKind, WorkRef,
+    DefinitionId, Lease, MemberId, Reported, SagaId, SagaRow, StepRecord, StoreError, Timestamp, WorkId, WorkKind,
+    WorkRef,
 };
 use crate::key::StepId;
 
@@ -138,6 +139,7 @@ pub trait Ids: Send + Sync {
 /// - `S-WORK-12` [`begin`](Work::begin) marks the rows that still have the given epoch as begun and extends their leases in the same commit, and answers which they are.
 /// - `S-WORK-13` A claim that does not take over takes only rows without a lease, and leaves the rows of owners that vanished as they are. The claim of a dead member never takes over: the rows that it finds may be those that its own process still works on.
 /// - `S-WORK-14` [`claim_shares`](Work::claim_shares) does what [`claim`](Work::claim) does, for the work of the given shares only, and takes at most the limit of each share. Rows for which a share has no room stay as they are and do not keep rows of other shares from being taken. [`Claimed::next_due_in`] covers rows of the shares that are due later, and rows that found no room in the limit of the whole claim; it may leave out rows that found no room in their share.
+/// - `S-WORK-15` [`release_unbegun`](Work::release_unbegun) releases the rows that the member holds by a claim and has not begun, as `S-WORK-6` says. A caller whose claim is in doubt uses it, because it does not know which rows it got. Rows that the member has begun, rows that were inserted with its lease, and rows of others stay as they are. Rows that a transaction holds at that moment may stay as well.
 #[async_trait]
 pub trait Work: Ids {
     /// Claims work.
@@ -155,6 +157,9 @@ pub trait Work: Ids {
 
     /// Releases rows; answers in the order of the request which rows this call freed.
     async fn release_work(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError>;
+
+    /// Releases the rows that a member has claimed and not begun; answers how many.
+    async fn release_unbegun(&self, owner: MemberId) -> Result<u64, StoreError>;
 
     /// Writes down that an attempt begins.
     async fn begin_attempt(&self, work: WorkRef, attempt: u32) -> Result<bool, StoreError>;

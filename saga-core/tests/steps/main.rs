@@ -7,6 +7,7 @@ mod company;
 mod durations;
 mod exclusive;
 mod failing_transactions;
+mod lost_claims;
 mod progress;
 mod publish_in;
 mod resolve;

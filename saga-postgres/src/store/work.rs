@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::store::{
-    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, SagaId, SagaRow, ShareRequest, StepRecord, StoreError,
-    Timestamp, Work, WorkId, WorkKind, WorkRef,
+    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, MemberId, SagaId, SagaRow, ShareRequest, StepRecord,
+    StoreError, Timestamp, Work, WorkId, WorkKind, WorkRef,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -75,6 +75,16 @@ impl Work for PostgresStore {
         let (ids, epochs) = columns(work);
         let query = sqlx::query(self.sql(&for_each(sql))).bind(ids).bind(epochs);
         held("release_work", work, &self.write_rows("release_work", query).await?)
+    }
+
+    async fn release_unbegun(&self, owner: MemberId) -> Result<u64, StoreError> {
+        let sql = self.sql(
+            "WITH unbegun AS MATERIALIZED (SELECT w.id FROM {schema}.work w \
+                 WHERE w.owner = $1 AND w.waiting = w.epoch ORDER BY w.id FOR UPDATE SKIP LOCKED) \
+             UPDATE {schema}.work w SET owner = NULL, leased_until = NULL, epoch = w.epoch + 1, waiting = w.epoch + 1 \
+             FROM unbegun u WHERE w.id = u.id",
+        );
+        self.execute("release_unbegun", sqlx::query(sql).bind(owner.0).persistent(false)).await
     }
 
     async fn begin_attempt(&self, work: WorkRef, attempt: u32) -> Result<bool, StoreError> {

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::store::{
-    ClaimRequest, Claimed, DefinitionId, Ids, Lease, ShareRequest, StoreError, Timestamp, Work, WorkId, WorkRef,
+    ClaimRequest, Claimed, DefinitionId, Ids, Lease, MemberId, ShareRequest, StoreError, Timestamp, Work, WorkId,
+    WorkRef,
 };
 
 use crate::clock::{elapsed_between, plus};
@@ -72,6 +73,15 @@ impl Work for SqliteStore {
         .await
     }
 
+    async fn release_unbegun(&self, owner: MemberId) -> Result<u64, StoreError> {
+        self.call("release_unbegun", move |session| {
+            let sql = "UPDATE saga_work SET owner = NULL, leased_until = NULL, epoch = epoch + 1, waiting = epoch + 1 \
+                 WHERE owner = ?1 AND waiting = epoch";
+            Ok(session.conn.prepare_cached(sql)?.execute([owner.0])? as u64)
+        })
+        .await
+    }
+
     async fn begin_attempt(&self, work: WorkRef, attempt: u32) -> Result<bool, StoreError> {
         self.call("begin_attempt", move |session| {
             let sql = "UPDATE saga_work SET attempts = ?3 WHERE id = ?1 AND epoch = ?2";
@@ -125,7 +135,7 @@ impl Work for SqliteStore {
             let mut groups = statement.query([now.0])?;
             let (mut rows, mut oldest) = (0, None::<i64>);
             while let Some(group) = groups.next()? {
-                let owner = group.get::<_, Option<i64>>(0)?.map(saga_core::store::MemberId);
+                let owner = group.get::<_, Option<i64>>(0)?.map(MemberId);
                 let lasts = group.get::<_, Option<bool>>(1)?.unwrap_or(false);
                 if lasts && owner.is_some_and(|owner| shared.members.is_alive(owner, now)) {
                     continue;

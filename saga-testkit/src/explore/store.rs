@@ -145,6 +145,10 @@ impl<S: Store> Intercept for Boundaries<S> {
         self.between("giving back", self.inner.release_work(work)).await
     }
 
+    async fn release_unbegun(&self, owner: MemberId) -> Result<u64, StoreError> {
+        self.between("giving back what was not begun", self.inner.release_unbegun(owner)).await
+    }
+
     async fn begin_attempt(&self, work: WorkRef, attempt: u32) -> Result<bool, StoreError> {
         self.between("writing down an attempt", self.inner.begin_attempt(work, attempt)).await
     }

@@ -108,6 +108,10 @@ flaws! {
         AlwaysTakesOver breaks "S-WORK-13",
         /// A dead member claims rows, its own former ones included.
         LetsDeadMembersClaim breaks "S-WORK-13",
+        /// What a member claimed and did not begin stays leased when it is to be released.
+        KeepsUnbegun breaks "S-WORK-15",
+        /// What a member has begun is released with what it has not.
+        ReleasesTheBegun breaks "S-WORK-15",
         /// Of a change that missed, the commands and the history are written.
         AppliesHalf breaks "S-REC-1",
         /// The messages of changes are not written.

@@ -51,7 +51,7 @@ impl Members for FaultyStore {
 }
 
 impl FaultyStore {
-    fn revived(&self, member: MemberId) -> MemberId {
+    pub(super) fn revived(&self, member: MemberId) -> MemberId {
         self.noted().revived.get(&member).copied().unwrap_or(member)
     }
 

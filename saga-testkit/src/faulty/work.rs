@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::store::{
-    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, Members as _, ShareRequest, StoreError, Timestamp, Work,
-    WorkId, WorkRef,
+    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, MemberId, Members as _, ShareRequest, StoreError,
+    Timestamp, Work, WorkId, WorkRef,
 };
 
 use super::{FaultyStore, StoreFlaw};
@@ -63,6 +63,19 @@ impl Work for FaultyStore {
             }
         }
         Ok(given_back)
+    }
+
+    async fn release_unbegun(&self, owner: MemberId) -> Result<u64, StoreError> {
+        if self.has(StoreFlaw::KeepsUnbegun) {
+            return Ok(0);
+        }
+        let owner = self.revived(owner);
+        if self.has(StoreFlaw::ReleasesTheBegun) {
+            let known =
+                self.noted().epochs.iter().map(|(id, epoch)| WorkRef { id: *id, epoch: *epoch }).collect::<Vec<_>>();
+            self.inner.release_work(&known).await?;
+        }
+        self.inner.release_unbegun(owner).await
     }
 
     async fn begin_attempt(&self, work: WorkRef, attempt: u32) -> Result<bool, StoreError> {

@@ -96,6 +96,7 @@ fn duties<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-WORK-12"] => begun::beginning_renews_the_lease::<H>,
         ["S-WORK-13"] => begun::a_claim_can_leave_what_others_left::<H>,
         ["S-WORK-13"] => begun::a_dead_member_takes_nothing_over::<H>,
+        ["S-WORK-15"] => begun::what_a_member_has_not_begun_is_released_together::<H>,
         ["S-WORK-4"] => claims::work_of_a_recorded_step_is_deleted::<H>,
         ["S-WORK-4"] => claims::a_record_of_one_step_leaves_the_others::<H>,
         ["S-WORK-5"] => leases::a_renewed_lease_lasts::<H>,

@@ -16,8 +16,8 @@ use crate::engine::store_calls::catch_panic;
 use crate::log;
 use crate::machine::{self, Command as Order, Effect, Event};
 use crate::store::{
-    ClaimRequest, Claimed, ClaimedWork, Condition, Lease, MemberId, Postponed, SagaRow, ShareRequest, Status,
-    StepRecord, Store, StoreError, Timestamp, WorkKind,
+    ClaimRequest, Claimed, ClaimedWork, Condition, Lease, MemberId, Postponed, RetryClass, SagaRow, ShareRequest,
+    Status, StepRecord, Store, StoreError, Timestamp, WorkKind,
 };
 
 /// The shortest pause of a step while another branch of its saga is stuck.
@@ -70,6 +70,7 @@ impl<S: Store> Poller<S> {
     pub(crate) async fn poll(self: Arc<Self>) {
         // After a full claim much work is due, and every second claim gives each definition a part.
         let (mut was_full, mut is_fair) = (false, false);
+        let mut lost_claim = None;
         loop {
             tokio::select! {
                 biased;
@@ -94,7 +95,7 @@ impl<S: Store> Poller<S> {
                 continue;
             };
             self.committer.scheduler.poll_timer.begin(now, next);
-            match self.claim(owner, plan).await {
+            match self.claim_behind(&mut lost_claim, owner, plan).await {
                 Ok((claimed, next_due_in)) => {
                     self.ctx.health.store_works("claim");
                     self.committer.scheduler.poll_timer.has_polled(claimed);
@@ -113,7 +114,27 @@ impl<S: Store> Poller<S> {
         }
     }
 
-    pub(crate) async fn claim(
+    /// Claims work. Before that it releases what this process got by a claim whose answer was lost: it does not know which rows these
+    /// are, so it runs none of them, and for other processes they are leased.
+    async fn claim_behind(
+        self: &Arc<Self>,
+        lost_claim: &mut Option<MemberId>,
+        owner: MemberId,
+        plan: ClaimPlan,
+    ) -> Result<(usize, Option<Duration>), StoreError> {
+        if let Some(former) = *lost_claim {
+            let count = catch_panic("release_unbegun", self.ctx.store.release_unbegun(former)).await?;
+            log::debug!(count, "work of a lost claim released");
+            *lost_claim = None;
+        }
+        let claimed = self.claim(owner, plan).await;
+        if claimed.as_ref().is_err_and(|error| error.class() == RetryClass::Unknown) {
+            *lost_claim = Some(owner);
+        }
+        claimed
+    }
+
+    async fn claim(
         self: &Arc<Self>,
         owner: MemberId,
         plan: ClaimPlan,

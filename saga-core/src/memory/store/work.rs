@@ -10,8 +10,8 @@ use crate::memory::clock::Moment;
 use crate::memory::statements::claims::{claim, claim_where, is_free, is_locked};
 use crate::memory::tables::work_row::{HeldLease, WorkRow};
 use crate::store::{
-    ClaimRequest, Claimed, DefinitionId, Ids, Lease, Reported, ShareRequest, StoreError, Timestamp, Work, WorkId,
-    WorkRef,
+    ClaimRequest, Claimed, DefinitionId, Ids, Lease, MemberId, Reported, ShareRequest, StoreError, Timestamp, Work,
+    WorkId, WorkRef,
 };
 
 #[async_trait]
@@ -59,10 +59,20 @@ impl Work for MemoryStore {
     }
 
     async fn release_work(&self, work: &[WorkRef]) -> Result<Vec<bool>, StoreError> {
-        self.for_each("release_work", work, |row, _| {
-            row.lease = None;
-            row.waiting = row.waits().then_some(row.epoch + 1);
-            row.epoch += 1;
+        self.for_each("release_work", work, |row, _| row.release()).await
+    }
+
+    async fn release_unbegun(&self, owner: MemberId) -> Result<u64, StoreError> {
+        self.writing("release_unbegun", |data, _| {
+            let is_unbegun = |row: &WorkRow| row.waits() && row.lease.is_some_and(|lease| lease.owner == owner);
+            let unbegun = data.work.iter().filter(|(id, row)| is_unbegun(row) && !is_locked(data, **id));
+            let unbegun: Vec<WorkId> = unbegun.map(|(id, _)| *id).collect();
+            for id in &unbegun {
+                if let Some(row) = data.work.get_mut(id) {
+                    row.release();
+                }
+            }
+            Some(Ok(unbegun.len() as u64))
         })
         .await
     }

@@ -53,6 +53,13 @@ impl WorkRow {
         self.waiting == Some(self.epoch)
     }
 
+    /// Frees it under the next epoch.
+    pub(in crate::memory) fn release(&mut self) {
+        self.lease = None;
+        self.waiting = self.waits().then_some(self.epoch + 1);
+        self.epoch += 1;
+    }
+
     /// The row of a command.
     pub(in crate::memory) fn of_command(new: NewWork, now: Timestamp) -> Self {
         Self {

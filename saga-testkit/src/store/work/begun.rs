@@ -63,6 +63,36 @@ pub(crate) async fn giving_a_waiting_row_back_makes_it_no_other<H: StoreHarness>
     Ok(())
 }
 
+pub(crate) async fn what_a_member_has_not_begun_is_released_together<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let (lease, other) = (bench.lease().await?, bench.lease().await?);
+    for key in ["k-1", "k-2", "k-3"] {
+        bench.start(key).await?;
+    }
+    let mut claimed = bench.claim(lease, 10).await?.work;
+    ensure_eq!(claimed.len(), 3, "rows that were claimed");
+    let begun = claimed.remove(2).work;
+    ensure_eq!(bench.store.begin(&[begun], lease).await?, [true], "whether the row is still held");
+    bench.start("k-4").await?;
+    let of_other = bench.claim_one(other).await?.work;
+    let mut saga = bench.new_saga(&saga_core::key::Tenant::default(), "k-5").await?;
+    saga.commands[0].lease = Some(lease);
+    let inserted = WorkRef { id: saga.commands[0].id, epoch: 1 };
+    bench.start_new(saga).await?;
+    ensure_eq!(bench.store.release_unbegun(lease.owner).await?, 2, "rows that were released");
+    let held = bench.store.renew(&[begun, inserted], lease).await?;
+    ensure_eq!(held, [true, true], "whether the row that was begun, and the one inserted leased, are still held");
+    ensure_eq!(bench.store.renew(&[of_other], other).await?, [true], "whether the other member still holds its row");
+    let again = bench.claim(other, 10).await?.work;
+    for (former, row) in claimed.iter().zip(&again) {
+        let found = (row.work, row.recovered, row.began);
+        let next = WorkRef { epoch: former.work.epoch + 2, ..former.work };
+        ensure_eq!(found, (next, false, false), "the released row, under the epoch behind that of its release");
+    }
+    ensure_eq!(again.len(), 2, "rows that are free");
+    ensure_eq!(bench.store.release_unbegun(lease.owner).await?, 0, "rows that were released by the same call again");
+    Ok(())
+}
+
 pub(crate) async fn an_attempt_that_ended_is_no_beginning<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let started = bench.start("k-1").await?;
     bench.claim_one(bench.short_lease().await?).await?;
