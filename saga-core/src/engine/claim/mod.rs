@@ -1,6 +1,7 @@
 //! Claims unleased work from the store.
 
 mod deadline;
+mod lost_claim;
 mod paused;
 mod poller;
 

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::lost_claim::LostClaim;
 use crate::engine::bulkhead::{CLAIM_MAX, ClaimPlan};
 use crate::engine::commit::{Committer, changes};
 use crate::engine::context::EngineContext;
 use crate::engine::decide::{Decider, keep_report, late_success, unwanted};
 use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, SagaInstance, TakenWork, WorkItem};
 use crate::engine::schedule::InlineSteps;
-use crate::engine::store_calls::catch_panic;
 use crate::log;
 use crate::machine::{self, Command as Order, Effect, Event};
 use crate::store::{
-    ClaimRequest, Claimed, ClaimedWork, Condition, Lease, MemberId, Postponed, RetryClass, SagaRow, ShareRequest,
-    Status, StepRecord, Store, StoreError, Timestamp, WorkKind,
+    ClaimRequest, Claimed, ClaimedWork, Condition, Lease, MemberId, Postponed, SagaRow, ShareRequest, Status,
+    StepRecord, Store, StoreError, Timestamp, WorkKind,
 };
 
 /// The shortest pause of a step while another branch of its saga is stuck.
@@ -34,6 +34,7 @@ pub(crate) struct Poller<S: Store> {
     inline_steps: Arc<InlineSteps<S>>,
     /// Whether more work was due than the last claim could take.
     is_behind: AtomicBool,
+    lost_claim: LostClaim,
 }
 
 impl<S: Store> Poller<S> {
@@ -42,7 +43,14 @@ impl<S: Store> Poller<S> {
         decider: Arc<Decider<S>>,
         inline_steps: Arc<InlineSteps<S>>,
     ) -> Self {
-        Self { ctx: Arc::clone(&committer.ctx), committer, decider, inline_steps, is_behind: AtomicBool::new(false) }
+        Self {
+            ctx: Arc::clone(&committer.ctx),
+            committer,
+            decider,
+            inline_steps,
+            is_behind: AtomicBool::new(false),
+            lost_claim: LostClaim::default(),
+        }
     }
 }
 
@@ -70,7 +78,6 @@ impl<S: Store> Poller<S> {
     pub(crate) async fn poll(self: Arc<Self>) {
         // After a full claim much work is due, and every second claim gives each definition a part.
         let (mut was_full, mut is_fair) = (false, false);
-        let mut lost_claim = None;
         loop {
             tokio::select! {
                 biased;
@@ -95,7 +102,7 @@ impl<S: Store> Poller<S> {
                 continue;
             };
             self.committer.scheduler.poll_timer.begin(now, next);
-            match self.claim_behind(&mut lost_claim, owner, plan).await {
+            match self.claim(owner, plan).await {
                 Ok((claimed, next_due_in)) => {
                     self.ctx.health.store_works("claim");
                     self.committer.scheduler.poll_timer.has_polled(claimed);
@@ -114,26 +121,6 @@ impl<S: Store> Poller<S> {
         }
     }
 
-    /// Claims work. Before that it releases what this process got by a claim whose answer was lost: it does not know which rows these
-    /// are, so it runs none of them, and for other processes they are leased.
-    async fn claim_behind(
-        self: &Arc<Self>,
-        lost_claim: &mut Option<MemberId>,
-        owner: MemberId,
-        plan: ClaimPlan,
-    ) -> Result<(usize, Option<Duration>), StoreError> {
-        if let Some(former) = *lost_claim {
-            let count = catch_panic("release_unbegun", self.ctx.store.release_unbegun(former)).await?;
-            log::debug!(count, "work of a lost claim released");
-            *lost_claim = None;
-        }
-        let claimed = self.claim(owner, plan).await;
-        if claimed.as_ref().is_err_and(|error| error.class() == RetryClass::Unknown) {
-            *lost_claim = Some(owner);
-        }
-        claimed
-    }
-
     async fn claim(
         self: &Arc<Self>,
         owner: MemberId,
@@ -147,11 +134,12 @@ impl<S: Store> Poller<S> {
             None => {
                 let definitions = Arc::clone(&self.ctx.definition_ids);
                 let request = ClaimRequest { lease, limit, definitions, takes_over };
-                catch_panic("claim", self.ctx.store.claim(request)).await?
+                self.lost_claim.claim(&*self.ctx.store, owner, "claim", self.ctx.store.claim(request)).await?
             }
             Some(shares) => {
                 let request = ShareRequest { lease, limit, shares, takes_over };
-                catch_panic("claim_shares", self.ctx.store.claim_shares(request)).await?
+                let claim = self.ctx.store.claim_shares(request);
+                self.lost_claim.claim(&*self.ctx.store, owner, "claim_shares", claim).await?
             }
         };
         let Claimed { work, sagas, next_due_in } = claimed;
