@@ -7,7 +7,6 @@ use crate::names::Names;
 use crate::wire::parts::{MESSAGE_ID, TYPE, parse_id, parse_kind, parse_tenant, parse_type, recorded_at, topic};
 use crate::wire::record::Record;
 use crate::wire::text::short;
-use crate::wire::zoned_timestamp::parse_zoned_timestamp;
 
 /// The header with the message id.
 pub(crate) const ID: &str = "id";
@@ -43,6 +42,6 @@ pub(crate) fn head(record: &Record, names: &Names) -> Result<Message, String> {
 /// When the message was committed. A connector that does not say it dates the record when it reads the row from the log, which is later.
 fn committed_at(record: &Record) -> Result<Timestamp, String> {
     let Some(text) = record.text(COMMITTED_AT)? else { return recorded_at(record) };
-    parse_zoned_timestamp(text)
+    Timestamp::from_rfc3339(text)
         .ok_or_else(|| format!("the header {COMMITTED_AT} is {:?}, and no moment in UTC", short(text)))
 }

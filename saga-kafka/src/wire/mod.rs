@@ -6,4 +6,3 @@ pub(super) mod parts;
 pub(super) mod record;
 pub(super) mod text;
 pub(super) mod wire;
-pub(super) mod zoned_timestamp;
