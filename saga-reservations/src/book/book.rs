@@ -35,6 +35,12 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
+    /// How many rows have changed.
+    #[cfg(any(feature = "sqlite", feature = "postgres"))]
+    pub(crate) fn len(&self) -> usize {
+        self.resources.len() + self.reservations.len()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.resources.is_empty() && self.reservations.is_empty()
     }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::rows::{ReservationRow, ResourceRow};
 use super::statements;
+use super::task::Task;
 use super::work::WorkError;
 use crate::book::{Book, Line, ReservationKey, ResourceName};
 use saga_core::store::Timestamp;
@@ -30,11 +31,27 @@ pub(super) enum Locking {
 /// What a transaction loads.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
-    pub(super) keys: BTreeSet<ReservationKey>,
-    pub(super) resources: BTreeSet<ResourceName>,
+    keys: BTreeSet<ReservationKey>,
+    resources: BTreeSet<ResourceName>,
+    /// The keys whose reservations say which resources are needed.
+    keys_for_resources: BTreeSet<ReservationKey>,
 }
 
 impl Scope {
+    pub(super) fn of_resource(name: ResourceName) -> Self {
+        Self { resources: BTreeSet::from([name]), ..Self::default() }
+    }
+
+    /// Adds what a task is about.
+    pub(super) fn add_task(&mut self, task: &Task) {
+        self.keys.insert(task.key().clone());
+        if let Some(lines) = task.own_lines() {
+            self.resources.extend(lines.into_iter().map(|line| line.resource));
+        } else {
+            self.keys_for_resources.insert(task.key().clone());
+        }
+    }
+
     /// Adds holds that are over, and their resources. Nothing is locked yet, so each one is looked at again. Returns how many
     /// there are.
     pub(super) async fn add_overdue<C: SqlConn>(
@@ -64,13 +81,14 @@ impl Scope {
         locking: Locking,
     ) -> Result<(Book, Timestamp), WorkError> {
         let mut book = Book::default();
-        if !self.resources.is_empty() {
+        if !self.resources.is_empty() || !self.keys_for_resources.is_empty() {
             let lock = match locking {
                 Locking::Wait => statements::of::<C>().lock_resources,
                 #[cfg(feature = "postgres")]
                 Locking::Skip => statements::of::<C>().lock_free_resources,
             };
-            let resources: Vec<ResourceRow> = conn.query(lock, &[&Json(&self.resources)]).await?;
+            let resources: Vec<ResourceRow> =
+                conn.query(lock, &[&Json(&self.resources), &Json(&self.keys_for_resources)]).await?;
             for row in resources {
                 book.load_resource(row.into());
             }

@@ -1,4 +1,4 @@
-use saga_sql::{Json, SqlConn};
+use saga_sql::SqlConn;
 
 #[cfg(feature = "redis")]
 use super::epochs;
@@ -7,7 +7,7 @@ use super::rows;
 use super::task::Task;
 use super::work::{Work, WorkError};
 use crate::ReservationsError;
-use crate::book::{Book, Line, Operation, Reason, Refusal, Reservation, Resource, ResourceName};
+use crate::book::{Book, Operation, Reason, Refusal, Reservation, Resource, ResourceName};
 use saga_core::store::Timestamp;
 
 /// The most holds that one transaction ends: each one's resources are locked.
@@ -71,15 +71,14 @@ impl Work for Perform {
     const OPERATION: &'static str = "change a reservation";
 
     async fn run<C: SqlConn>(&self, conn: &mut C, clock_shift: i64) -> Result<Self::Answer, WorkError> {
-        let mut scope = Scope::default();
         #[cfg(feature = "redis")]
         if let Some(epoch) = self.task.epoch()
             && epochs::current_until_commit(conn).await? != epoch
         {
             return Err(WorkError::Fenced);
         }
-        scope.resources.extend(resources_of(conn, &self.task).await?);
-        scope.keys.insert(self.task.key().clone());
+        let mut scope = Scope::default();
+        scope.add_task(&self.task);
         decide(conn, scope, clock_shift, self.sweep, |book, now| {
             if self.task.is_raced(book) {
                 return Err(WorkError::Race);
@@ -96,8 +95,7 @@ impl Work for SetCapacity {
     const OPERATION: &'static str = "set a capacity";
 
     async fn run<C: SqlConn>(&self, conn: &mut C, clock_shift: i64) -> Result<Self::Answer, WorkError> {
-        let mut scope = Scope::default();
-        scope.resources.insert(self.resource.clone());
+        let scope = Scope::of_resource(self.resource.clone());
         let set = |book: &mut Book, _| Ok(book.set_capacity(&self.resource, self.capacity));
         decide(conn, scope, clock_shift, self.sweep, set).await
     }
@@ -125,16 +123,4 @@ pub(super) async fn decide<C: SqlConn, T: Send>(
     let changes = book.take_changes();
     rows::write(conn, &changes, &book).await?;
     Ok((answer, overdue))
-}
-
-/// The resources that a task changes.
-async fn resources_of<C: SqlConn>(conn: &mut C, task: &Task) -> Result<Vec<ResourceName>, WorkError> {
-    let lines = if let Some(lines) = task.own_lines() {
-        lines
-    } else {
-        let sql = "SELECT lines FROM reservations WHERE key = $1";
-        let lines: Option<Json<Vec<Line>>> = conn.query_opt(sql, &[&task.key().as_str()]).await?;
-        lines.map(|lines| lines.0).unwrap_or_default()
-    };
-    Ok(lines.into_iter().map(|line| line.resource).collect())
 }

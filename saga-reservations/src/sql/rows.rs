@@ -2,7 +2,7 @@
 
 use saga_core::store::Timestamp;
 use saga_sql::{Dialect, Json, SqlConn};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::work::WorkError;
 use crate::book::{
@@ -81,69 +81,72 @@ const INSERT_RESERVATION: &str = "INSERT INTO reservations
 const UPDATE_RESERVATION: &str = "UPDATE reservations SET state = $2, token = $3, expires_at = $4, changed_at = $5
     WHERE key = $1";
 
-/// The same for several rows: `$1` is a list of them.
-const INSERT_RESOURCES: &str =
-    "INSERT INTO reservation_resources (name, capacity, confirmed, held, last_token, is_unique)
-    SELECT * FROM jsonb_to_recordset($1) AS given (name TEXT COLLATE \"C\", capacity BIGINT, confirmed BIGINT,
-        held BIGINT, last_token BIGINT, is_unique BOOLEAN)
-    ORDER BY name ON CONFLICT (name) DO NOTHING";
-const UPDATE_RESOURCES: &str = "UPDATE reservation_resources AS known
-    SET capacity = given.capacity, confirmed = given.confirmed, held = given.held, last_token = given.last_token,
-        version = known.version + 1
-    FROM jsonb_to_recordset($1) AS given (name TEXT COLLATE \"C\", capacity BIGINT, confirmed BIGINT, held BIGINT,
-        last_token BIGINT)
-    WHERE known.name = given.name";
-const INSERT_RESERVATIONS: &str = "INSERT INTO reservations
-    (key, state, token, expires_at, changed_at, first_token, is_unique, lines)
-    SELECT * FROM jsonb_to_recordset($1) AS given (key TEXT COLLATE \"C\", state TEXT, token BIGINT, expires_at BIGINT,
-        changed_at BIGINT, first_token BIGINT, is_unique BOOLEAN, lines JSONB)
-    ORDER BY key ON CONFLICT (key) DO NOTHING";
-const UPDATE_RESERVATIONS: &str = "UPDATE reservations AS known
-    SET state = given.state, token = given.token, expires_at = given.expires_at, changed_at = given.changed_at
-    FROM jsonb_to_recordset($1) AS given (key TEXT COLLATE \"C\", state TEXT, token BIGINT, expires_at BIGINT,
-        changed_at BIGINT)
-    WHERE known.key = given.key";
+/// The same for many rows, on PostgreSQL: `$1` and `$2` are the new and the changed resources, `$3` and `$4` the new and the
+/// changed reservations. The answer is how many were written. Rows are made in one order in every process: first the
+/// resources, then the reservations, each by their names. The conditions with `+ 0` are explained at `elements!`.
+const WRITE_ALL: &str = "WITH new_resources AS (
+        INSERT INTO reservation_resources (name, capacity, confirmed, held, last_token, is_unique)
+        SELECT * FROM jsonb_to_recordset($1) AS given (name TEXT COLLATE \"C\", capacity BIGINT, confirmed BIGINT,
+            held BIGINT, last_token BIGINT, is_unique BOOLEAN)
+        ORDER BY name ON CONFLICT (name) DO NOTHING RETURNING 1
+    ), changed_resources AS (
+        UPDATE reservation_resources AS known
+        SET capacity = given.capacity, confirmed = given.confirmed, held = given.held, last_token = given.last_token,
+            version = known.version + 1
+        FROM jsonb_to_recordset($2) AS given (name TEXT COLLATE \"C\", capacity BIGINT, confirmed BIGINT, held BIGINT,
+            last_token BIGINT)
+        WHERE known.name = given.name AND given.held = given.held + 0 RETURNING 1
+    ), resources AS (
+        SELECT (SELECT count(*) FROM new_resources) + (SELECT count(*) FROM changed_resources) AS written
+    ), new_reservations AS (
+        INSERT INTO reservations (key, state, token, expires_at, changed_at, first_token, is_unique, lines)
+        SELECT * FROM jsonb_to_recordset($3) AS given (key TEXT COLLATE \"C\", state TEXT, token BIGINT, expires_at BIGINT,
+            changed_at BIGINT, first_token BIGINT, is_unique BOOLEAN, lines JSONB)
+        WHERE (SELECT written FROM resources) >= 0
+        ORDER BY key ON CONFLICT (key) DO NOTHING RETURNING 1
+    ), changed_reservations AS (
+        UPDATE reservations AS known
+        SET state = given.state, token = given.token, expires_at = given.expires_at, changed_at = given.changed_at
+        FROM jsonb_to_recordset($4) AS given (key TEXT COLLATE \"C\", state TEXT, token BIGINT, expires_at BIGINT,
+            changed_at BIGINT)
+        WHERE known.key = given.key AND given.token = given.token + 0 RETURNING 1
+    )
+    SELECT (SELECT written FROM resources) + (SELECT count(*) FROM new_reservations)
+        + (SELECT count(*) FROM changed_reservations)";
 
 /// Writes what changed, resources first and in the order of their names.
 pub(super) async fn write<C: SqlConn>(conn: &mut C, changes: &Changes, book: &Book) -> Result<(), WorkError> {
-    for (change, sql) in [(Change::Inserted, INSERT_RESOURCES), (Change::Updated, UPDATE_RESOURCES)] {
-        let of_this_kind = changes.resources.iter().filter(|(_, found)| **found == change);
-        let rows: Vec<_> = of_this_kind.filter_map(|(name, _)| book.resource(name)).collect();
-        if is_written_at_once::<C, _>(&rows) {
-            write_at_once(conn, sql, &rows).await?;
-        } else {
-            for resource in rows {
-                write_resource(conn, resource, change).await?;
-            }
+    let resources = |kind: Change| -> Vec<&Resource> {
+        let of_this_kind = changes.resources.iter().filter(|(_, change)| **change == kind);
+        of_this_kind.filter_map(|(name, _)| book.resource(name)).collect()
+    };
+    let reservations = |kind: Change| -> Vec<&Reservation> {
+        let of_this_kind = changes.reservations.iter().filter(|(_, change)| **change == kind);
+        of_this_kind.filter_map(|(key, _)| book.reservation(key)).collect()
+    };
+    // A statement costs a way to PostgreSQL and back; SQLite is in this process.
+    if C::DIALECT == Dialect::Postgres && changes.len() > 1 {
+        let (new, changed) = (Json(resources(Change::Inserted)), Json(resources(Change::Updated)));
+        let (made, moved) = (Json(reservations(Change::Inserted)), Json(reservations(Change::Updated)));
+        let written: i64 = conn.query_one(WRITE_ALL, &[&new, &changed, &made, &moved]).await?;
+        return found_all(usize::try_from(written) == Ok(changes.len()));
+    }
+    for change in [Change::Inserted, Change::Updated] {
+        for resource in resources(change) {
+            write_resource(conn, resource, change).await?;
         }
     }
-    for (change, sql) in [(Change::Inserted, INSERT_RESERVATIONS), (Change::Updated, UPDATE_RESERVATIONS)] {
-        let of_this_kind = changes.reservations.iter().filter(|(_, found)| **found == change);
-        let rows: Vec<_> = of_this_kind.filter_map(|(key, _)| book.reservation(key)).collect();
-        if is_written_at_once::<C, _>(&rows) {
-            write_at_once(conn, sql, &rows).await?;
-        } else {
-            for reservation in rows {
-                write_reservation(conn, reservation, change).await?;
-            }
+    for change in [Change::Inserted, Change::Updated] {
+        for reservation in reservations(change) {
+            write_reservation(conn, reservation, change).await?;
         }
     }
     Ok(())
 }
 
-/// A statement costs a way to PostgreSQL and back; SQLite is in this process.
-fn is_written_at_once<C: SqlConn, R>(rows: &[R]) -> bool {
-    C::DIALECT == Dialect::Postgres && rows.len() > 1
-}
-
-async fn write_at_once<C: SqlConn, R: Serialize + Sync>(
-    conn: &mut C,
-    sql: &'static str,
-    rows: &[R],
-) -> Result<(), WorkError> {
-    let written = conn.execute(sql, &[&Json(rows)]).await?;
-    // Another transaction inserted one of them at the same time.
-    if usize::try_from(written) == Ok(rows.len()) { Ok(()) } else { Err(WorkError::Race) }
+/// Where a row was not written, another transaction inserted it at the same time.
+fn found_all(is_all: bool) -> Result<(), WorkError> {
+    if is_all { Ok(()) } else { Err(WorkError::Race) }
 }
 
 async fn write_resource<C: SqlConn>(conn: &mut C, resource: &Resource, change: Change) -> Result<(), WorkError> {
@@ -158,8 +161,7 @@ async fn write_resource<C: SqlConn>(conn: &mut C, resource: &Resource, change: C
         }
         Change::Updated => conn.execute(UPDATE_RESOURCE, &[&name, &capacity, &confirmed, &held, &token]).await?,
     };
-    // Another transaction inserted it at the same time.
-    if written == 1 { Ok(()) } else { Err(WorkError::Race) }
+    found_all(written == 1)
 }
 
 async fn write_reservation<C: SqlConn>(
@@ -179,7 +181,7 @@ async fn write_reservation<C: SqlConn>(
         }
         Change::Updated => conn.execute(UPDATE_RESERVATION, &[&key, &state, &token, &expires_at, &changed_at]).await?,
     };
-    if written == 1 { Ok(()) } else { Err(WorkError::Race) }
+    found_all(written == 1)
 }
 
 /// What the databases have for a whole number. The book has none above 2^53.

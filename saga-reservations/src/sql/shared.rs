@@ -1,10 +1,9 @@
 //! Several operations in one transaction.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use saga_sql::{Json, SqlConn};
-use serde::Deserialize;
 
 #[cfg(feature = "redis")]
 use super::epochs;
@@ -13,7 +12,7 @@ use super::perform::SWEEP;
 use super::task::Task;
 use super::work::{Work, WorkError};
 use super::{rows, statements};
-use crate::book::{Book, Line, Refusal, Reservation, ReservationKey, ResourceName};
+use crate::book::{Book, Refusal, Reservation, ResourceName};
 
 /// What several callers asked for. The tasks are carried out one after the other, and committed together: an operation that is
 /// refused changes nothing, so it does not hinder the others.
@@ -55,12 +54,6 @@ pub(super) enum Verdict {
     Raced,
 }
 
-#[derive(Debug, Deserialize)]
-struct LinesRow {
-    key: ReservationKey,
-    lines: Json<Vec<Line>>,
-}
-
 impl Work for Shared {
     type Answer = Outcomes;
 
@@ -69,14 +62,15 @@ impl Work for Shared {
     async fn run<C: SqlConn>(&self, conn: &mut C, clock_shift: i64) -> Result<Self::Answer, WorkError> {
         #[cfg(feature = "redis")]
         let epoch = epochs::of_tasks(conn, &self.tasks).await?;
-        let resources = resources_of(conn, &self.tasks).await?;
         let mut scope = Scope::default();
-        scope.keys.extend(self.tasks.iter().map(|task| task.key().clone()));
-        scope.resources.extend(resources.iter().flatten().cloned());
+        for task in self.tasks.iter() {
+            scope.add_task(task);
+        }
         let overdue = if self.is_patient { scope.add_overdue(conn, clock_shift, SWEEP).await? } else { 0 };
         let locking = if self.is_patient { Locking::Wait } else { Locking::Skip };
         let (mut book, now) = scope.load(conn, clock_shift, locking).await?;
-        let locked = if self.is_patient { BTreeSet::new() } else { locked_by_others(conn, &scope, &book).await? };
+        let resources: Vec<_> = self.tasks.iter().map(|task| resources_of(task, &book)).collect();
+        let locked = if self.is_patient { BTreeSet::new() } else { locked_by_others(conn, &resources, &book).await? };
         if self.is_patient {
             book.expire_overdue(now, usize::MAX);
         }
@@ -105,26 +99,19 @@ impl Work for Shared {
     }
 }
 
-/// The resources that each task changes.
-async fn resources_of<C: SqlConn>(conn: &mut C, tasks: &[Task]) -> Result<Vec<Vec<ResourceName>>, WorkError> {
-    let keys: BTreeSet<_> = tasks.iter().filter(|task| task.own_lines().is_none()).map(Task::key).collect();
-    let mut known = BTreeMap::new();
-    if !keys.is_empty() {
-        let rows: Vec<LinesRow> = conn.query(statements::of::<C>().read_lines, &[&Json(&keys)]).await?;
-        known.extend(rows.into_iter().map(|row| (row.key, row.lines.0)));
-    }
-    let lines =
-        tasks.iter().map(|task| task.own_lines().or_else(|| known.get(task.key()).cloned()).unwrap_or_default());
-    Ok(lines.map(|lines| lines.into_iter().map(|line| line.resource).collect()).collect())
+/// The resources that a task changes.
+fn resources_of(task: &Task, book: &Book) -> Vec<ResourceName> {
+    let lines = task.own_lines().or_else(|| Some(book.reservation(task.key())?.lines.clone()));
+    lines.unwrap_or_default().into_iter().map(|line| line.resource).collect()
 }
 
 /// Of the resources that were not locked, those that there are.
 async fn locked_by_others<C: SqlConn>(
     conn: &mut C,
-    scope: &Scope,
+    resources: &[Vec<ResourceName>],
     book: &Book,
 ) -> Result<BTreeSet<ResourceName>, WorkError> {
-    let missing: Vec<_> = scope.resources.iter().filter(|name| book.resource(name).is_none()).collect();
+    let missing: BTreeSet<_> = resources.iter().flatten().filter(|name| book.resource(name).is_none()).collect();
     if missing.is_empty() {
         return Ok(BTreeSet::new());
     }

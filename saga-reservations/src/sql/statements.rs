@@ -12,23 +12,35 @@ macro_rules! now {
     };
 }
 
-/// The elements of a JSON list of texts, as what a column is compared with.
-macro_rules! one_of {
-    (sqlite) => {
-        "IN (SELECT value FROM json_each($1))"
+/// The elements of a JSON list of texts.
+///
+/// PostgreSQL believes that lists are long, and would read the whole table that it joins with one. A comparison that it cannot
+/// foresee it takes to leave a single row, whose match it looks up by its key.
+macro_rules! elements {
+    (sqlite, $list:literal) => {
+        concat!("SELECT value AS given FROM json_each(", $list, ")")
     };
-    (postgres) => {
-        "= ANY (ARRAY(SELECT jsonb_array_elements_text($1)))"
+    (postgres, $list:literal) => {
+        concat!("SELECT given FROM jsonb_array_elements_text(", $list, ") AS given WHERE given = given || ''")
     };
 }
 
-/// The same where most of a table may be asked for: PostgreSQL joins it, where it would compare each row with each name.
-macro_rules! joined_with {
-    (sqlite) => {
-        one_of!(sqlite)
+/// The resources of the reservations with these keys.
+macro_rules! resources_of {
+    (sqlite, $keys:literal) => {
+        concat!(
+            "SELECT line.value ->> 'resource' FROM reservations CROSS JOIN json_each(lines) AS line WHERE reservations.key IN (",
+            elements!(sqlite, $keys),
+            ")"
+        )
     };
-    (postgres) => {
-        "IN (SELECT jsonb_array_elements_text($1))"
+    (postgres, $keys:literal) => {
+        concat!(
+            "SELECT line ->> 'resource' FROM (",
+            elements!(postgres, $keys),
+            ") AS list JOIN reservations ON key = given CROSS JOIN jsonb_array_elements(lines) AS line",
+            " WHERE line = line || '{}'"
+        )
     };
 }
 
@@ -36,36 +48,44 @@ macro_rules! statements {
     ($database:ident, $for_update:literal, $skip:literal) => {
         Statements {
             lock_resources: concat!(
-                "SELECT name, capacity, confirmed, held, last_token, is_unique FROM reservation_resources WHERE name ",
-                joined_with!($database),
-                " ORDER BY name",
+                "SELECT name, capacity, confirmed, held, last_token, is_unique FROM reservation_resources WHERE name IN (",
+                elements!($database, "$1"),
+                " UNION ALL ",
+                resources_of!($database, "$2"),
+                ") ORDER BY name",
                 $for_update
             ),
             #[cfg(feature = "postgres")]
             lock_free_resources: concat!(
-                "SELECT name, capacity, confirmed, held, last_token, is_unique FROM reservation_resources WHERE name ",
-                joined_with!($database),
-                " ORDER BY name",
+                "SELECT name, capacity, confirmed, held, last_token, is_unique FROM reservation_resources WHERE name IN (",
+                elements!($database, "$1"),
+                " UNION ALL ",
+                resources_of!($database, "$2"),
+                ") ORDER BY name",
                 $for_update,
                 $skip
             ),
             #[cfg(feature = "redis")]
             read_resources: concat!(
                 "SELECT name, capacity, confirmed, held, last_token, is_unique, version FROM reservation_resources",
-                " WHERE name ",
-                one_of!($database)
+                " WHERE name IN (",
+                elements!($database, "$1"),
+                ")"
             ),
             #[cfg(feature = "postgres")]
-            find_resources: concat!("SELECT name FROM reservation_resources WHERE name ", one_of!($database)),
-            #[cfg(feature = "postgres")]
-            read_lines: concat!("SELECT key, lines FROM reservations WHERE key ", one_of!($database)),
+            find_resources: concat!(
+                "SELECT name FROM reservation_resources WHERE name IN (",
+                elements!($database, "$1"),
+                ")"
+            ),
             // One row at least, for the time.
             read_reservations: concat!(
                 "SELECT ",
                 now!($database),
                 " + $2 AS now, key, lines, is_unique, state, token, first_token, expires_at, changed_at",
-                " FROM (SELECT 1) AS one LEFT JOIN reservations ON key ",
-                one_of!($database)
+                " FROM (SELECT 1) AS one LEFT JOIN (SELECT * FROM reservations WHERE key IN (",
+                elements!($database, "$1"),
+                ")) AS known ON TRUE"
             ),
             read_overdue: concat!(
                 "SELECT key, lines FROM reservations WHERE state = 'held' AND expires_at <= ",
@@ -86,9 +106,9 @@ macro_rules! statements {
 
 /// The statements of one database.
 pub(super) struct Statements {
-    /// `$1`: names. They are locked in their order.
+    /// `$1`: names, `$2`: keys of reservations whose resources are meant too. They are locked in the order of their names.
     pub(super) lock_resources: &'static str,
-    /// `$1`: names. Those that another transaction has locked are left out.
+    /// `$1`: names, `$2`: keys, as above. Those that another transaction has locked are left out.
     #[cfg(feature = "postgres")]
     pub(super) lock_free_resources: &'static str,
     /// `$1`: names.
@@ -97,9 +117,6 @@ pub(super) struct Statements {
     /// `$1`: names.
     #[cfg(feature = "postgres")]
     pub(super) find_resources: &'static str,
-    /// `$1`: keys.
-    #[cfg(feature = "postgres")]
-    pub(super) read_lines: &'static str,
     /// `$1`: keys, `$2`: how far the clock is moved.
     pub(super) read_reservations: &'static str,
     /// `$1`: how far the clock is moved, `$2`: how many.

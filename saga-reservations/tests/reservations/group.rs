@@ -131,6 +131,32 @@ async fn statements_stay_prepared_unless_the_pool_keeps_none() {
     }
 }
 
+/// PostgreSQL would keep a plan that reads all reservations there ever were, for it believes that a list of keys is long.
+#[tokio::test]
+async fn rows_are_found_by_their_keys_only() {
+    let database = saga_servers::shared::database("reservations").await.unwrap();
+    // One connection, which tells the server at once what it has read.
+    let pool = PgPoolOptions::new().max_connections(1).connect(database.url()).await.unwrap();
+    let store = SqlReservations::on_postgres(pool.clone()).await.unwrap();
+    for number in 0..200 {
+        store.set_capacity(&ResourceName::new(format!("seat/{number}")).unwrap(), 9).await.unwrap();
+    }
+    let whole_tables_read = || async {
+        sqlx::query("SELECT pg_stat_force_next_flush()").execute(&pool).await.unwrap();
+        let sql = "SELECT sum(seq_scan)::bigint FROM pg_stat_user_tables WHERE relname LIKE 'reservation%'";
+        sqlx::query_scalar::<_, i64>(sql).fetch_one(&pool).await.unwrap()
+    };
+    let before = whole_tables_read().await;
+    for round in 0..8 {
+        let seats = (0..40).map(|n| reserve(format!("{round}-{n}"), Reserve::of(format!("seat/{n}"), 1)));
+        let held = at_once(&store, seats).await.into_iter().map(Result::unwrap);
+        let confirm = |held: &Reservation| Action::Confirm { token: held.token, late: Late::Refuse };
+        let confirmations: Vec<_> = held.map(|held| Operation::new(held.key.clone(), confirm(&held))).collect();
+        assert!(at_once(&store, confirmations).await.iter().all(Result::is_ok));
+    }
+    assert_eq!(whole_tables_read().await, before);
+}
+
 #[tokio::test]
 async fn what_is_locked_hinders_nothing_else_and_waits_together() {
     let place = Place::with(1_000).await;
