@@ -91,7 +91,7 @@ fn kill_once(run: u64, seed: u64) -> Killed {
 /// Waits for something that the program does, or for its end.
 fn wait_until(child: &mut Child, holds: impl Fn() -> bool) {
     while !holds() && child.try_wait().expect("a child").is_none() {
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -126,9 +126,9 @@ pub(super) async fn write<C: SqlConn>(conn: &mut C, changes: &Changes, book: &Bo
     };
     // A statement costs a way to PostgreSQL and back; SQLite is in this process.
     if C::DIALECT == Dialect::Postgres && changes.len() > 1 {
-        let (new, changed) = (Json(resources(Change::Inserted)), Json(resources(Change::Updated)));
-        let (made, moved) = (Json(reservations(Change::Inserted)), Json(reservations(Change::Updated)));
-        let written: i64 = conn.query_one(WRITE_ALL, &[&new, &changed, &made, &moved]).await?;
+        let (new_resources, known_resources) = (Json(resources(Change::Inserted)), Json(resources(Change::Updated)));
+        let (new, known) = (Json(reservations(Change::Inserted)), Json(reservations(Change::Updated)));
+        let written: i64 = conn.query_one(WRITE_ALL, &[&new_resources, &known_resources, &new, &known]).await?;
         return found_all(usize::try_from(written) == Ok(changes.len()));
     }
     for change in [Change::Inserted, Change::Updated] {
