@@ -14,8 +14,8 @@ macro_rules! now {
 
 /// The elements of a JSON list of texts.
 ///
-/// PostgreSQL believes that lists are long, and would read the whole table that it joins with one. A comparison that it cannot
-/// foresee it takes to leave a single row, whose match it looks up by its key.
+/// PostgreSQL estimates that a list in JSON has 100 rows, and reads the whole table that it joins with one. It estimates that the
+/// condition, which always holds, leaves one row, and then looks each row up by its key.
 macro_rules! elements {
     (sqlite, $list:literal) => {
         concat!("SELECT value AS given FROM json_each(", $list, ")")

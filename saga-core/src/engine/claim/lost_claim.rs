@@ -6,17 +6,18 @@ use crate::engine::store_calls::catch_panic;
 use crate::log;
 use crate::store::{MemberId, RetryClass, Store, StoreError};
 
-/// Whether the last claim of a claimer may have got rows of which this process does not know.
+/// Remembers a claim that the store did not answer.
 ///
-/// This process runs none of them, and for others they are leased. So they are released before the next claim.
+/// The store may have leased rows to this process by that claim. This process does not know them, so it does not run them, and other
+/// processes cannot claim them. The poller releases them before its next claim.
 #[derive(Debug, Default)]
 pub(super) struct LostClaim {
-    /// As which member it was made.
+    /// The member that made the claim; `None` if the store answered the last one.
     owner: Mutex<Option<MemberId>>,
 }
 
 impl LostClaim {
-    /// Makes a claim, and releases what an earlier one has lost before it.
+    /// Releases what the claim before has lost, and then makes this one.
     pub(super) async fn claim<S: Store, T>(
         &self,
         store: &S,
