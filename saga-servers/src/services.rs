@@ -103,7 +103,12 @@ impl Services {
         };
         let broker = async {
             match addresses.amqp {
-                None => Ok(Some(RabbitMqServer::start_in(folder("rabbitmq")?).await?)),
+                None => {
+                    let broker = RabbitMqServer::start_in(folder("rabbitmq")?).await?;
+                    // Each test deletes its virtual host when it ends.
+                    broker.survive_deleted_queues().await?;
+                    Ok(Some(broker))
+                }
                 Some(_) => Ok(None),
             }
         };

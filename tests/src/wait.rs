@@ -2,7 +2,7 @@ use std::future::Future;
 use std::time::Duration;
 
 /// The longest that a scenario may take; in virtual time that is no time at all.
-const LIMIT: Duration = Duration::from_mins(10);
+const LIMIT: Duration = Duration::from_secs(60);
 /// How long to wait between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -27,5 +27,7 @@ pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>)
             tokio::time::sleep(PAUSE).await;
         }
     };
-    tokio::time::timeout(LIMIT, looking).await.unwrap_or_else(|_| panic!("{what} did not happen in time"))
+    tokio::time::timeout(LIMIT - Duration::from_secs(10), looking)
+        .await
+        .unwrap_or_else(|_| panic!("{what} did not happen in time"))
 }

@@ -34,6 +34,17 @@ async fn what_was_confirmed_survives_a_kill_and_a_stop() -> Result<(), Error> {
     let missing = management.get("queues/orders%2Ftest/other").await.expect_err("there is none").to_string();
     assert!(missing.contains("404"), "{missing}");
     assert_eq!(server.log()?.matches("Server startup complete").count(), 3, "the log tells of each of its lives");
+
+    server.survive_deleted_queues().await?;
+    // What a process does whose queue is deleted before it looks for it.
+    server
+        .control(&[
+            "eval",
+            "supervisor:start_child(rabbit_fifo_dlx_sup, [{resource, <<\"/\">>, queue, <<\"gone\">>}]).",
+        ])
+        .await?;
+    let supervisor = server.control(&["eval", "timer:sleep(500), whereis(rabbit_fifo_dlx_sup)."]).await?;
+    assert!(supervisor.contains("<"), "dead lettering ended with one queue: {supervisor}\n{}", server.log()?);
     Ok(())
 }
 

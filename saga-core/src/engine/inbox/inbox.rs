@@ -25,8 +25,9 @@ use crate::transport::{
 };
 use crate::unwind::caught_while;
 
-/// How long the start of a runtime waits for the first subscription.
-const FIRST_SUBSCRIPTION_MAX: Duration = Duration::from_secs(5);
+/// How long the start of a runtime waits for the first subscription of a service. A new consumer group of Kafka takes some seconds, on a
+/// busy machine many, and events that are published before its first subscription are lost to a service.
+const FIRST_SUBSCRIPTION_MAX: Duration = Duration::from_secs(30);
 
 /// How many received messages are handled at a time.
 const MESSAGES_AT_A_TIME: usize = 64;
@@ -107,13 +108,18 @@ impl<S: Store> Inbox<S> {
 impl<S: Store> Inbox<S> {
     /// The first subscription of a service; `None` if the transport cannot be reached now, and is tried again later.
     pub(crate) async fn subscribe_first(&self, service: &str) -> Option<Box<dyn Incoming>> {
-        let subscribing = self.subscribe(service, InboundSource::Messages);
-        let problem = match crate::env::timeout(&*self.ctx.env, FIRST_SUBSCRIPTION_MAX, subscribing).await {
+        let source = InboundSource::Messages;
+        let subscribing = self.subscribe(service, source);
+        let error = match crate::env::timeout(&*self.ctx.env, FIRST_SUBSCRIPTION_MAX, subscribing).await {
             Ok(Ok(incoming)) => return incoming,
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("no answer within {FIRST_SUBSCRIPTION_MAX:?}"),
+            Ok(Err(error)) => error,
+            Err(_) => {
+                let detail = format!("no answer within {FIRST_SUBSCRIPTION_MAX:?}");
+                TransportError::new(TransportErrorKind::Unavailable, "subscribe", detail)
+            }
         };
-        log::warn!(service, error = problem, "service not subscribed yet");
+        log::warn!(service, %error, "service not subscribed yet");
+        self.ctx.health.transport_failed(source.operation(), &error);
         None
     }
 
