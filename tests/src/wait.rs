@@ -2,7 +2,9 @@ use std::future::Future;
 use std::time::Duration;
 
 /// The longest that a scenario may take; in virtual time that is no time at all.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(10);
+/// The longest that a scenario may wait for one thing, so that a scenario which hangs says for what.
+const WAIT_MAX: Duration = Duration::from_mins(5);
 /// How long to wait between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -17,7 +19,7 @@ pub async fn within<F: Future>(future: F) -> F::Output {
 /// Looks until there is something to see.
 ///
 /// # Panics
-/// After ten minutes.
+/// After five minutes.
 pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let looking = async {
         loop {
@@ -27,7 +29,5 @@ pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>)
             tokio::time::sleep(PAUSE).await;
         }
     };
-    tokio::time::timeout(LIMIT - Duration::from_secs(10), looking)
-        .await
-        .unwrap_or_else(|_| panic!("{what} did not happen in time"))
+    tokio::time::timeout(WAIT_MAX, looking).await.unwrap_or_else(|_| panic!("{what} did not happen in time"))
 }

@@ -44,8 +44,8 @@ impl<S: Store> Maintenance<S> {
         Ok(unclosed.more)
     }
 
-    /// Asks the services, but for those whose last questions wait to be sent for a whole interval. They may be gone, which does not
-    /// concern the others.
+    /// Asks the services, but for those whose last questions have waited to be sent since an earlier walk. They may be gone, which does
+    /// not concern the others.
     async fn ask(
         &self,
         questions: BTreeMap<Question<'_>, BTreeMap<Key, Duration>>,
@@ -60,9 +60,10 @@ impl<S: Store> Maintenance<S> {
             askers.push((asker, sagas.len()));
         }
         let ages = catch_panic("oldest_ages", self.ctx.store.oldest_ages(&messages)).await?;
+        // A question is younger than the walk that asked it, so the next walk finds it a little younger than the interval.
         let mut to_send = Vec::new();
         for ((message, (asker, count)), age) in messages.into_iter().zip(askers).zip(ages) {
-            if let Some(after) = age.filter(|age| *age >= interval) {
+            if let Some(after) = age.filter(|age| *age >= interval / 2) {
                 log::warn!(service = &*asker, count, ?after, "closed sagas not asked for");
             } else {
                 log::info!(service = &*asker, count, "asked for closed sagas");
