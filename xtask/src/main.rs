@@ -21,7 +21,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Installs what is missing, starts private servers and runs every test, side by side, then 20,000 simulated schedules.
+    /// Installs what is missing, starts private servers and runs every test, side by side, then 5,000 simulated schedules.
     Test {
         /// Passed to `cargo test --workspace`, for example a test's name; the simulation is then left out.
         #[arg(last = true)]

@@ -10,7 +10,7 @@ use saga_testkit::sim::Random;
 use crate::support::{OutsideProcess, REAL, REAL_ORDERS, Ran, Shop, number, seed_from_env};
 use tokio::time::Instant;
 
-const RUNS: u64 = 50;
+const RUNS: u64 = 30;
 const SIDE_BY_SIDE: u64 = 3;
 /// What the program holds as long as nothing else is said. Most of a lease is far more than a slow machine needs to begin.
 const LEASE: Duration = Duration::from_mins(1);

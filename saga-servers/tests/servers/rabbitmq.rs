@@ -44,7 +44,7 @@ async fn what_was_confirmed_survives_a_kill_and_a_stop() -> Result<(), Error> {
         ])
         .await?;
     let supervisor = server.control(&["eval", "timer:sleep(500), whereis(rabbit_fifo_dlx_sup)."]).await?;
-    assert!(supervisor.contains("<"), "dead lettering ended with one queue: {supervisor}\n{}", server.log()?);
+    assert!(supervisor.contains('<'), "dead lettering ended with one queue: {supervisor}\n{}", server.log()?);
     Ok(())
 }
 

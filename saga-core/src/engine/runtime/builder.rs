@@ -140,6 +140,10 @@ impl<S: Store> RuntimeBuilder<S> {
 
     /// Starts the runtime: it continues unfinished sagas of the store, and starts new ones.
     ///
+    /// It waits for the first subscription of each service, for 30 seconds at most, so that what is sent to a service from then on is
+    /// received. If the transport cannot be reached, the runtime starts without, [`Health`](crate::engine::Health) says so, and it
+    /// subscribes later.
+    ///
     /// # Errors
     /// Every problem of the settings, the definitions and the states at once; what changed in a definition since sagas of
     /// that version were started; the values of unfinished sagas that its types cannot read; or the store's error.

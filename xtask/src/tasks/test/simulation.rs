@@ -26,7 +26,7 @@ const OPTIMISED: [&str; 4] = [
 ];
 
 /// How many schedules a test run simulates. They are the same in every run, so a failure is never bad luck.
-const SIMULATED_SEEDS: &str = "20000";
+const SIMULATED_SEEDS: &str = "5000";
 
 /// What is run.
 #[derive(Debug)]
