@@ -7,6 +7,8 @@ use crate::error::Error;
 use crate::folder::{Folder, unprivileged};
 use crate::programs::{libfaketime, program};
 
+/// Where the C library keeps semaphores and memory that have names.
+const SHARED_MEMORY: &str = "/dev/shm";
 /// For errors.
 const CLOCK: &str = "the clock of Redis";
 
@@ -30,10 +32,7 @@ impl RedisClock {
         // Redis' own allocator asks for the time before the library is ready, and would wait for ever: that of libc does not.
         call.arg(format!("LD_PRELOAD={}:libc.so.6", self.library.display()));
         call.arg(format!("FAKETIME_TIMESTAMP_FILE={}", self.shift.display()));
-        // By default, what the library shares is named after the number of the process, and an earlier process of that number may
-        // have left it to another user.
-        let name = self.shift.parent().and_then(Path::file_name).unwrap_or_default().display();
-        call.arg(format!("FAKETIME_SHARED=/{name}-semaphore /{name}-memory"));
+        remove_left_behind();
         call.args(["FAKETIME_DONT_FAKE_MONOTONIC=1", "FAKETIME_NO_CACHE=1"]).arg(server);
         Ok(call)
     }
@@ -43,5 +42,39 @@ impl RedisClock {
         let next = self.shift.with_extension("next");
         let written = std::fs::write(&next, format!("{seconds:+}"));
         written.and_then(|()| std::fs::rename(&next, &self.shift)).map_err(Error::system(format!("set {CLOCK}")))
+    }
+}
+
+/// Removes what the library shared in processes that are gone. It names these files after the number of the process, and a process that is
+/// killed leaves them behind: then no later process of that number could start.
+fn remove_left_behind() {
+    let Ok(files) = std::fs::read_dir(SHARED_MEMORY) else { return };
+    for file in files.flatten() {
+        let name = file.file_name();
+        let name = name.to_string_lossy();
+        let process = ["faketime_shm_", "sem.faketime_sem_"].iter().find_map(|prefix| name.strip_prefix(prefix));
+        if process.is_some_and(|number| !Path::new("/proc").join(number).exists()) {
+            // One that belongs to another user stays.
+            _ = std::fs::remove_file(file.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SHARED_MEMORY, remove_left_behind};
+
+    #[test]
+    fn what_a_dead_process_left_is_removed_and_what_a_live_one_has_stays() {
+        // Numbers of processes end at 4,194,304.
+        let dead = format!("{SHARED_MEMORY}/faketime_shm_{}", 5_000_000 + std::process::id());
+        let live = format!("{SHARED_MEMORY}/sem.faketime_sem_{}", std::process::id());
+        for path in [&dead, &live] {
+            std::fs::write(path, "").unwrap();
+        }
+        remove_left_behind();
+        let are_there = [&dead, &live].map(|path| std::path::Path::new(path).exists());
+        std::fs::remove_file(live).unwrap();
+        assert_eq!(are_there, [false, true]);
     }
 }
