@@ -3,6 +3,7 @@
 
 mod between_services;
 mod carried_locks;
+mod first_subscription;
 mod for_each_elsewhere;
 mod forgotten_ids;
 mod services;

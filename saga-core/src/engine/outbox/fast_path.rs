@@ -73,7 +73,7 @@ impl<S: Store> Outbox<S> {
     pub(crate) fn send_from_memory(&self, message: NewMessage) {
         // Without a reading of the store clock, the relay sends it.
         let Some(committed_at) = self.store_calls.clock.now(self.ctx.env.now()) else { return };
-        let row = OutboxRow::of_committed(message, committed_at);
+        let row = OutboxRow::committed(message, committed_at);
         self.send_queue.waiting.fetch_add(1, Ordering::Relaxed);
         if self.send_queue.sender.send(OutgoingRow { row, under_way: self.ctx.lifecycle.enter() }).is_err() {
             self.send_queue.waiting.fetch_sub(1, Ordering::Relaxed);

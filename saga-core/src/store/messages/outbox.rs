@@ -60,23 +60,6 @@ impl From<OutboxRow> for Message {
 }
 
 impl OutboxRow {
-    /// The row of a message that was committed at this time.
-    pub(crate) fn of_committed(message: NewMessage, committed_at: Timestamp) -> Self {
-        Self {
-            id: message.id,
-            kind: message.kind,
-            tenant: message.tenant,
-            aggregate_type: message.aggregate_type,
-            aggregate_id: message.aggregate_id,
-            event_type: message.event_type,
-            payload: message.payload,
-            position: message.position,
-            committed_at,
-            headers: message.headers,
-            attempts: 0,
-        }
-    }
-
     /// A message as it waits from its commit on.
     pub fn committed(new: NewMessage, at: Timestamp) -> Self {
         Self {
