@@ -94,7 +94,8 @@ async fn all_tests(programs: &[TestProgram], addresses: &Addresses) -> Result<St
         .filter(|program| program.name() != simulation::TESTS)
         .map(|program| Job { title: program.title(), command: program.command() });
     let documentation = Job { title: shown(&documentation), command: documentation };
-    run_jobs(programs.chain([documentation]).collect(), addresses).await
+    // First, since cargo tests one crate's documentation after the other: at the end the other lanes would be idle.
+    run_jobs([documentation].into_iter().chain(programs).collect(), addresses).await
 }
 
 /// The tests that `filter` selects, one after the other by cargo itself, so that a person sees them come.
