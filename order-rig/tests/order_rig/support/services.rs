@@ -117,7 +117,7 @@ impl Services {
     /// The books agree and every service is at rest; gives the numbers.
     #[track_caller]
     pub(crate) fn verify(&self) -> Value {
-        let ran = self.shop.run(&self.verification("60s"));
+        let ran = self.shop.run(&self.verification("180s"));
         assert_eq!(ran.code, 0, "{ran}");
         ran.json()
     }
