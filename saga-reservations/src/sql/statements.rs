@@ -44,24 +44,33 @@ macro_rules! resources_of {
     };
 }
 
+/// Whether a name is in the answer of a query.
+///
+/// PostgreSQL runs the query once and keeps the list. It must not join: where a transaction waited for a locked row, PostgreSQL looks whether
+/// the row's new version is still meant, and in a join with a list without duplicates it finds only the first name again.
+macro_rules! is_in {
+    (sqlite, $($query:expr),+) => {
+        concat!("name IN (", $($query),+, ")")
+    };
+    (postgres, $($query:expr),+) => {
+        concat!("name = ANY (ARRAY(", $($query),+, "))")
+    };
+}
+
 macro_rules! statements {
     ($database:ident, $for_update:literal, $skip:literal) => {
         Statements {
             lock_resources: concat!(
-                "SELECT name, capacity, confirmed, held, last_token, is_unique FROM reservation_resources WHERE name IN (",
-                elements!($database, "$1"),
-                " UNION ALL ",
-                resources_of!($database, "$2"),
-                ") ORDER BY name",
+                "SELECT name, capacity, confirmed, held, last_token, is_unique FROM reservation_resources WHERE ",
+                is_in!($database, elements!($database, "$1"), " UNION ALL ", resources_of!($database, "$2")),
+                " ORDER BY name",
                 $for_update
             ),
             #[cfg(feature = "postgres")]
             lock_free_resources: concat!(
-                "SELECT name, capacity, confirmed, held, last_token, is_unique FROM reservation_resources WHERE name IN (",
-                elements!($database, "$1"),
-                " UNION ALL ",
-                resources_of!($database, "$2"),
-                ") ORDER BY name",
+                "SELECT name, capacity, confirmed, held, last_token, is_unique FROM reservation_resources WHERE ",
+                is_in!($database, elements!($database, "$1"), " UNION ALL ", resources_of!($database, "$2")),
+                " ORDER BY name",
                 $for_update,
                 $skip
             ),

@@ -131,6 +131,26 @@ async fn statements_stay_prepared_unless_the_pool_keeps_none() {
     }
 }
 
+/// Where a transaction waited for a lock, PostgreSQL looks at each row again.
+#[tokio::test]
+async fn what_was_waited_for_is_found_again() {
+    let place = Place::with(10).await;
+    let mut other = place.rows.begin().await.unwrap();
+    let changed = "UPDATE reservation_resources SET version = version + 1";
+    assert_eq!(sqlx::query(changed).execute(&mut *other).await.unwrap().rows_affected(), 2);
+    let store = place.store.clone();
+    let both = reserve("both", Reserve::of("seat", 1).and("bag", 1));
+    let reserving = tokio::spawn(async move { store.perform(both).await });
+    let waiting =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    while sqlx::query_scalar::<_, i64>(waiting).fetch_one(&place.rows).await.unwrap() == 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    other.commit().await.unwrap();
+    reserving.await.unwrap().expect("there are both, and enough of them");
+    assert_eq!(place.seats().await, (0, 1));
+}
+
 /// PostgreSQL would keep a plan that reads all reservations there ever were, for it believes that a list of keys is long.
 #[tokio::test]
 async fn rows_are_found_by_their_keys_only() {
