@@ -3,7 +3,8 @@
 use crate::error::Error;
 use crate::rabbitmq::rabbitmq::RabbitMqServer;
 
-/// Tells the supervisor of dead lettering not to start its processes again: each keeps its place in the tuple that describes it.
+/// Tells the supervisor of dead lettering not to start its processes again. It has no call for that, so its state is changed, in which the
+/// fourth part is what it knows of its children.
 const START_NONE_AGAIN: &str = "sys:replace_state(rabbit_fifo_dlx_sup, fun(State) -> \
      Once = fun(_, Child) -> list_to_tuple([case Part of permanent -> temporary; _ -> Part end || Part <- tuple_to_list(Child)]) end, \
      {Ids, Children} = element(4, State), \

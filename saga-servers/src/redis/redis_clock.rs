@@ -26,13 +26,13 @@ impl RedisClock {
 
     /// The call of a server that sees this clock. How long things take it sees as it is.
     pub(crate) fn call(&self, server: &Path) -> Result<Command, Error> {
+        remove_left_behind();
         // The library is loaded into the server only: what it shares would belong to root if the program loaded it that
         // changes the user.
         let mut call = unprivileged(&program("env", CLOCK, "coreutils")?)?;
         // Redis' own allocator asks for the time before the library is ready, and would wait for ever: that of libc does not.
         call.arg(format!("LD_PRELOAD={}:libc.so.6", self.library.display()));
         call.arg(format!("FAKETIME_TIMESTAMP_FILE={}", self.shift.display()));
-        remove_left_behind();
         call.args(["FAKETIME_DONT_FAKE_MONOTONIC=1", "FAKETIME_NO_CACHE=1"]).arg(server);
         Ok(call)
     }
