@@ -15,6 +15,9 @@ pub(super) const RESERVING: &str = "reserve";
 /// The most requests of one call: Redis does nothing else meanwhile.
 const REQUESTS_MAX: usize = 64;
 
+/// The most calls at once: while Redis works on one, the answer to another is read.
+const CALLS_MAX: usize = 2;
+
 /// What is to be held. A clone is cheap.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
@@ -33,7 +36,7 @@ pub(super) struct Requests {
 
 impl Requests {
     pub(super) fn to(holds: Arc<Holds>) -> Self {
-        Self { holds, batches: Batches::of_up_to(REQUESTS_MAX) }
+        Self { holds, batches: Batches::new(REQUESTS_MAX, CALLS_MAX) }
     }
 
     /// Asks Redis for a hold.

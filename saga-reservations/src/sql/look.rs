@@ -47,7 +47,7 @@ pub(super) struct SharedReads(Batches<Question, Result<Found, ReservationsError>
 
 impl Default for SharedReads {
     fn default() -> Self {
-        Self(Batches::of_up_to(CALLERS_MAX))
+        Self(Batches::new(CALLERS_MAX, 1))
     }
 }
 
