@@ -54,9 +54,11 @@ pub(crate) async fn take_locks(
         *last = last.saturating_add(i32::try_from(request.entities.len()).unwrap_or(i32::MAX));
         Some(*last)
     });
+    // What this transaction starts has no request that is stored.
+    let stored_saga = |of: usize, request: &LockRequest| claims[tried[of].0].start.is_none().then_some(request.saga.0);
     let rows =
         sqlx::query(store.sql("SELECT place, tokens, stored FROM {schema}.take_locks($1, $2, $3, $4, $5, $6, $7)"))
-            .bind(column(&requests, |(.., request)| request.saga.0))
+            .bind(column(&requests, |(of, _, request)| stored_saga(*of, request)))
             .bind(column(&requests, |(.., request)| &*request.name))
             .bind(lasts.collect::<Vec<i32>>())
             .bind(column(&entities, |(number, ..)| *number))
