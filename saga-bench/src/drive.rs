@@ -40,10 +40,19 @@ impl Driven {
 
     /// The longest time in which no saga ended.
     pub(crate) fn longest_pause(&self) -> Duration {
+        self.gaps().into_iter().max().unwrap_or_default()
+    }
+
+    /// How long behind a saga the next one ended, in milliseconds.
+    pub(crate) fn gaps_ms(&self) -> Vec<f64> {
+        self.gaps().into_iter().map(|gap| gap.as_secs_f64() * 1e3).collect()
+    }
+
+    fn gaps(&self) -> Vec<Duration> {
         let mut ends: Vec<Duration> = self.sagas.iter().map(|(ended, _)| *ended).collect();
         ends.push(Duration::ZERO);
         ends.sort_unstable();
-        ends.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max().unwrap_or_default()
+        ends.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect()
     }
 }
 

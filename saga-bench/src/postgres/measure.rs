@@ -13,7 +13,7 @@ use crate::cpu::Cpu;
 pub(crate) struct Done {
     pub(crate) steps: u32,
     pub(crate) took: Duration,
-    /// Of a saga, from its start to its outcome.
+    /// Of a saga, from its start to its outcome; where sagas follow each other, from one end to the next.
     pub(crate) p50_ms: Option<f64>,
     pub(crate) p99_ms: Option<f64>,
     /// The longest time in which nothing was committed.

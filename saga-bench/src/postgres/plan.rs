@@ -3,15 +3,17 @@
 use super::options::Options;
 use super::work::{Spec, Subject, Work};
 
-const ALL: [Work; 13] = [
+const ALL: [Work; 15] = [
     Work::Orders,
     Work::Undo,
     Work::Hot,
+    Work::HotLocked,
     Work::Batch,
     Work::Retrying,
     Work::Portable,
     Work::Locked,
     Work::Held,
+    Work::HandedOver,
     Work::Tenants,
     Work::TenantsApart,
     Work::Alone,
@@ -66,6 +68,14 @@ pub(super) fn specs(options: &Options, peers: &[String]) -> Vec<Spec> {
             Work::Hot => {
                 add(work, 16, Subject::F1);
                 add(work, 16, Subject::Saga);
+            }
+            Work::HotLocked => {
+                add(Work::Hot, 16, Subject::Saga);
+                add(work, 16, Subject::Saga);
+            }
+            Work::HandedOver => {
+                add(Work::Alone, 1, Subject::Saga);
+                add(work, 64, Subject::Saga);
             }
             Work::Batch => {
                 for peer in peers {

@@ -22,7 +22,7 @@ pub(super) enum Reference {
 pub(super) enum Measure {
     /// Steps a second, the more the better.
     StepsPerSecond,
-    /// How long a saga takes, half of them; the less the better.
+    /// How long a saga takes, or behind which time the next one ends; half of them. The less the better.
     P50,
     /// The longest time without a commit, in seconds; the less the better.
     Pause,
@@ -72,6 +72,7 @@ impl Target {
             }
         };
         match self.measure {
+            Measure::P50 if self.of.work == Work::HandedOver => format!("{of}: p50 from end to end / p50 of {to}"),
             Measure::P50 => format!("{of}: p50 / three {to} in a row"),
             _ => format!("{of} / {to}"),
         }
@@ -106,12 +107,19 @@ pub(super) fn targets() -> Vec<Target> {
         steps(saga(Work::Undo, 64), to(w, 64, Subject::Saga), 0.7),
         steps(saga(Work::Hot, 16), to(Work::Hot, 16, Subject::F1), 0.8),
         nothing(saga(Work::Hot, 16), Measure::Pause, 1.0),
+        steps(saga(Work::HotLocked, 16), to(Work::Hot, 16, Subject::Saga), 1.0),
         Target { of: saga(Work::Alone, 1), to: to(Work::Alone, 1, Subject::F1), measure: Measure::P50, wanted: 1.5 },
         steps(full, to(Work::Finished, 64, Subject::Saga), 0.85),
         steps(saga(Work::Retrying, 64), to(w, 64, Subject::Saga), 0.9),
         steps(saga(Work::Portable, 64), to(w, 64, Subject::Saga), 0.95),
         steps(saga(Work::Locked, 64), to(w, 64, Subject::Saga), 0.85),
         steps(saga(Work::Held, 64), to(w, 64, Subject::Saga), 0.75),
+        Target {
+            of: saga(Work::HandedOver, 64),
+            to: to(Work::Alone, 1, Subject::Saga),
+            measure: Measure::P50,
+            wanted: 2.0,
+        },
         steps(saga(Work::Tenants, 64), to(w, 64, Subject::Saga), 0.8),
         steps(saga(Work::TenantsApart, 64), to(w, 64, Subject::Saga), 0.35),
         nothing(saga(Work::Waiting, 1_024), Measure::PeakMb, 200.0),

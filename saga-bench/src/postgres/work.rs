@@ -16,6 +16,9 @@ pub(crate) enum Work {
     /// Each step updates one of 77 rows.
     #[value(name = "W-hot")]
     Hot,
+    /// W-hot whose steps lock their row's entity, so that they do not wait for the row.
+    #[value(name = "W-hot-lock")]
+    HotLocked,
     /// Orders whose steps take a batch.
     #[value(name = "W-batch")]
     Batch,
@@ -31,6 +34,9 @@ pub(crate) enum Work {
     /// Orders that are under a semantic lock each.
     #[value(name = "W-hold")]
     Held,
+    /// Orders that are under one semantic lock: each waits for the one before.
+    #[value(name = "W-hand-over")]
+    HandedOver,
     /// Orders of a thousand tenants that share commits.
     #[value(name = "W-tenants")]
     Tenants,
@@ -54,11 +60,13 @@ impl fmt::Display for Work {
             Self::Orders => "W",
             Self::Undo => "W-undo",
             Self::Hot => "W-hot",
+            Self::HotLocked => "W-hot-lock",
             Self::Batch => "W-batch",
             Self::Retrying => "W-retrying",
             Self::Portable => "W-sql",
             Self::Locked => "W-lock",
             Self::Held => "W-hold",
+            Self::HandedOver => "W-hand-over",
             Self::Tenants => "W-tenants",
             Self::TenantsApart => "W-tenants-apart",
             Self::Alone => "W-alone",
@@ -118,7 +126,8 @@ impl Spec {
             (Subject::F4, _) => sagas * 2 / 3,
             (Subject::F5, _) => sagas * 4,
             (Subject::Peer(_), _) => sagas / 6,
-            (_, Work::Hot) => sagas / 2,
+            (_, Work::Hot | Work::HotLocked) => sagas / 2,
+            (_, Work::HandedOver) => sagas / 4,
             (_, Work::Batch) => sagas * 3,
             _ => sagas,
         };

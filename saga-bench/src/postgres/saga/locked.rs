@@ -38,7 +38,18 @@ impl SemanticLock for Held {
 
 /// One semantic lock for the saga.
 pub(super) fn held() -> anyhow::Result<Saga<PostgresStore, Order>> {
-    let saga = Saga::named("held-order").input::<Order>();
-    let saga = saga.semantic_lock::<Held, _>(|order: &Order| Entity::new("order", order.number));
+    under_lock("held-order", |order| Entity::new("order", order.number))
+}
+
+/// One semantic lock for all sagas.
+pub(super) fn handed_over() -> anyhow::Result<Saga<PostgresStore, Order>> {
+    under_lock("handed-over-order", |_| Entity::new("shop", 1))
+}
+
+fn under_lock(
+    name: &'static str,
+    entity: impl Fn(&Order) -> Entity + Send + Sync + 'static,
+) -> anyhow::Result<Saga<PostgresStore, Order>> {
+    let saga = Saga::named(name).input::<Order>().semantic_lock::<Held, _>(entity);
     Ok(saga.step::<reserve_stock>().step::<charge_card>().step::<confirm_order>().build()?)
 }

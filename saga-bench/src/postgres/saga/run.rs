@@ -1,6 +1,7 @@
 //! Runs the sagas of a work.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use anyhow::Result;
 use saga_core::{Runtime, Saga, Settings};
@@ -35,11 +36,13 @@ pub(crate) async fn run(url: &str, work: Work, numbers: Range<u32>, in_flight: u
     let saga = match work {
         Work::Undo => refusing::saga()?,
         Work::Hot => hot::saga()?,
+        Work::HotLocked => hot::locked()?,
         Work::Batch => batched::saga()?,
         Work::Retrying => retrying::saga()?,
         Work::Portable => portable::saga()?,
         Work::Locked => locked::saga()?,
         Work::Held => locked::held()?,
+        Work::HandedOver => locked::handed_over()?,
         _ => orders::saga()?,
     };
     let expected = match work {
@@ -48,13 +51,19 @@ pub(crate) async fn run(url: &str, work: Work, numbers: Range<u32>, in_flight: u
         _ => |_| Expected::Completed,
     };
     let tenants = matches!(work, Work::Tenants | Work::TenantsApart).then_some(TENANTS);
-    let share = |settings: &mut Settings| settings.tenants_share_commits = work == Work::Tenants;
-    let runtime = runtime_with(url, &saga, share).await?;
+    let change = |settings: &mut Settings| {
+        settings.tenants_share_commits = work == Work::Tenants;
+        if work == Work::HandedOver {
+            // So seldom that no hand-over is found by it.
+            settings.poll_interval = Duration::from_secs(10);
+        }
+    };
+    let runtime = runtime_with(url, &saga, change).await?;
     let driven = drive_to(&runtime, &saga, numbers.clone(), in_flight, tenants, order, expected).await?;
     let store = runtime.store().clone();
     runtime.shutdown().await;
     store.close().await;
-    let latencies = driven.latencies_ms();
+    let latencies = if work == Work::HandedOver { driven.gaps_ms() } else { driven.latencies_ms() };
     Ok(Done {
         p50_ms: Some(percentile(&latencies, 0.5)),
         p99_ms: Some(percentile(&latencies, 0.99)),
