@@ -1,4 +1,4 @@
-//! The rules of the attributes, each with an id that a failing case under `tests/ui` names.
+//! The rules of the attributes, each with an id that a failing case under `tests-build/tests/ui` names.
 
 macro_rules! rules {
     ($($(#[$doc:meta])* $rule:ident = $id:literal,)*) => {
