@@ -35,19 +35,19 @@ fn row(order: &Order, step: i64) -> Entity {
     Entity::new("hot", hot_row(order.number, step))
 }
 
-#[saga_step(no_compensation, lock = |order| row(&order, 0))]
+#[saga_step(no_compensation, lock = |order| row(order, 0))]
 async fn update_first_locked(tx: &mut PgConnection, order: Order) -> Result<Order, StepError> {
     update(tx, &order, 0).await?;
     Ok(order)
 }
 
-#[saga_step(no_compensation, lock = |order| row(&order, 1))]
+#[saga_step(no_compensation, lock = |order| row(order, 1))]
 async fn update_second_locked(tx: &mut PgConnection, order: Order) -> Result<Order, StepError> {
     update(tx, &order, 1).await?;
     Ok(order)
 }
 
-#[saga_step(no_compensation, lock = |order| row(&order, 2))]
+#[saga_step(no_compensation, lock = |order| row(order, 2))]
 async fn update_third_locked(tx: &mut PgConnection, order: Order) -> Result<Order, StepError> {
     update(tx, &order, 2).await?;
     Ok(order)
