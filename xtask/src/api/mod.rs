@@ -9,4 +9,4 @@ mod rustdoc;
 
 pub(crate) use self::count::count_outside;
 pub(crate) use self::listing::{difference, listing};
-pub(crate) use self::rustdoc::{Documentation, Documented};
+pub(crate) use self::rustdoc::{Documented, document};

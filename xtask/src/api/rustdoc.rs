@@ -1,4 +1,4 @@
-//! The documentation of crates as JSON.
+//! The documentation of a crate as JSON.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use public_api::PublicApi;
 use serde_json::Value;
 
 use crate::phases::run;
-use crate::workspace::{WITH_SERVERS, cargo, root};
+use crate::workspace::{cargo, root};
 
 const RUSTDOC: &str = "xtask/src/api/rustdoc.sh";
 
@@ -20,33 +20,22 @@ pub(crate) struct Documented {
     pub(crate) json: Value,
 }
 
-/// The documentation of the libraries of the workspace.
-#[derive(Debug)]
-pub(crate) struct Documentation {
-    folder: PathBuf,
-}
+/// Documents a library of the workspace, with its default features.
+pub(crate) fn document(name: &str) -> Result<Documented> {
+    let arguments = ["rustdoc", "--quiet", "--package", name, "--lib", "--", "-Z", "unstable-options"];
+    let output = ["--output-format", "json", "--cap-lints", "allow"];
+    run(cargo().args(arguments).args(output).env("RUSTDOC", root().join(RUSTDOC)))?;
 
-impl Documentation {
-    /// Documents all of them, with the features that clippy and rustdoc check: so the crates below them are checked once.
-    pub(crate) fn create() -> Result<Self> {
-        let libraries = ["doc", "--quiet", "--workspace", "--no-deps", "--lib", "--features", WITH_SERVERS];
-        let output = "-Z unstable-options --output-format json --cap-lints allow";
-        run(cargo().args(libraries).env("RUSTDOC", root().join(RUSTDOC)).env("RUSTDOCFLAGS", output))?;
-        Ok(Self { folder: target_folder()?.join("doc") })
-    }
-
-    pub(crate) fn of(&self, name: &str) -> Result<Documented> {
-        let file = self.folder.join(format!("{}.json", name.replace('-', "_")));
-        let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let json = serde_json::from_str(&text).with_context(|| format!("{} is no JSON", file.display()))?;
-        let api = public_api::Builder::from_rustdoc_json(&file)
-            .omit_blanket_impls(true)
-            .omit_auto_trait_impls(true)
-            .omit_auto_derived_impls(true)
-            .build();
-        let unread = "cannot read the JSON of rustdoc; its format changes with the toolchain, and so must the version of `public-api`";
-        Ok(Documented { api: api.context(unread)?, json })
-    }
+    let file = target_folder()?.join(format!("doc/{}.json", name.replace('-', "_")));
+    let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let json = serde_json::from_str(&text).with_context(|| format!("{} is no JSON", file.display()))?;
+    let api = public_api::Builder::from_rustdoc_json(&file)
+        .omit_blanket_impls(true)
+        .omit_auto_trait_impls(true)
+        .omit_auto_derived_impls(true)
+        .build();
+    let unread = "cannot read the JSON of rustdoc; its format changes with the toolchain, and so must the version of `public-api`";
+    Ok(Documented { api: api.context(unread)?, json })
 }
 
 /// Where cargo builds.

@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 
-use crate::api::{Documentation, Documented, count_outside, difference, listing};
+use crate::api::{Documented, count_outside, difference, document, listing};
 use crate::workspace::root;
 
 /// The library crates, in the order of their layers.
@@ -47,11 +47,10 @@ impl Api {
 
 /// Lists the public items of each library crate in docs/api, or compares with what is listed there. Returns what it counted.
 pub(crate) fn api(options: &Api) -> Result<String> {
-    let documentation = Documentation::create()?;
     let mut changed = Vec::new();
     let mut note = String::new();
     for name in CRATES {
-        let documented = documentation.of(name)?;
+        let documented = document(name)?;
         let text = listing(&documented);
         println!("{name}: {} lines", text.lines().count());
         if name == COUNTED.0 {
