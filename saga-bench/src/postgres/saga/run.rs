@@ -56,6 +56,7 @@ pub(crate) async fn run(url: &str, work: Work, numbers: Range<u32>, in_flight: u
         if work == Work::HandedOver {
             // So seldom that no hand-over is found by it.
             settings.poll_interval = Duration::from_secs(10);
+            settings.member_ttl = settings.poll_interval * 6;
         }
     };
     let runtime = runtime_with(url, &saga, change).await?;
