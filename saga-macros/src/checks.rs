@@ -12,7 +12,7 @@ use crate::{
     model::Returned,
 };
 
-/// The ids of these rules, each of which has a case under `tests-build/tests/ui` as well.
+/// The ids of these rules. Each has a case under `tests-build/tests/ui`.
 #[cfg(test)]
 pub(crate) const IDS: &[&str] = &[
     "alias",

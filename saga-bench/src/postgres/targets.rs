@@ -22,7 +22,7 @@ pub(super) enum Reference {
 pub(super) enum Measure {
     /// Steps a second, the more the better.
     StepsPerSecond,
-    /// How long a saga takes, or behind which time the next one ends; half of them. The less the better.
+    /// The median time of a saga, or from the end of one to the end of the next; the less the better.
     P50,
     /// The longest time without a commit, in seconds; the less the better.
     Pause,
