@@ -32,19 +32,20 @@ use crate::{
     model::Model,
 };
 
-#[doc = include_str!("../docs/saga_step.md")]
+// The examples use saga-core, which depends on this crate. So `tests-build` runs them.
+#[cfg_attr(not(doctest), doc = include_str!("../docs/saga_step.md"))]
 #[proc_macro_attribute]
 pub fn saga_step(options: TokenStream, item: TokenStream) -> TokenStream {
     attribute(Kind::Step, options.into(), item.into()).into()
 }
 
-#[doc = include_str!("../docs/saga_compensation.md")]
+#[cfg_attr(not(doctest), doc = include_str!("../docs/saga_compensation.md"))]
 #[proc_macro_attribute]
 pub fn saga_compensation(options: TokenStream, item: TokenStream) -> TokenStream {
     attribute(Kind::Compensation, options.into(), item.into()).into()
 }
 
-#[doc = include_str!("../docs/saga_resolution.md")]
+#[cfg_attr(not(doctest), doc = include_str!("../docs/saga_resolution.md"))]
 #[proc_macro_attribute]
 pub fn saga_resolution(options: TokenStream, item: TokenStream) -> TokenStream {
     attribute(Kind::Resolution, options.into(), item.into()).into()
