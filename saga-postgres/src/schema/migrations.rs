@@ -35,7 +35,7 @@ const fn whole(number: i32, name: &'static str, sql: &'static str) -> Migration 
 }
 
 /// In the order of their numbers. A released migration never changes.
-pub(crate) const MIGRATIONS: [Migration; 18] = [
+pub(crate) const MIGRATIONS: [Migration; 19] = [
     whole(1, "tables", include_str!("../../migrations/0001_tables.sql")),
     whole(2, "steps", include_str!("../../migrations/0002_steps.sql")),
     whole(3, "shapes", include_str!("../../migrations/0003_shapes.sql")),
@@ -66,7 +66,16 @@ pub(crate) const MIGRATIONS: [Migration; 18] = [
     whole(15, "request_guard", include_str!("../../migrations/0015_request_guard.sql")),
     whole(16, "exempt_sagas", include_str!("../../migrations/0016_exempt_sagas.sql")),
     whole(17, "unclosed_steps", include_str!("../../migrations/0017_unclosed_steps.sql")),
-    whole(18, "lock_lookups", include_str!("../../migrations/0018_lock_lookups.sql")),
+    Migration {
+        number: 18,
+        name: "lock_lookups",
+        sql: include_str!("../../migrations/0018_lock_lookups.sql"),
+        indexes: &[Index {
+            name: "locked_entities_granted",
+            on: "locked_entities (tenant, kind, id) WHERE token IS NOT NULL",
+        }],
+    },
+    whole(19, "claimed_sagas", include_str!("../../migrations/0019_claimed_sagas.sql")),
 ];
 
 pub(crate) const LATEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].number;

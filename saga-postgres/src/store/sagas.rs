@@ -262,10 +262,9 @@ impl PostgresStore {
         ids: &[SagaId],
     ) -> Result<Vec<SagaRow>, StoreError> {
         let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
-        let sql = self.sql(&format!("{SELECT_SAGAS} WHERE s.id = ANY ($1)"));
-        let rows = sqlx::query(sql)
+        let rows = sqlx::query(self.sql("SELECT * FROM {schema}.sagas_by_id($1)"))
             .bind(ids)
-            .persistent(false)
+            .persistent(self.prepares_statements())
             .fetch_all(conn)
             .await
             .map_err(|error| store_error(operation, error))?;

@@ -13,8 +13,7 @@ use sqlx::{PgConnection, Row as _};
 
 use crate::clock::{Moment, duration, micros};
 use crate::error::{commit_error, misuse, store_error};
-use crate::rows::rows::{self, FromRow, SELECT_RECORDS, signed};
-use crate::store::records::OF_STEPS;
+use crate::rows::rows::{self, FromRow, signed};
 use crate::store::store::PostgresStore;
 
 #[async_trait]
@@ -210,16 +209,9 @@ impl PostgresStore {
         }
         let sagas = self.sagas_on(conn, operation, ids).await?;
         let failed = |error| store_error(operation, error);
-        let sql = format!(
-            "{} JOIN unnest($1::text[], $2::text[], $3::bigint[]) u (tenant, key, saga) \
-             ON u.tenant = r.tenant AND u.key = r.key {OF_STEPS} ORDER BY r.position, r.step",
-            SELECT_RECORDS.replace(" FROM", ", u.saga FROM")
-        );
-        let rows = sqlx::query(self.sql(&sql))
-            .bind(sagas.iter().map(|saga| saga.tenant.as_str()).collect::<Vec<_>>())
-            .bind(sagas.iter().map(|saga| saga.key.as_str()).collect::<Vec<_>>())
+        let rows = sqlx::query(self.sql("SELECT * FROM {schema}.records_of_sagas($1)"))
             .bind(sagas.iter().map(|saga| saga.id.0).collect::<Vec<_>>())
-            .persistent(false)
+            .persistent(self.prepares_statements())
             .fetch_all(conn)
             .await
             .map_err(failed)?;

@@ -205,3 +205,76 @@ async fn a_call_that_waits_for_an_entity_has_no_other_one() {
     store.close().await;
     place.remove().await;
 }
+
+/// What `take_locks` answers about each of these requests: nothing where it was not taken, else whether it is stored.
+async fn taken_in(
+    conn: &mut PgConnection,
+    schema: &str,
+    name: &str,
+    requests: &[(Option<i64>, &str)],
+) -> Vec<Option<bool>> {
+    let sql = format!(
+        "SELECT place, stored FROM {schema}.take_locks($1, array_fill($5::text, ARRAY[$3]), $2, $2, \
+         array_fill(''::text, ARRAY[$3]), array_fill('account'::text, ARRAY[$3]), $4)"
+    );
+    let count = i32::try_from(requests.len()).unwrap();
+    let rows: Vec<(i32, bool)> = sqlx::query_as(AssertSqlSafe(sql))
+        .bind(requests.iter().map(|(saga, _)| *saga).collect::<Vec<_>>())
+        .bind((1..=count).collect::<Vec<_>>())
+        .bind(count)
+        .bind(requests.iter().map(|(_, id)| (*id).to_owned()).collect::<Vec<_>>())
+        .bind(name)
+        .fetch_all(conn)
+        .await
+        .unwrap();
+    (1..=count).map(|place| rows.iter().find(|row| row.0 == place).map(|row| row.1)).collect()
+}
+
+/// A row that names one of the entities makes `take_locks` begin again: what it had locked is free for others until it commits.
+#[tokio::test]
+async fn a_transaction_takes_what_is_free_beside_what_others_have_and_what_is_its_own() {
+    let place = Place::new().await;
+    let store = place.open().await;
+    let (first, second) = (begun(&store, "k-1").await, begun(&store, "k-2").await);
+    store.ask_for_locks(vec![request(&first)]).await.unwrap();
+    let mut conn = place.connection().await;
+    conn.execute("BEGIN").await.unwrap();
+    let (own, other, name) = (Some(first.saga.0), Some(second.saga.0), request(&first).name);
+    let free = [(other, "bob"), (None, "cara")];
+    assert_eq!(taken_in(&mut conn, &place.schema, &name, &free).await, [Some(false), Some(false)]);
+    conn.execute("ROLLBACK; BEGIN").await.unwrap();
+    let mixed = [(other, "ada"), (None, "bob"), (own, "ada")];
+    assert_eq!(taken_in(&mut conn, &place.schema, &name, &mixed).await, [None, Some(false), Some(true)]);
+    let mut rival = place.connection().await;
+    rival.execute("BEGIN").await.unwrap();
+    let tried = [(other, "bob"), (None, "cara"), (own, "ada")];
+    assert_eq!(taken_in(&mut rival, &place.schema, &name, &tried).await, [None, Some(false), Some(true)]);
+    rival.execute("ROLLBACK").await.unwrap();
+    conn.execute("ROLLBACK").await.unwrap();
+    store.close().await;
+    place.remove().await;
+}
+
+/// An owner that has the entity already gets it for its other requests before the queue, and the queue is served in its order.
+#[tokio::test]
+async fn a_lock_that_ends_is_handed_to_the_first_of_the_queue_and_to_all_its_requests() {
+    let place = Place::new().await;
+    let store = place.open().await;
+    let mut claims = Vec::new();
+    for key in ["k-1", "k-2", "k-3"] {
+        claims.push(begun(&store, key).await);
+    }
+    let again = |claim: &Claim| LockRequest { name: "again".to_owned(), ..request(claim) };
+    let asked = [request(&claims[0]), request(&claims[1]), again(&claims[1]), request(&claims[2])];
+    let answers = store.ask_for_locks(asked.to_vec()).await.unwrap();
+    assert!(answers[1..].iter().all(|answer| matches!(answer, LockAnswer::Waits(_))), "{answers:?}");
+    store.record(ends(&claims[0])).await.unwrap();
+    let (granted, waits) = (LockState::Granted, LockState::Waiting);
+    assert_eq!(states(&store, &claims[0]).await, [granted.clone(), granted.clone(), waits]);
+    store.record(ends(&claims[1])).await.unwrap();
+    assert_eq!(states(&store, &claims[0]).await, [granted]);
+    store.record(ends(&claims[2])).await.unwrap();
+    assert_eq!(states(&store, &claims[0]).await, []);
+    store.close().await;
+    place.remove().await;
+}

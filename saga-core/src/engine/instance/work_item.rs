@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::first_call::takes_semantic_lock;
 use super::held_lease::HeldLease;
 use super::inline_request::InlineRequest;
 use super::saga_instance::SagaInstance;
@@ -45,8 +46,8 @@ pub(crate) struct WorkItem<S: Store> {
     pub(crate) locked: Vec<LockedEntity>,
     /// The locks that its transaction takes, before that begins.
     pub(crate) wanted_locks: Vec<Arc<WantedLock>>,
-    /// Whether its transaction found that others have what it locks, or wait for it: it has to wait as well.
-    pub(crate) asks_for_lock: bool,
+    /// How many of its transactions found that others have what it locks, or wait for it.
+    pub(crate) lock_refusals: u8,
 }
 
 impl<S: Store> WorkItem<S> {
@@ -78,7 +79,7 @@ impl<S: Store> WorkItem<S> {
             reported: None,
             locked: Vec::new(),
             wanted_locks: Vec::new(),
-            asks_for_lock: false,
+            lock_refusals: 0,
         }
     }
 
@@ -139,9 +140,14 @@ impl<S: Store> WorkItem<S> {
             reported: claimed.reported,
             locked: Vec::new(),
             wanted_locks: Vec::new(),
-            asks_for_lock: false,
+            lock_refusals: 0,
             saga,
         })
+    }
+
+    /// Whether it waits for its lock as well as others. Transactions are short, so a second one tries to take the lock of a step.
+    pub(crate) fn asks_for_lock(&self) -> bool {
+        self.lock_refusals >= if takes_semantic_lock(self) { 1 } else { 2 }
     }
 
     /// Which attempt is the next one, or the one under way. That of a recovered command was written before it began.

@@ -39,6 +39,11 @@ impl<S: Store> InlineSteps<S> {
             && first_call(command).is_some_and(|(step, options)| options.grouped && self.is_proven(step))
     }
 
+    /// Whether the transaction of the command may start its saga. One that is refused a semantic lock starts nothing.
+    pub(crate) fn takes_start(&self, first: &WorkItem<S>) -> bool {
+        self.takes(first) && !(takes_semantic_lock(first) && self.limits.is_refused(first.step().name))
+    }
+
     /// Gives the command to the workers. A closed queue returns it, and the request is left with it.
     pub(crate) fn push(&self, mut command: WorkItem<S>, request: InlineRequest) {
         command.inline = Some(request);

@@ -16,7 +16,7 @@ use crate::store::{NewSaga, Store};
 impl<S: Store> Starter<S> {
     /// Whether the first step may run in the transaction that starts the saga.
     pub(crate) fn starts_with_step(&self, first: &WorkItem<S>) -> bool {
-        self.ctx.starts_in_transactions && self.inline_steps.takes(first)
+        self.ctx.starts_in_transactions && self.inline_steps.takes_start(first)
     }
 
     /// Starts a saga in the transaction of its first step.

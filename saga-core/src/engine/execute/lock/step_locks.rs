@@ -33,7 +33,7 @@ impl<S: Store> StepLocks<S> {
         let steps_max = self.records.ctx.settings.steps_per_transaction_max;
         let is_wanting = |command: &WorkItem<S>| {
             let has_locks = command.saga.definition.locks_calls || takes_semantic_lock(command);
-            has_locks && command.locked.is_empty() && !command.asks_for_lock
+            has_locks && command.locked.is_empty() && !command.asks_for_lock()
         };
         for command in commands.iter_mut().filter(|command| is_wanting(command)) {
             // What cannot be said is refused where it is asked for.

@@ -14,7 +14,7 @@ use crate::engine::execute::attempt::Attempts;
 use crate::engine::execute::lease::LeaseKeeper;
 use crate::engine::execute::lock::StepLocks;
 use crate::engine::execute::record::AttemptRecorder;
-use crate::engine::instance::{InlineRequest, TakenWork, WorkItem, takes_semantic_lock};
+use crate::engine::instance::{InlineRequest, TakenWork, WorkItem, lock_of, takes_semantic_lock};
 use crate::engine::schedule::take_with_permit;
 use crate::engine::start::log_start;
 use crate::machine::{Effect, Ending};
@@ -183,6 +183,7 @@ impl<S: Store> Transactions<S> {
         let (mut lost, mut apart, mut locked) = (Vec::new(), Vec::new(), Vec::new());
         for member in members {
             let work = member.work();
+            self.note_locks(&member);
             if member.reruns_alone {
                 apart.extend(member.into_claimed().map(|command| SubBatch::of(vec![command])));
                 continue;
@@ -191,9 +192,7 @@ impl<S: Store> Transactions<S> {
                 let lacks_lock = member.locks.lack_required();
                 match (member.inline, member.command) {
                     (Some(request), _) => request.leave(),
-                    (None, Some(command)) if lacks_lock => {
-                        locked.push(WorkItem { asks_for_lock: true, ..*command });
-                    }
+                    (None, Some(command)) if lacks_lock => locked.extend(self.refused_lock(*command)),
                     _ => lost.extend(work),
                 }
                 continue;
@@ -235,5 +234,30 @@ impl<S: Store> Transactions<S> {
             apart.push(SubBatch::of(locked));
         }
         apart
+    }
+
+    /// The command if it asks for its lock now; nothing if another transaction tries to take it.
+    fn refused_lock(&self, mut command: WorkItem<S>) -> Option<WorkItem<S>> {
+        command.lock_refusals = command.lock_refusals.saturating_add(1);
+        if command.asks_for_lock() {
+            return Some(command);
+        }
+        self.committer.scheduler.enqueue(command);
+        None
+    }
+
+    /// Takes note of whether a transaction got the lock of the step that was claimed, or the semantic lock with which its saga begins.
+    fn note_locks(&self, member: &BatchEntry<S>) {
+        let Some(command) = member.command.as_ref().filter(|_| member.locks.are_wanted()) else { return };
+        let (limits, was_refused) = (&self.attempts.limits, member.locks.lack_required());
+        match (&member.inline, command.saga.definition.steps.first()) {
+            (Some(InlineRequest::Start(_)), Some(first)) => limits.started(first.name, was_refused),
+            _ => {}
+        }
+        match member.refused_before {
+            Some(step) if member.granted => limits.got_refused_lock(step),
+            _ if was_refused && lock_of(command).is_some() => limits.was_refused_lock(command.step().name),
+            _ => {}
+        }
     }
 }
