@@ -6,7 +6,7 @@ use saga_testkit::hot_path::{Bound, Cost as _, assert_sagas_within};
 use sqlx::PgConnection;
 
 use crate::cost::Cost;
-use crate::sagas::{BATCH, bound_of, cost_of, insert};
+use crate::sagas::{self as unlocked, BATCH, IDS, IN_FLIGHT, ROUNDS, bound_of, cost_of, insert};
 
 #[saga_step(no_compensation, lock = |order| Entity::new("stock", order))]
 async fn reserve_stock(tx: &mut PgConnection, order: i64) -> Result<i64, StepError> {
@@ -47,6 +47,27 @@ async fn sagas_whose_steps_lock_cost_a_statement_more_for_all_of_them() {
 async fn locks_that_are_asked_for_are_above_the_bound() {
     let cost = cost_of(locked_order(), |settings| settings.steps_per_transaction_max = 1).await;
     assert_eq!(cost.above(&bound_of(LOCKED)), ["commits", "statements", "round trips", "WAL records"]);
+}
+
+/// Ten sagas about each of five entities.
+const ENTITIES: i64 = 5;
+
+#[saga_step(no_compensation, name = "reserve-stock", lock = |order| Entity::new("stock", order % ENTITIES))]
+async fn reserve_shared(tx: &mut PgConnection, order: i64) -> Result<i64, StepError> {
+    insert(tx, "INSERT INTO reservations (amount) VALUES ($1)", order).await
+}
+
+/// Sagas about the same entity cost a transaction each, which they share with sagas about others. None of them asks for its lock by
+/// a commit of its own.
+#[tokio::test]
+async fn sagas_that_lock_the_same_entities_run_one_after_the_other() {
+    let together = u64::try_from(ENTITIES).unwrap();
+    let one_after_the_other = u64::from(IN_FLIGHT) / together;
+    let bound = LOCKED.of(together) * one_after_the_other * u64::from(ROUNDS) + IDS;
+    let saga = Saga::named("shared-order").input::<i64>();
+    let saga = saga.step::<reserve_shared>().step::<unlocked::charge_card>().step::<unlocked::confirm_order>();
+    let saga = saga.build().unwrap();
+    assert_sagas_within(&bound, async || cost_of(saga.clone(), |_| ()).await).await;
 }
 
 fn locked_order() -> Saga<PostgresStore, i64> {

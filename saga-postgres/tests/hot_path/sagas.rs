@@ -11,7 +11,7 @@ use crate::meter::Meter;
 /// Sagas in flight.
 pub(crate) const IN_FLIGHT: u32 = 50;
 /// So many times all of them, so that a batch that is not full shows.
-const ROUNDS: u32 = 4;
+pub(crate) const ROUNDS: u32 = 4;
 
 #[saga_step(no_compensation)]
 pub(crate) async fn reserve_stock(tx: &mut PgConnection, order: i64) -> Result<i64, StepError> {
@@ -45,7 +45,7 @@ pub(crate) const BATCH: Bound<Cost> = Bound {
 };
 
 /// A block of ids, fetched by a statement of its own. It lasts for two thousand sagas.
-const IDS: Cost = Cost { commits: 1, statements: 14, round_trips: 5, wal_records: 5 };
+pub(crate) const IDS: Cost = Cost { commits: 1, statements: 14, round_trips: 5, wal_records: 5 };
 
 #[tokio::test]
 async fn sagas_that_run_together_cost_no_more_than_this() {

@@ -12,7 +12,7 @@ use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;
 use crate::engine::execute::attempt::Attempts;
 use crate::engine::execute::lease::LeaseKeeper;
-use crate::engine::execute::lock::StepLocks;
+use crate::engine::execute::lock::{StepLocks, split_by_entities};
 use crate::engine::execute::record::AttemptRecorder;
 use crate::engine::instance::{InlineRequest, TakenWork, WorkItem, lock_of, takes_semantic_lock};
 use crate::engine::schedule::take_with_permit;
@@ -146,6 +146,10 @@ impl<S: Store> Transactions<S> {
         let mut waiting = vec![SubBatch::of(commands)];
         while let Some(SubBatch { commands, failures, uses_own_savepoints }) = waiting.pop() {
             let commands = self.locks.take_or_want(commands, |command| self.takes_locks(command)).await;
+            let (commands, behind) = split_by_entities(commands);
+            if !behind.is_empty() {
+                waiting.push(SubBatch::of(behind));
+            }
             let commands = self.leases.hold_leases(commands).await;
             if commands.is_empty() {
                 continue;
@@ -250,9 +254,9 @@ impl<S: Store> Transactions<S> {
     fn note_locks(&self, member: &BatchEntry<S>) {
         let Some(command) = member.command.as_ref().filter(|_| member.locks.are_wanted()) else { return };
         let (limits, was_refused) = (&self.attempts.limits, member.locks.lack_required());
-        match (&member.inline, command.saga.definition.steps.first()) {
-            (Some(InlineRequest::Start(_)), Some(first)) => limits.started(first.name, was_refused),
-            _ => {}
+        let first = command.saga.definition.steps.first();
+        if let (Some(InlineRequest::Start(_)), Some(first)) = (&member.inline, first) {
+            limits.started(first.name, was_refused);
         }
         match member.refused_before {
             Some(step) if member.granted => limits.got_refused_lock(step),
