@@ -78,7 +78,7 @@ async fn a_connection_that_nobody_reads_is_found_and_made_again() {
     let prefix = unique_prefix();
     let looking = |url: &str| {
         let options = options(url).prefix(&prefix);
-        options.heartbeat(Duration::from_secs(1)).connect_timeout(Duration::from_secs(2))
+        options.heartbeat(Duration::from_secs(1)).connect_timeout(Duration::from_secs(10))
     };
     let url = format!("{}?heartbeat=3600", proxy.url());
     let receiver = AmqpTransport::connect_with(looking(&url)).await.unwrap();

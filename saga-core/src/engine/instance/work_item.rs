@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::first_call::takes_semantic_lock;
 use super::held_lease::HeldLease;
 use super::inline_request::InlineRequest;
 use super::saga_instance::SagaInstance;
@@ -143,11 +142,6 @@ impl<S: Store> WorkItem<S> {
             lock_refusals: 0,
             saga,
         })
-    }
-
-    /// Whether it waits for its lock as well as others. Transactions are short, so a second one tries to take the lock of a step.
-    pub(crate) fn asks_for_lock(&self) -> bool {
-        self.lock_refusals >= if takes_semantic_lock(self) { 1 } else { 2 }
     }
 
     /// Which attempt is the next one, or the one under way. That of a recovered command was written before it began.

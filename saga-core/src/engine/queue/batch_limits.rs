@@ -5,19 +5,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::failure_rate::{FailureRate, Protection};
+use super::refused_starts::RefusedStarts;
 use crate::store::WorkId;
 
 /// After a lock conflict, this many commands of the step run before its transactions run concurrently again.
-const CALM_AFTER: u32 = 5_000;
+pub(crate) const CALM_AFTER: u32 = 5_000;
 
-/// The same after a lock of a step that a transaction was refused, as long as it may be one that is had for longer.
-const CALM_AFTER_REFUSAL: u32 = 128;
-
-/// After so many refusals in a row, most sagas that begin with a semantic lock ask for it after they are started.
-const REFUSALS_MAX: u32 = 4;
-
-/// One of this many still takes it in the transaction that starts it, if it is free by then.
-const TRIED_EVERY: u32 = 16;
+/// The same after a lock of a step that a transaction was refused, as long as it may be one that others have for longer.
+pub(crate) const CALM_AFTER_REFUSAL: u32 = 128;
 
 /// A step whose last handler took longer than this shares no transaction: the others would wait for it.
 pub(crate) const SLOW: Duration = Duration::from_millis(20);
@@ -34,6 +29,8 @@ pub(crate) struct BatchLimits {
     steps: Mutex<Steps>,
     /// The first command of the transaction that runs contended steps now.
     contended: Mutex<Option<WorkId>>,
+    /// The semantic locks with which sagas begin.
+    pub(crate) refused_starts: RefusedStarts,
 }
 
 /// The steps by name. They are few, and names are usually the same static string, so a scan by pointer is fastest.
@@ -69,8 +66,6 @@ struct StepLimit {
     is_slow: bool,
     /// How many more commands run before the step counts as free of lock conflicts.
     calm_in: u32,
-    /// How many transactions that started a saga did not get the semantic lock of this step, since the last one that got it.
-    refusals: u32,
     /// How often the step and its compensation fail.
     doing: FailureRate,
     undoing: FailureRate,
@@ -78,8 +73,7 @@ struct StepLimit {
 
 impl StepLimit {
     fn new(limit: usize) -> Self {
-        let unknown = FailureRate::unknown();
-        Self { limit, is_slow: false, calm_in: 0, refusals: 0, doing: unknown, undoing: unknown }
+        Self { limit, is_slow: false, calm_in: 0, doing: FailureRate::unknown(), undoing: FailureRate::unknown() }
     }
 
     fn succeeded(&mut self, batch_max: usize, took: Duration) {
@@ -99,8 +93,14 @@ impl BatchLimits {
         batch_steps_max: usize,
         batch_steps: impl IntoIterator<Item = &'static str>,
     ) -> Self {
-        let batch_steps = batch_steps.into_iter().collect();
-        Self { batch_max, batch_steps_max, batch_steps, steps: Mutex::default(), contended: Mutex::default() }
+        Self {
+            batch_max,
+            batch_steps_max,
+            batch_steps: batch_steps.into_iter().collect(),
+            steps: Mutex::default(),
+            contended: Mutex::default(),
+            refused_starts: RefusedStarts::default(),
+        }
     }
 
     /// How many commands of any steps one transaction may carry.
@@ -139,41 +139,18 @@ impl BatchLimits {
         step.calm_in = CALM_AFTER;
     }
 
-    /// A transaction was refused the lock of this step. It may be that of another transaction of this process, so they run one at a
-    /// time for a while.
-    pub(crate) fn was_refused_lock(&self, step: &'static str) {
+    /// Transactions with this step run one at a time for at least so many commands, since another one was refused its lock. The locks that
+    /// they take are refused to none of them then.
+    pub(crate) fn run_one_at_a_time(&self, step: &'static str, commands: u32) {
         let batch_max = self.max_of(step);
         let mut steps = self.lock();
         let step = steps.of(step, batch_max);
-        step.calm_in = step.calm_in.max(CALM_AFTER_REFUSAL);
-    }
-
-    /// The next transaction got that lock, so it was refused by another transaction.
-    pub(crate) fn got_refused_lock(&self, step: &'static str) {
-        let batch_max = self.max_of(step);
-        self.lock().of(step, batch_max).calm_in = CALM_AFTER;
+        step.calm_in = step.calm_in.max(commands);
     }
 
     /// Whether transactions with this step run one at a time.
     pub(crate) fn is_contended(&self, step: &'static str) -> bool {
         self.lock().get(step).is_some_and(|step| step.calm_in > 0)
-    }
-
-    /// A transaction that started a saga got the semantic lock of its first step, or was refused it.
-    pub(crate) fn started(&self, lock: &'static str, was_refused: bool) {
-        let batch_max = self.max_of(lock);
-        let mut steps = self.lock();
-        let refusals = &mut steps.of(lock, batch_max).refusals;
-        *refusals = if was_refused { refusals.wrapping_add(1).max(1) } else { 0 };
-    }
-
-    /// Whether the next saga that begins with this semantic lock should ask for it after it is started, as transactions were refused
-    /// it again and again.
-    pub(crate) fn is_refused(&self, lock: &'static str) -> bool {
-        let mut steps = self.lock();
-        let Some(step) = steps.get_mut(lock).filter(|step| step.refusals >= REFUSALS_MAX) else { return false };
-        step.refusals = step.refusals.wrapping_add(1).max(REFUSALS_MAX);
-        !step.refusals.is_multiple_of(TRIED_EVERY)
     }
 
     /// Reserves the one transaction for contended steps; false if another one is under way.
@@ -245,29 +222,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_that_is_often_refused_is_asked_for_after_most_starts() {
-        let limits = BatchLimits::new(8, 8, []);
-        assert!(!limits.is_refused("account"), "nothing is known");
-        (1..REFUSALS_MAX).for_each(|_| limits.started("account", true));
-        assert!(!limits.is_refused("account"), "it may have been by chance");
-        limits.started("account", true);
-        let tried = (0..1_600).filter(|_| !limits.is_refused("account")).count();
-        assert_eq!(tried, 100);
-        limits.started("account", false);
-        assert!(!limits.is_refused("account") && !limits.is_refused("other"), "it is free again");
-    }
-
-    #[test]
-    fn steps_whose_locks_are_refused_run_one_at_a_time_for_longer_if_the_next_transaction_gets_them() {
+    fn steps_whose_locks_are_refused_run_one_at_a_time_for_a_while() {
         let limits = BatchLimits::new(8, 8, []);
         let succeed = |times: u32| (0..times).for_each(|_| limits.succeeded("hot", Duration::ZERO));
-        limits.was_refused_lock("hot");
-        assert!(limits.is_contended("hot") && limits.of("hot") == 8);
-        succeed(CALM_AFTER_REFUSAL);
-        assert!(!limits.is_contended("hot"), "others have the lock for longer");
-        limits.was_refused_lock("hot");
-        limits.got_refused_lock("hot");
-        limits.was_refused_lock("hot");
+        limits.run_one_at_a_time("hot", CALM_AFTER_REFUSAL);
+        assert!(limits.is_contended("hot") && !limits.is_contended("cold"));
+        limits.run_one_at_a_time("hot", CALM_AFTER);
+        limits.run_one_at_a_time("hot", CALM_AFTER_REFUSAL);
         assert_eq!(limits.of("hot"), 8, "it met no lock of a row");
         succeed(CALM_AFTER - 1);
         assert!(limits.is_contended("hot"));

@@ -41,7 +41,7 @@ impl<S: Store> InlineSteps<S> {
 
     /// Whether the transaction of the command may start its saga. One that is refused a semantic lock starts nothing.
     pub(crate) fn takes_start(&self, first: &WorkItem<S>) -> bool {
-        self.takes(first) && !(takes_semantic_lock(first) && self.limits.is_refused(first.step().name))
+        self.takes(first) && !(takes_semantic_lock(first) && self.limits.refused_starts.asks_later(first.step().name))
     }
 
     /// Gives the command to the workers. A closed queue returns it, and the request is left with it.

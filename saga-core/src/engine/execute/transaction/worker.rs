@@ -14,7 +14,8 @@ use crate::engine::execute::attempt::Attempts;
 use crate::engine::execute::lease::LeaseKeeper;
 use crate::engine::execute::lock::{StepLocks, split_by_entities};
 use crate::engine::execute::record::AttemptRecorder;
-use crate::engine::instance::{InlineRequest, TakenWork, WorkItem, lock_of, takes_semantic_lock};
+use crate::engine::instance::{InlineRequest, TakenWork, WorkItem, asks_for_lock, lock_of, takes_semantic_lock};
+use crate::engine::queue::{CALM_AFTER, CALM_AFTER_REFUSAL};
 use crate::engine::schedule::take_with_permit;
 use crate::engine::start::log_start;
 use crate::machine::{Effect, Ending};
@@ -243,7 +244,7 @@ impl<S: Store> Transactions<S> {
     /// The command if it asks for its lock now; nothing if another transaction tries to take it.
     fn refused_lock(&self, mut command: WorkItem<S>) -> Option<WorkItem<S>> {
         command.lock_refusals = command.lock_refusals.saturating_add(1);
-        if command.asks_for_lock() {
+        if asks_for_lock(&command) {
             return Some(command);
         }
         self.committer.scheduler.enqueue(command);
@@ -256,11 +257,13 @@ impl<S: Store> Transactions<S> {
         let (limits, was_refused) = (&self.attempts.limits, member.locks.lack_required());
         let first = command.saga.definition.steps.first();
         if let (Some(InlineRequest::Start(_)), Some(first)) = (&member.inline, first) {
-            limits.started(first.name, was_refused);
+            limits.refused_starts.started(first.name, was_refused);
         }
         match member.refused_before {
-            Some(step) if member.granted => limits.got_refused_lock(step),
-            _ if was_refused && lock_of(command).is_some() => limits.was_refused_lock(command.step().name),
+            Some(step) if member.granted => limits.run_one_at_a_time(step, CALM_AFTER),
+            _ if was_refused && lock_of(command).is_some() => {
+                limits.run_one_at_a_time(command.step().name, CALM_AFTER_REFUSAL)
+            }
             _ => {}
         }
     }
