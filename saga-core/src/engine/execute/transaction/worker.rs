@@ -262,7 +262,7 @@ impl<S: Store> Transactions<S> {
         match member.refused_before {
             Some(step) if member.granted => limits.run_one_at_a_time(step, CALM_AFTER),
             _ if was_refused && lock_of(command).is_some() => {
-                limits.run_one_at_a_time(command.step().name, CALM_AFTER_REFUSAL)
+                limits.run_one_at_a_time(command.step().name, CALM_AFTER_REFUSAL);
             }
             _ => {}
         }
