@@ -157,7 +157,7 @@ fn may_have_happened(book: &Book<'_>, saga: usize, (step, plan): (u8, &StepPlan)
 /// made: it may have taken effect, and what may have is undone (G5). In a sequence the command is then given out again,
 /// for nothing else starts its compensation, and the call is seen. Another branch can start it, and so can a
 /// cancellation or a deadline at any step: then its command is not given out again. So the turn of the step must have come, a
-/// branch beside it must have failed or the saga may have been called off, an owner may have vanished, and the undo cannot
+/// branch beside it must have failed or may have, or the saga may have been called off, an owner may have vanished, and the undo cannot
 /// know an output. At a host the same command is done to its end first. Owners that vanish as often as the step may be called
 /// use it up unseen, and then the step itself starts the compensation.
 fn may_have_been_held(book: &Book<'_>, saga: usize, (step, plan): (u8, &StepPlan), undo: &Call<'_>) -> bool {
@@ -171,14 +171,15 @@ fn may_have_been_held(book: &Book<'_>, saga: usize, (step, plan): (u8, &StepPlan
         let mut calls = book.calls_of(saga, other, Op::Do).filter(|call| call.entered < undo.entered);
         calls.any(|call| !matches!(call.left, Some((_, Left::Done))))
     };
-    let mut steps = of.steps().map(|(other, _)| other);
+    // A branch that waits for a lock turns the saga round in a deadlock, or when it has waited too long, and calls nothing.
+    let may_fail = |(other, plan): (u8, &StepPlan)| has_failed(other) || !plan.held.is_empty();
     undo.reads.is_none()
         && of.host(step).is_none()
         && book.is_disturbed_before(undo.entered)
         && of.steps().filter(|(before, _)| of.is_behind(step, *before)).all(|(before, _)| is_passed(before))
         && (of.may_be_called_off_before(undo.entered)
             || book.disturbances_before(undo.entered) >= plan.attempts as usize
-            || steps.any(|other| of.are_apart(step, other) && has_failed(other)))
+            || of.steps().any(|(other, plan)| of.are_apart(step, other) && may_fail((other, plan))))
 }
 
 /// Nothing is done once it was undone or barred, once another step was undone, or once the saga has ended.
