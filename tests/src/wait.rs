@@ -6,7 +6,7 @@ const LIMIT: Duration = Duration::from_mins(10);
 /// The longest that a scenario may wait for one thing, so that a scenario which hangs says for what.
 const WAIT_MAX: Duration = Duration::from_mins(5);
 /// How long to wait between two looks.
-const PAUSE: Duration = Duration::from_millis(5);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// The future's output, or a panic when it takes too long.
 ///

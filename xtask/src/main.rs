@@ -21,12 +21,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Installs what is missing, starts private servers and runs every test, side by side, then 5,000 simulated schedules.
-    Test {
-        /// Passed to `cargo test --workspace`, for example a test's name; the simulation is then left out.
-        #[arg(last = true)]
-        filter: Vec<String>,
-    },
+    /// Installs what is missing, starts private servers and runs every test, side by side, and 5,000 simulated schedules.
+    Test(tasks::Test),
     /// Private servers for tests that are run by hand: PostgreSQL, PgBouncer and RabbitMQ.
     Services {
         #[command(subcommand)]
@@ -69,7 +65,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
-        Task::Test { filter } => tasks::test(&filter),
+        Task::Test(options) => tasks::test(&options),
         Task::Services { task } => tasks::services(task),
         Task::Demo { demo } => tasks::demo(demo),
         Task::Check => tasks::check(&task_names()),

@@ -23,5 +23,5 @@ pub(crate) use demo::{Demo, demo};
 pub(crate) use guarantees::guarantees;
 pub(crate) use services::{ServicesTask, services};
 pub(crate) use sim::sim;
-pub(crate) use test::test;
+pub(crate) use test::{Test, test};
 pub(crate) use tidy::{Tidy, tidy};

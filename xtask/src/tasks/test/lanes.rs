@@ -48,6 +48,17 @@ pub(super) async fn side_by_side(jobs: Vec<Job>, lanes: usize, mut report: impl 
 }
 
 impl Job {
+    /// The same job, which gives way to every other program.
+    pub(super) fn in_background(self) -> Self {
+        let mut command = Command::new("nice");
+        command.args(["-n", "19"]).arg(self.command.get_program()).args(self.command.get_args());
+        command.envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        if let Some(folder) = self.command.get_current_dir() {
+            command.current_dir(folder);
+        }
+        Self { command, ..self }
+    }
+
     async fn run(mut self) -> Result<Ended> {
         let name = shown(&self.command);
         // A file, not a pipe: what a program leaves running would keep a pipe open.
@@ -117,6 +128,16 @@ mod tests {
         let ended = run(jobs, 2).await;
         assert!(ended.iter().all(|job| job.status.success() && job.output.is_empty()), "{ended:?}");
         assert!(ended.len() == 3 && folder.path().join("third").exists());
+    }
+
+    #[tokio::test]
+    async fn a_job_in_the_background_is_the_same_job_with_the_lowest_priority() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut job = job("quiet", "nice; pwd -P; echo $COLOUR", folder.path());
+        job.command.env("COLOUR", "blue");
+        let ended = run(vec![job.in_background()], 1).await;
+        let expected = format!("19\n{}\nblue\n", folder.path().canonicalize().unwrap().display());
+        assert_eq!((ended[0].title.as_str(), ended[0].output.as_str()), ("quiet", expected.as_str()));
     }
 
     #[tokio::test]

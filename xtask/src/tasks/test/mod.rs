@@ -9,4 +9,4 @@ mod simulation;
 mod task;
 mod totals;
 
-pub(crate) use task::test;
+pub(crate) use task::{Test, test};

@@ -1,5 +1,6 @@
 //! What the test programs printed, and how many tests passed.
 
+use std::cell::RefCell;
 use std::num::NonZero;
 
 use anyhow::{Result, bail};
@@ -12,22 +13,17 @@ use super::totals::Totals;
 /// How many test programs run at once for each processor: they wait more than they compute.
 const LANES_PER_PROCESSOR: usize = 1;
 
-/// Runs `jobs` side by side, prints what each printed when it ended, and fails at the end with the names of the failed.
-pub(super) async fn run_jobs(mut jobs: Vec<Job>, addresses: &Addresses) -> Result<String> {
+/// Runs `jobs` side by side, and beside them those of the `background`, one after the other. Prints what each printed when it ended, and
+/// fails at the end with the names of the failed.
+pub(super) async fn run_jobs(mut jobs: Vec<Job>, background: Vec<Job>, addresses: &Addresses) -> Result<String> {
     for job in &mut jobs {
         job.command.envs(addresses.variables());
     }
     let lanes = std::thread::available_parallelism().map_or(1, NonZero::get) * LANES_PER_PROCESSOR;
-    let (mut totals, mut failed, mut titles) = (Totals::default(), Vec::new(), Vec::new());
-    side_by_side(jobs, lanes, |Ended { title, status, took, output }| {
-        println!("\n--- {title}: {status}, {:.1} s\n{output}", took.as_secs_f64());
-        output.lines().for_each(|line| totals.add(line));
-        if !status.success() {
-            failed.push(format!("{title}\n{}", last_words(&output)));
-            titles.push(title);
-        }
-    })
-    .await?;
+    let ended = RefCell::new(Report::default());
+    let report = |job| ended.borrow_mut().add(job);
+    tokio::try_join!(side_by_side(jobs, lanes, report), side_by_side(background, 1, report))?;
+    let Report { totals, failed, titles } = ended.into_inner();
     println!("\n{}", totals.note());
     if !failed.is_empty() {
         bail!("{}; failed:\n{}\nThese programs failed:\n{}", totals.note(), failed.join("\n"), titles.join("\n"));
@@ -36,4 +32,23 @@ pub(super) async fn run_jobs(mut jobs: Vec<Job>, addresses: &Addresses) -> Resul
         bail!("not one test was run");
     }
     Ok(totals.note())
+}
+
+/// What the jobs that ended printed.
+#[derive(Debug, Default)]
+struct Report {
+    totals: Totals,
+    failed: Vec<String>,
+    titles: Vec<String>,
+}
+
+impl Report {
+    fn add(&mut self, Ended { title, status, took, output }: Ended) {
+        println!("\n--- {title}: {status}, {:.1} s\n{output}", took.as_secs_f64());
+        output.lines().for_each(|line| self.totals.add(line));
+        if !status.success() {
+            self.failed.push(format!("{title}\n{}", last_words(&output)));
+            self.titles.push(title);
+        }
+    }
 }

@@ -1,34 +1,22 @@
-//! The simulation and its tests, optimised and with the checks of a debug build.
+//! The simulation and its tests.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
-use saga_servers::Addresses;
 use serde_json::Value;
 
-use super::cargo_test::built;
 use super::lanes::Job;
 use super::programs::TestProgram;
-use super::report::run_jobs;
-use crate::interrupt::run_in_group;
+use crate::phases::shown;
 
 /// The program with the tests of the simulation.
-pub(super) const TESTS: &str = "simulation";
-
-/// What a schedule spends its time in. Everything else stays as the other tests have it, so little is built anew; a release builds
-/// each dependency again.
-const OPTIMISED: [&str; 4] = [
-    "--config",
-    "profile.dev.package.saga-core.opt-level=1",
-    "--config",
-    "profile.dev.package.saga-testkit.opt-level=1",
-];
+const TESTS: &str = "simulation";
 
 /// How many schedules a test run simulates. They are the same in every run, so a failure is never bad luck.
 const SIMULATED_SEEDS: &str = "5000";
 
-/// What is run.
+/// What is run. Its time is virtual, so it may take what processor time the other tests leave.
 #[derive(Debug)]
 pub(super) struct Simulation {
     tests: TestProgram,
@@ -36,22 +24,20 @@ pub(super) struct Simulation {
 }
 
 impl Simulation {
-    /// Builds the tests of the simulation, and the program that runs schedules.
-    pub(super) async fn build() -> Result<Self> {
-        let messages = built(&[&["--test", TESTS][..], &OPTIMISED[..]].concat(), &[]).await?;
-        let tests = TestProgram::all(&messages)?.pop().context("cargo built no tests of the simulation")?;
+    /// Takes the tests of the simulation out of `programs`, and the program that runs schedules from what cargo built.
+    pub(super) fn take(programs: &mut Vec<TestProgram>, messages: &str) -> Result<Self> {
+        let place = programs.iter().position(|program| program.name() == TESTS);
+        let tests = programs.remove(place.context("cargo built no tests of the simulation")?);
         let schedules = messages.lines().find_map(executable_of_sim).context("cargo built no `sim`")?;
         Ok(Self { tests, schedules })
     }
 
-    /// Runs the tests, then the schedules.
-    pub(super) async fn run(&self) -> Result<String> {
-        let tests = Job { title: self.tests.title(), command: self.tests.command() };
-        let note = run_jobs(vec![tests], &Addresses::default()).await?;
+    /// The tests, then the schedules.
+    pub(super) fn into_jobs(self) -> Vec<Job> {
         let mut schedules = Command::new(&self.schedules);
         schedules.args(["--seed-from", "0", "--seeds", SIMULATED_SEEDS]);
-        run_in_group(schedules).await?;
-        Ok(format!("{note}; {SIMULATED_SEEDS} schedules"))
+        let schedules = Job { title: shown(&schedules), command: schedules };
+        vec![Job { title: self.tests.title(), command: self.tests.command() }, schedules]
     }
 }
 

@@ -1,69 +1,67 @@
 //! The phases of the task.
 
 use std::fmt::Write as _;
+use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
+use clap::Args;
 use saga_servers::{Addresses, Services, without_password};
 
 use super::cargo_test::{built, test_command};
 use super::lanes::Job;
 use super::programs::TestProgram;
 use super::report::run_jobs;
-use super::simulation::{self, Simulation};
+use super::simulation::Simulation;
 use crate::interrupt::{run_in_group, run_interruptibly};
 use crate::phases::{Phases, now, shown};
 use crate::tasks::packages::server_packages;
 use crate::tasks::prerequisites::{c_compiler, openssl};
 
-/// Installs what is missing, starts the servers, runs the tests of the workspace, then the simulation.
+/// What is run.
+#[derive(Debug, Args)]
+pub(crate) struct Test {
+    /// Runs `cargo xtask check` as well, in the processor time that the tests leave.
+    #[arg(long, conflicts_with = "filter")]
+    check: bool,
+    /// Passed to `cargo test --workspace`, for example a test's name; the simulation is then left out.
+    #[arg(last = true)]
+    filter: Vec<String>,
+}
+
+/// Installs what is missing, starts the servers, runs the tests of the workspace and the simulation.
 ///
-/// With a `filter` only the tests that it selects run, and that is said.
-pub(crate) fn test(filter: &[String]) -> Result<()> {
+/// With a filter only the tests that it selects run, and that is said.
+pub(crate) fn test(options: &Test) -> Result<()> {
     let mut phases = Phases::of("test");
     let given = Addresses::from_environment()?;
     phases.run("prerequisites", || Ok(format!("{}; {}; {}", c_compiler()?, openssl()?, server_packages()?)))?;
-    run_interruptibly(run_all(&mut phases, filter, given))
+    run_interruptibly(run_all(&mut phases, options, given))
 }
 
 /// What can be interrupted at any moment: the servers and the running commands end when this is dropped.
-async fn run_all(phases: &mut Phases, filter: &[String], given: Addresses) -> Result<()> {
-    let (mut services, mut programs) = (None, Vec::new());
+async fn run_all(phases: &mut Phases, options: &Test, given: Addresses) -> Result<()> {
+    let filter = &options.filter;
+    let (mut services, mut messages) = (None, String::new());
     phases
         .wait("build and start servers", async {
             // A compiler and a starting server hinder each other little, so neither waits for the other.
-            let (built, (note, started)) = tokio::try_join!(build(filter), start(given))?;
+            let (built, (note, started)) = tokio::try_join!(built(&[], filter), start(given))?;
             services = Some(started);
-            programs = built;
+            messages = built;
             Ok(note)
         })
         .await?;
     let services = services.context("the servers did not start")?;
     if filter.is_empty() {
-        phases.wait("tests", all_tests(&programs, services.addresses())).await?;
+        let check = options.check.then(check_job).transpose()?;
+        phases.wait("tests", all_tests(&messages, check, services.addresses())).await?;
     } else {
         phases.wait("tests", selected_tests(filter, services.addresses())).await?;
     }
     phases.run("stop servers", || {
         drop(services);
         Ok(String::new())
-    })?;
-    if !filter.is_empty() {
-        return Ok(());
-    }
-    let mut simulation = None;
-    phases
-        .wait("build the simulation", async {
-            simulation = Some(Simulation::build().await?);
-            Ok(String::new())
-        })
-        .await?;
-    let simulation = simulation.context("the simulation was not built")?;
-    phases.wait("simulation", simulation.run()).await
-}
-
-/// Builds what `filter` selects, or everything, and lists the programs with tests.
-async fn build(filter: &[String]) -> Result<Vec<TestProgram>> {
-    TestProgram::all(&built(&[], filter).await?)
+    })
 }
 
 /// Starts the servers whose addresses are not given, and says how long that took.
@@ -82,20 +80,25 @@ async fn start(given: Addresses) -> Result<(String, Services)> {
     Ok((note, services))
 }
 
-/// All tests: of units, of crates, of the conformance suites (tests without harness) and of the documentation.
-async fn all_tests(programs: &[TestProgram], addresses: &Addresses) -> Result<String> {
-    if programs.is_empty() {
-        bail!("there is not one program with tests");
-    }
-    let documentation = test_command(&["--doc"], &[]);
-    // Those of the simulation are run when they are optimised.
-    let programs = programs
-        .iter()
-        .filter(|program| program.name() != simulation::TESTS)
-        .map(|program| Job { title: program.title(), command: program.command() });
-    let documentation = Job { title: shown(&documentation), command: documentation };
+/// All tests: of units, of crates, of the conformance suites (tests without harness), of the documentation, and the simulation. `messages`
+/// is what cargo said when it built them, and `check` a job that runs behind the simulation.
+async fn all_tests(messages: &str, check: Option<Job>, addresses: &Addresses) -> Result<String> {
+    let mut programs = TestProgram::all(messages)?;
+    let simulation = Simulation::take(&mut programs, messages)?;
+    let programs = programs.iter().map(|program| Job { title: program.title(), command: program.command() });
     // First, since cargo tests one crate's documentation after the other: at the end the other lanes would be idle.
-    run_jobs([documentation].into_iter().chain(programs).collect(), addresses).await
+    let documentation = test_command(&["--doc"], &[]);
+    let documentation = Job { title: shown(&documentation), command: documentation };
+    let jobs = [documentation].into_iter().chain(programs).collect();
+    let background = simulation.into_jobs().into_iter().chain(check).map(Job::in_background).collect();
+    run_jobs(jobs, background, addresses).await
+}
+
+/// `cargo xtask check`, by this program.
+fn check_job() -> Result<Job> {
+    let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
+    command.arg("check");
+    Ok(Job { title: shown(&command), command })
 }
 
 /// The tests that `filter` selects, one after the other by cargo itself, so that a person sees them come.
