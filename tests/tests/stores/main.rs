@@ -8,6 +8,7 @@ mod guarantees;
 mod killed_locks;
 mod lists;
 mod operator;
+mod pieces;
 mod results;
 mod retention;
 mod semantic_locks;

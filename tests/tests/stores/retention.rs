@@ -3,28 +3,16 @@
 use std::time::Duration;
 
 use saga_core::store::Status;
-use saga_core::{
-    Key, Outcome, Output, Retention, Runtime, Saga, StepError, SubSaga, Tenant, saga_compensation, saga_step,
-};
+use saga_core::{Key, Outcome, Output, Retention, Runtime, Saga, StepError, SubSaga, Tenant, saga_step};
 use saga_postgres::{PostgresStore, TableArchive, sqlx};
 use saga_testkit::VirtualTime;
 use saga_tests::{Books, Kept, on_every_clock};
 
+use crate::pieces::take_out;
+
 const DAY: Duration = Duration::from_hours(24);
 /// The maintenance task looks at least so often.
 const PASS: Duration = Duration::from_mins(11);
-
-#[saga_step(compensate = put_back)]
-async fn take_out<S: Books>(tx: &mut S::Conn, pieces: u32) -> Result<u32, StepError> {
-    S::add(tx, "taken", i64::from(pieces)).await?;
-    Ok(pieces)
-}
-
-#[saga_compensation]
-async fn put_back<S: Books>(tx: &mut S::Conn, _pieces: u32, taken: u32) -> Result<(), StepError> {
-    S::add(tx, "taken", -i64::from(taken)).await?;
-    Ok(())
-}
 
 /// Nobody wants 13 pieces.
 #[saga_step(no_compensation)]

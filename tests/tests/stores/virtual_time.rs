@@ -5,13 +5,13 @@ use std::time::Duration;
 use saga_core::engine::{CompensationCause, SagaStatus, SignalOutcome, StepStatus};
 use saga_core::saga::SagaBuilder;
 use saga_core::store::{Status, StoreErrorKind, Timestamp, Work};
-use saga_core::{
-    Outcome, Runtime, Saga, Signal, Signaled, StepContext, StepError, StepPhase, Wait, saga_compensation, saga_step,
-};
+use saga_core::{Outcome, Runtime, Saga, Signal, Signaled, StepContext, StepError, StepPhase, Wait, saga_step};
 use saga_postgres::{PostgresOptions, PostgresStore};
 use saga_testkit::VirtualTime;
 use saga_tests::{Books, Kept, on_every_clock};
 use serde::{Deserialize, Serialize};
+
+use crate::pieces::{bill, take_out};
 
 const MINUTE: Duration = Duration::from_mins(1);
 /// The shortest time that a store tells apart.
@@ -28,24 +28,6 @@ struct Approval {
 
 impl Signal for Approval {
     const NAME: &'static str = "approval";
-}
-
-#[saga_step(compensate = put_back)]
-async fn take_out<S: Books>(tx: &mut S::Conn, pieces: u32) -> Result<u32, StepError> {
-    S::add(tx, "taken", i64::from(pieces)).await?;
-    Ok(pieces)
-}
-
-#[saga_compensation]
-async fn put_back<S: Books>(tx: &mut S::Conn, _pieces: u32, taken: u32) -> Result<(), StepError> {
-    S::add(tx, "taken", -i64::from(taken)).await?;
-    Ok(())
-}
-
-#[saga_step(no_compensation)]
-async fn bill<S: Books>(tx: &mut S::Conn, pieces: u32) -> Result<(), StepError> {
-    S::add(tx, "billed", i64::from(pieces)).await?;
-    Ok(())
 }
 
 #[saga_step(no_compensation)]

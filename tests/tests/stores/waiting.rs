@@ -7,9 +7,11 @@ use saga_core::engine::{
 };
 use saga_core::saga::SagaBuilder;
 use saga_core::store::Status;
-use saga_core::{Outcome, Runtime, Saga, Signal, Signaled, StepError, StepPhase, Wait, saga_compensation, saga_step};
+use saga_core::{Outcome, Runtime, Saga, Signal, Signaled, StepError, StepPhase, Wait, saga_step};
 use saga_tests::Books;
 use serde::{Deserialize, Serialize};
+
+use crate::pieces::{bill, take_out};
 
 /// Longer than any test takes.
 const FOREVER: Duration = Duration::from_hours(1);
@@ -27,24 +29,6 @@ impl Signal for Approval {
 
 fn by(name: &str) -> Approval {
     Approval::By(name.to_owned())
-}
-
-#[saga_step(compensate = put_back)]
-async fn take_out<S: Books>(tx: &mut S::Conn, pieces: u32) -> Result<u32, StepError> {
-    S::add(tx, "taken", i64::from(pieces)).await?;
-    Ok(pieces)
-}
-
-#[saga_compensation]
-async fn put_back<S: Books>(tx: &mut S::Conn, _pieces: u32, taken: u32) -> Result<(), StepError> {
-    S::add(tx, "taken", -i64::from(taken)).await?;
-    Ok(())
-}
-
-#[saga_step(no_compensation)]
-async fn bill<S: Books>(tx: &mut S::Conn, pieces: u32) -> Result<(), StepError> {
-    S::add(tx, "billed", i64::from(pieces)).await?;
-    Ok(())
 }
 
 #[saga_step(no_compensation)]
