@@ -41,6 +41,7 @@ impl Changes {
         self.resources.len() + self.reservations.len()
     }
 
+    #[cfg(feature = "postgres")]
     pub(crate) fn is_empty(&self) -> bool {
         self.resources.is_empty() && self.reservations.is_empty()
     }

@@ -5,6 +5,7 @@
 
 use saga_sql::{Dialect, SqlConn};
 
+#[cfg(feature = "postgres")]
 use super::task::Task;
 use super::work::{Work, WorkError};
 

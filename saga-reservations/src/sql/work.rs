@@ -24,6 +24,7 @@ pub(super) trait Work: Send + Sync + 'static {
 
     /// Whether it may have written something. If not, nothing is committed: on PostgreSQL, the locks that a transaction took are a
     /// reason to write its commit to the disk.
+    #[cfg(feature = "postgres")]
     fn has_written(_answer: &Self::Answer) -> bool {
         true
     }
