@@ -4,6 +4,7 @@
 //! seeded order of tasks, so that the engine that is tested is the engine that runs.
 
 mod activity;
+mod concurrently;
 mod during;
 mod environment;
 mod timeout;
@@ -12,6 +13,7 @@ mod tokio;
 // What `saga_testkit::VirtualTime` asks for besides time.
 #[doc(hidden)]
 pub use self::activity::{Activity, ActivityGuard, Pause};
+pub(crate) use self::concurrently::concurrently;
 #[doc(hidden)]
 pub use self::during::during;
 pub use self::environment::{BoxFuture, Environment};

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use saga_core::engine::ComponentHealth;
 use saga_core::memory::{MemoryStore, MemoryTransport};
 use saga_core::transport::{Incoming, Message, Subscription, Transport, TransportError};
-use saga_core::{Runtime, Settings};
+use saga_core::{Runtime, Service, Settings, StepError, saga_step};
 use tokio::time::Instant;
 
 /// The memory transport; each subscription takes so long.
@@ -35,6 +35,26 @@ impl Transport for Slow {
         self.subscribed.fetch_add(1, Ordering::Relaxed);
         Ok(incoming)
     }
+}
+
+mod contracts {
+    use saga_core::{StepError, saga_step};
+
+    #[saga_step(service = "packing", no_compensation)]
+    pub async fn pack(number: u32) -> Result<(), StepError>;
+
+    #[saga_step(service = "shipping", no_compensation)]
+    pub async fn ship(number: u32) -> Result<(), StepError>;
+}
+
+#[saga_step(implements = contracts::pack, no_compensation)]
+async fn pack(_number: u32) -> Result<(), StepError> {
+    Ok(())
+}
+
+#[saga_step(implements = contracts::ship, no_compensation)]
+async fn ship(_number: u32) -> Result<(), StepError> {
+    Ok(())
 }
 
 async fn start(takes: Duration) -> (Runtime<MemoryStore>, Slow) {
@@ -66,5 +86,20 @@ async fn without_a_subscription_the_transport_is_failing_until_there_is_one() {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     assert_eq!(transport.subscribed.load(Ordering::Relaxed), 1);
+    runtime.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_services_of_a_process_subscribe_at_the_same_time() {
+    let transport = Slow { inner: MemoryTransport::new(), takes: Duration::from_secs(25), subscribed: Arc::default() };
+    let packing = Service::named("packing").host::<pack>().build().unwrap();
+    let shipping = Service::named("shipping").host::<ship>().build().unwrap();
+    let builder = Runtime::builder(MemoryStore::new()).transport(transport.clone());
+    let builder = builder.service(&packing).service(&shipping);
+    let began = Instant::now();
+    let runtime = builder.start().await.unwrap();
+    assert_eq!(began.elapsed().as_secs(), 25);
+    assert_eq!(transport.subscribed.load(Ordering::Relaxed), 2);
+    assert_eq!(runtime.health().transport, ComponentHealth::Healthy);
     runtime.shutdown().await;
 }

@@ -10,7 +10,7 @@ use super::stored_values::check_stored_values;
 use crate::authorization::{AccessPolicy, SigningKey};
 use crate::engine::context::{BuildError, EngineContext, MessageAuthorizer, Ports, Registered, Settings};
 use crate::engine::maintenance::Archive;
-use crate::env::{Activity, Environment, TokioEnvironment, during};
+use crate::env::{Activity, BoxFuture, Environment, TokioEnvironment, concurrently, during};
 use crate::key::check_step_name;
 use crate::log;
 use crate::machine::Effect;
@@ -191,11 +191,11 @@ impl<S: Store> RuntimeBuilder<S> {
         let engine = Arc::new(Engine::new(ctx, incarnation.member, self.archive));
         engine.membership.set_alive_until(began.saturating_add(member_ttl));
         // What is sent from the moment that this returns is received.
-        let mut incoming = Vec::new();
-        for service in &engine.ctx.services {
-            let subscribing = engine.inbox.subscribe_first(service);
-            incoming.push(during(&*engine.ctx.env, Activity::Waiting, subscribing).await);
-        }
+        let services = engine.ctx.services.iter();
+        let subscribing =
+            services.map(|service| -> BoxFuture<'_, _> { Box::pin(engine.inbox.subscribe_first(service)) });
+        let subscribing = concurrently(subscribing.collect());
+        let incoming = during(&*engine.ctx.env, Activity::Waiting, subscribing).await;
         Ok(run(engine, incoming))
     }
 
