@@ -11,11 +11,12 @@ use saga_core::transport::{Incoming, Message, Subscription, Transport, Transport
 use saga_core::{Runtime, Service, Settings, StepError, saga_step};
 use tokio::time::Instant;
 
-/// The memory transport; each subscription takes so long.
+/// The memory transport; each subscription takes so long, or only that of one service.
 #[derive(Clone)]
 struct Slow {
     inner: MemoryTransport,
     takes: Duration,
+    only: Option<&'static str>,
     subscribed: Arc<AtomicU32>,
 }
 
@@ -30,7 +31,9 @@ impl Transport for Slow {
     }
 
     async fn subscribe(&self, subscription: Subscription) -> Result<Box<dyn Incoming>, TransportError> {
-        tokio::time::sleep(self.takes).await;
+        if self.only.is_none_or(|service| subscription.name.ends_with(service)) {
+            tokio::time::sleep(self.takes).await;
+        }
         let incoming = self.inner.subscribe(subscription).await?;
         self.subscribed.fetch_add(1, Ordering::Relaxed);
         Ok(incoming)
@@ -57,8 +60,14 @@ async fn ship(_number: u32) -> Result<(), StepError> {
     Ok(())
 }
 
+impl Slow {
+    fn new(takes: Duration) -> Self {
+        Self { inner: MemoryTransport::new(), takes, only: None, subscribed: Arc::default() }
+    }
+}
+
 async fn start(takes: Duration) -> (Runtime<MemoryStore>, Slow) {
-    let transport = Slow { inner: MemoryTransport::new(), takes, subscribed: Arc::default() };
+    let transport = Slow::new(takes);
     let service = |settings: &mut Settings| settings.service = Some("payments".to_owned());
     let builder = Runtime::builder(MemoryStore::new()).transport(transport.clone()).settings(service);
     (builder.start().await.unwrap(), transport)
@@ -89,17 +98,37 @@ async fn without_a_subscription_the_transport_is_failing_until_there_is_one() {
     runtime.shutdown().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_services_of_a_process_subscribe_at_the_same_time() {
-    let transport = Slow { inner: MemoryTransport::new(), takes: Duration::from_secs(25), subscribed: Arc::default() };
+async fn start_two(transport: Slow) -> Runtime<MemoryStore> {
     let packing = Service::named("packing").host::<pack>().build().unwrap();
     let shipping = Service::named("shipping").host::<ship>().build().unwrap();
-    let builder = Runtime::builder(MemoryStore::new()).transport(transport.clone());
-    let builder = builder.service(&packing).service(&shipping);
+    let builder = Runtime::builder(MemoryStore::new()).transport(transport);
+    builder.service(&packing).service(&shipping).start().await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_services_of_a_process_subscribe_at_the_same_time() {
+    let transport = Slow::new(Duration::from_secs(25));
     let began = Instant::now();
-    let runtime = builder.start().await.unwrap();
+    let runtime = start_two(transport.clone()).await;
     assert_eq!(began.elapsed().as_secs(), 25);
     assert_eq!(transport.subscribed.load(Ordering::Relaxed), 2);
     assert_eq!(runtime.health().transport, ComponentHealth::Healthy);
     runtime.shutdown().await;
+}
+
+/// The subscription of the other service ended the failure, so the health was good while one service received nothing.
+#[tokio::test(start_paused = true)]
+async fn a_service_without_a_subscription_is_seen_beside_one_that_has_its_own() {
+    for only in ["packing", "shipping"] {
+        let transport = Slow { only: Some(only), ..Slow::new(Duration::from_secs(45)) };
+        let runtime = start_two(transport.clone()).await;
+        while transport.subscribed.load(Ordering::Relaxed) < 2 {
+            let health = runtime.health().transport;
+            assert!(matches!(health, ComponentHealth::Failing { .. }), "{only} is not subscribed, and {health:?}");
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(runtime.health().transport, ComponentHealth::Healthy);
+        runtime.shutdown().await;
+    }
 }

@@ -94,10 +94,17 @@ pub(crate) struct HealthTracker {
 
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    /// The calls that fail, by operation.
-    failing: BTreeMap<&'static str, Failing>,
+    failing: BTreeMap<Call, Failing>,
     /// When an outage, or the end of one, was last seen.
     seen_at: Option<Duration>,
+}
+
+/// A call of a component.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Call {
+    pub(crate) operation: &'static str,
+    /// Set where it is about what a service receives: the broker may have the queue of one service, and not that of another.
+    pub(crate) service: Option<String>,
 }
 
 #[derive(Debug)]
@@ -120,34 +127,36 @@ impl HealthTracker {
         }
     }
 
-    pub(crate) fn failed(&self, now: Duration, doing: &'static str, is_outage: bool, error: &dyn fmt::Display) {
+    pub(crate) fn failed(&self, now: Duration, call: Call, is_outage: bool, error: &dyn fmt::Display) {
         let (component, mut known) = (self.component, self.lock());
-        let is_known = known.failing.get(doing).is_some_and(|failing| failing.is_outage == is_outage)
+        let (operation, service) = (call.operation, call.service.as_deref());
+        let is_known = known.failing.get(&call).is_some_and(|failing| failing.is_outage == is_outage)
             || (is_outage && known.failing.values().any(|failing| failing.is_outage));
         let is_late =
             is_outage && known.seen_at.is_some_and(|seen_at| now < seen_at.saturating_add(SAME_OUTAGE_WITHIN));
         if is_known || is_late {
-            log::debug!(component, operation = doing, %error, "component still failing");
+            log::debug!(component, operation, service, %error, "component still failing");
         } else {
-            log::warn!(component, operation = doing, %error, "component failing");
+            log::warn!(component, operation, service, %error, "component failing");
         }
         if is_outage {
             known.seen_at = Some(now);
         }
         let new = Failing { is_outage, since: now, failures: 0, last_error: String::new() };
-        let failing = known.failing.entry(doing).or_insert(new);
+        let failing = known.failing.entry(call).or_insert(new);
         failing.is_outage = is_outage;
         failing.failures += 1;
         failing.last_error = error.to_string();
         self.is_failing.store(true, Ordering::Release);
     }
 
-    /// A call worked. That also ends the failures of an outage.
-    pub(crate) fn works(&self, now: Duration, doing: &'static str) {
+    /// A call worked. That also ends the failures of an outage, but for those of services, each of which is tried again until it
+    /// works.
+    pub(crate) fn works(&self, now: Duration, call: &Call) {
         let (component, mut known) = (self.component, self.lock());
         let before = known.failing.len();
         let since = known.failing.values().map(|failing| failing.since).min();
-        known.failing.retain(|failed, failing| *failed != doing && !failing.is_outage);
+        known.failing.retain(|failed, failing| failed != call && (failed.service.is_some() || !failing.is_outage));
         if known.failing.is_empty() && before > 0 {
             known.seen_at = known.seen_at.map(|_| now);
             self.is_failing.store(false, Ordering::Release);
@@ -206,9 +215,10 @@ mod tests {
     fn a_recovery_before_the_wait_is_not_missed() {
         let tracker = HealthTracker::new("store");
         let before = tracker.recoveries();
-        tracker.failed(Duration::ZERO, "record", true, &"it is away");
+        let record = Call { operation: "record", service: None };
+        tracker.failed(Duration::ZERO, record.clone(), true, &"it is away");
         assert!(!is_ready(tracker.recovers(before)), "it still fails");
-        tracker.works(Duration::ZERO, "record");
+        tracker.works(Duration::ZERO, &record);
         assert!(is_ready(tracker.recovers(before)));
         assert!(!is_ready(tracker.recovers(tracker.recoveries())), "there was no further tracker");
     }

@@ -119,7 +119,7 @@ impl<S: Store> Inbox<S> {
             }
         };
         log::warn!(service, %error, "service not subscribed yet");
-        self.ctx.health.transport_failed(source.operation(), &error);
+        self.ctx.health.subscription_failed(source.operation(), service, &error);
         None
     }
 
@@ -139,11 +139,11 @@ impl<S: Store> Inbox<S> {
             };
             let received = match incoming {
                 Ok(Some(incoming)) => self.receive_from(incoming, &service, source, &mut failures).await,
-                Ok(None) => return,
+                Ok(None) => return self.ctx.health.subscription_works(doing, &service),
                 Err(error) => Err(error),
             };
             let Err(error) = received else { return };
-            self.ctx.health.transport_failed(doing, &error);
+            self.ctx.health.subscription_failed(doing, &service, &error);
             self.ctx.env.sleep(backoff_after(failures)).await;
             failures += 1;
         }
@@ -178,7 +178,7 @@ impl<S: Store> Inbox<S> {
         source: InboundSource,
         failures: &mut u32,
     ) -> Result<(), TransportError> {
-        self.ctx.health.transport_works(source.operation());
+        self.ctx.health.subscription_works(source.operation(), service);
         loop {
             let deliveries = tokio::select! {
                 biased;
