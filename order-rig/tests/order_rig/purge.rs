@@ -1,16 +1,13 @@
 //! Killed again and again while it archives and purges, the program loses no order, and starts none again.
 
-use std::{
-    collections::BTreeMap,
-    process::Child,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, process::Child, time::Duration};
 
 use order_rig::{
     archive::ArchivedSaga,
     place::{Place as _, PostgresPlace, SqlitePlace},
 };
 use saga_testkit::sim::Random;
+use tokio::time::Instant;
 
 use crate::support::{ORDERS, OutsideProcess, PRODUCTS, Ran, Shop, blocking, number, seed_from_env};
 
@@ -49,7 +46,7 @@ fn kill_while_it_purges(shop: &Shop, count_sagas: &'static str) {
     let mut kills = 0;
     while begun.elapsed() < KILLS {
         orders += MORE;
-        let mut child = start(&all[..orders], STARTS - begun.elapsed());
+        let mut child = start(&all[..orders], STARTS.saturating_sub(begun.elapsed()));
         let (spawned, moment) = (Instant::now(), Duration::from_millis(100 + random.below(900)));
         while spawned.elapsed() < moment && child.try_wait().expect("a child").is_none() {
             std::thread::sleep(Duration::from_millis(5));
@@ -62,7 +59,8 @@ fn kill_while_it_purges(shop: &Shop, count_sagas: &'static str) {
     println!("killed {kills} times");
     assert!(kills >= 5, "too few were killed while they ran");
 
-    let ran = Ran::of(start(&all[..orders], STARTS - begun.elapsed()).wait_with_output().expect("it ends"));
+    let ran =
+        Ran::of(start(&all[..orders], STARTS.saturating_sub(begun.elapsed())).wait_with_output().expect("it ends"));
     assert_eq!(ran.code, 0, "{ran}");
     assert!(number(&ran.json(), "tombstones") > 0, "no start met a tombstone: {ran}");
     let audit = shop.verify();

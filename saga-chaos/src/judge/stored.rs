@@ -127,12 +127,13 @@ impl UndoneByHost {
     }
 
     /// Of records, each with whether it is of an undo.
-    fn of(records: impl Iterator<Item = (bool, RecordedOutcome)> + Clone) -> Self {
-        let undone = records.clone().filter(|record| *record == (true, RecordedOutcome::Done));
-        Self {
-            is_unanswered: records.clone().any(|(_, outcome)| outcome == RecordedOutcome::Unknown),
-            again: undone.count().saturating_sub(1),
+    fn of(records: impl Iterator<Item = (bool, RecordedOutcome)>) -> Self {
+        let (mut is_unanswered, mut undone) = (false, 0_usize);
+        for (is_undo, outcome) in records {
+            is_unanswered |= outcome == RecordedOutcome::Unknown;
+            undone += usize::from(is_undo && outcome == RecordedOutcome::Done);
         }
+        Self { is_unanswered, again: undone.saturating_sub(1) }
     }
 }
 

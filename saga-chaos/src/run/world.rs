@@ -120,7 +120,7 @@ impl World {
     }
 
     async fn run(&self, plan: &Plan) -> anyhow::Result<Report> {
-        let watcher = Arc::new(Watcher::new(&self.servers.database(Role::Orders).url, &self.diary));
+        let watcher = Arc::new(Watcher::new(&self.servers.database(Role::Orders).url, &self.diary, &self.waves));
         let mut tasks = JoinSet::new();
         if let Carrier::RabbitMq(rabbitmq) = &self.servers.carrier {
             let copies = copy_everything(rabbitmq.url.clone(), Arc::clone(&self.counts), Arc::clone(&self.diary));

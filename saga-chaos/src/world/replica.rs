@@ -32,7 +32,7 @@ pub(crate) struct ReplicaKey {
 }
 
 impl ReplicaKey {
-    /// The replica that starts no orders but those that are started at once; no fault is aimed at it.
+    /// The replica that starts no orders but those that are started at once, and tombstones; no fault is aimed at it.
     pub(crate) const RUSH: Self = Self { role: Role::Orders, nth: REPLICAS };
 
     /// All of them.

@@ -100,10 +100,14 @@ impl Waves {
         state.under_way += 1;
     }
 
-    /// The next orders that are to be started at once; also when no others are started.
+    /// The next orders that are to be started at once, or those of which only tombstones are left; also when no others are started.
     pub(crate) fn take_rush(&self) -> anyhow::Result<Option<Wave>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(number) = state.waiting.pop_front() else { return Ok(None) };
+        let Some(number) = state.waiting.pop_front() else {
+            let Some(number) = self.tombstones(&mut state) else { return Ok(None) };
+            state.under_way += 1;
+            return Ok(Some(Wave { number, file: self.book.write_wave(number)?, at_once: None }));
+        };
         state.given.entry(number).or_insert_with(Instant::now);
         let orders = state.rushes.get(&number).copied().unwrap_or_default();
         Ok(Some(Wave { number, file: self.book.write_rush(number, orders)?, at_once: Some(orders) }))

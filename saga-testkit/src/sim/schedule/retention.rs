@@ -57,11 +57,9 @@ impl RetentionPlan {
         let random = &mut random;
         let seconds = |random: &mut Random, most: u64| Duration::from_millis(random.below(most * 1_000));
         let messages = Duration::from_secs(40) + seconds(random, 40);
-        let clock_skew_max = match Random::new(seed ^ RETENTION_SEED ^ CLOCK_SKEW_SEED).per_mille(500) {
-            // As much as the clocks of the first and the last of three services may differ.
-            true => messages / 8 * 2,
-            false => CLOCK_SKEW_MAX,
-        };
+        let is_tight = Random::new(seed ^ RETENTION_SEED ^ CLOCK_SKEW_SEED).per_mille(500);
+        // As much as the clocks of the first and the last of three services may differ.
+        let clock_skew_max = if is_tight { messages / 8 * 2 } else { CLOCK_SKEW_MAX };
         let hosted = if has_services { age_max(messages) + clock_skew_max } else { Duration::ZERO };
         let completed = hosted + LATE + seconds(random, 20);
         let compensated = if random.per_mille(500) { completed } else { hosted + LATE + seconds(random, 40) };
