@@ -8,11 +8,9 @@ use saga_testkit::checker::{
 
 use super::books::{Books, Line, Written};
 use super::purges::{Purge, Purges};
+use super::steps::{STEPS, place_of};
 use super::stored::{Saga, Stored, UndoneByHost};
 use crate::world::{DiaryLine, Happened, ReplicaKey};
-
-/// The steps of an order, in their order.
-const STEPS: [&str; 5] = ["place-order", "reserve-stock", "charge-card", "book-shipment", "confirm-order"];
 
 /// Numbers of calls: starts begin at 1, calls outside and transactions each far behind.
 const OUTSIDE: u64 = 1 << 32;
@@ -308,10 +306,6 @@ fn read_by(undo: &Line, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) -> 
     let took = lines.iter().find(|line| line.event == "took" && line.number == Some(number) && line.path == "/charges");
     // A payment that never happened belongs to no call.
     Some(took.and_then(|line| calls.get(&(line.key.as_str(), line.nth)).copied()).unwrap_or(UNCLAIMED - 1))
-}
-
-pub(super) fn place_of(step: &str) -> Option<u8> {
-    (0..).zip(STEPS).find(|(_, name)| *name == step).map(|(place, _)| place)
 }
 
 fn process_of(name: &str) -> u16 {

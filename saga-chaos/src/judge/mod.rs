@@ -26,6 +26,7 @@ mod ledger;
 mod planted;
 mod purges;
 mod remainder;
+mod steps;
 mod stored;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@ use saga_testkit::checker::{Age, Standing, What};
 use sqlx::postgres::PgRow;
 use sqlx::{Connection as _, PgConnection, Row as _};
 
-use super::ledger::place_of;
+use super::steps::place_of;
 use super::stored::standing_of;
 use crate::plan::Role;
 use crate::world::Database;

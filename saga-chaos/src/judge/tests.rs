@@ -200,13 +200,13 @@ fn g1_an_effect_and_its_record_go_together() {
 }
 
 #[test]
-fn g2_a_step_that_was_committed_twice_finds() {
+fn g2_a_step_that_was_committed_twice_is_found() {
     Run::damaged(|run| _ = run.shop("A", "place-order", false), Guarantee::G2);
     Run::damaged(|run| _ = run.shop("nobody", "place-order", false), Guarantee::G2);
 }
 
 #[test]
-fn g2_a_charge_that_nobody_asked_for_finds() {
+fn g2_a_charge_that_nobody_asked_for_is_found() {
     let more = Done { path: "/charges", number: 9, key: "A:charge-card".to_owned() };
     Run::damaged(|run| run.books.done.push(more), Guarantee::G2);
 }
@@ -226,13 +226,13 @@ fn g3_a_second_undo_is_one_that_its_host_recorded() {
 }
 
 #[test]
-fn g3_a_second_effect_under_one_key_finds() {
+fn g3_a_second_effect_under_one_key_is_found() {
     Run::damaged(|run| run.outside("A:charge-card", "/charges", 2, "took", Some(8)), Guarantee::G3);
     Run::damaged(|run| run.books.outside.retain(|line| line.path != "/shipments"), Guarantee::G3);
 }
 
 #[test]
-fn g4_to_g11_what_is_left_over_finds() {
+fn g4_to_g11_what_is_left_over_is_found() {
     Run::damaged(|run| run.stored.outbox = 1, Guarantee::G4);
     Run::damaged(|run| run.stored.work = 1, Guarantee::G8);
     Run::damaged(|run| run.stored.forgotten = 1, Guarantee::G11);
@@ -240,7 +240,7 @@ fn g4_to_g11_what_is_left_over_finds() {
 }
 
 #[test]
-fn g5_what_was_not_undone_or_in_the_wrong_order_finds() {
+fn g5_what_was_not_undone_or_in_the_wrong_order_is_found() {
     Run::damaged(|run| run.books.shop.retain(|line| !(line.step == "reserve-stock" && line.is_undo)), Guarantee::G5);
     Run::damaged(|run| _ = run.shop("A", "reserve-stock", true), Guarantee::G5);
     Run::damaged(|run| run.books.shop.last_mut().expect("there are some").at_micros = 1_004_500, Guarantee::G5);
@@ -257,7 +257,7 @@ fn g6_and_g7_what_was_started_is_there_and_stays_decided() {
 }
 
 #[test]
-fn a_call_that_lands_behind_its_undo_is_the_remainder_and_without_it_nothing_finds() {
+fn a_call_that_lands_behind_its_undo_is_the_remainder_and_without_it_nothing_is_found() {
     let mut run = Run::sound();
     run.lands_late();
     let found = run.violations(&run.books);
@@ -284,7 +284,7 @@ fn nothing_is_found_where_what_ended_was_archived_and_purged() {
 }
 
 #[test]
-fn g13_what_was_purged_before_it_ended_or_in_part_or_without_an_archive_finds() {
+fn g13_what_was_purged_before_it_ended_or_in_part_or_without_an_archive_is_found() {
     let damaged = |damage: fn(&mut Purge)| Run::purged().finds(|run| damage(run.first_purge()), Guarantee::G13);
     damaged(|purge| purge.beside.is_archived = false);
     damaged(|purge| purge.beside.records = 1);
@@ -293,12 +293,12 @@ fn g13_what_was_purged_before_it_ended_or_in_part_or_without_an_archive_finds() 
 }
 
 #[test]
-fn g13_an_effect_of_an_order_that_was_purged_finds() {
+fn g13_an_effect_of_an_order_that_was_purged_is_found() {
     Run::purged().finds(|run| run.first_purge().at_micros = 1_004_500, Guarantee::G13);
 }
 
 #[test]
-fn g13_a_purge_that_is_early_or_of_a_saga_that_something_names_finds() {
+fn g13_a_purge_that_is_early_or_of_a_saga_that_something_names_is_found() {
     let damaged = |damage: fn(&mut Purge), wrong: &str| {
         let mut run = Run::purged();
         damage(run.first_purge());
@@ -314,7 +314,7 @@ fn g13_a_purge_that_is_early_or_of_a_saga_that_something_names_finds() {
 
 /// What is read in the archive takes the place of the store, so that all other rules bite on it.
 #[test]
-fn g6_and_g5_an_order_that_was_purged_and_is_not_in_the_archive_or_with_another_end_finds() {
+fn g6_and_g5_an_order_that_was_purged_and_is_not_in_the_archive_or_with_another_end_is_found() {
     Run::purged().finds(|run| _ = run.stored.orders.remove("A"), Guarantee::G6);
     let other = |run: &mut Run, order: &str, standing| {
         run.stored.orders.get_mut(order).expect("it is there").standing = standing;
@@ -324,6 +324,6 @@ fn g6_and_g5_an_order_that_was_purged_and_is_not_in_the_archive_or_with_another_
 }
 
 #[test]
-fn g2_a_start_that_is_repeated_behind_the_tombstone_and_places_the_order_again_finds() {
+fn g2_a_start_that_is_repeated_behind_the_tombstone_and_places_the_order_again_is_found() {
     Run::purged().finds(|run| _ = run.shop("A", "place-order", false), Guarantee::G2);
 }

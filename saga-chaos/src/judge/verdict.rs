@@ -76,7 +76,7 @@ pub(crate) async fn judge(evidence: &Evidence<'_>) -> anyhow::Result<Judged> {
     let without = remainder.taken_out_of(&books);
     let (findings, verify_failed) = verify(evidence).await?;
     let count = |event: &str| books.outside.iter().filter(|line| line.event == event).count() as u64;
-    // Whoever was told that a file of orders has ended was told so of each of them; that of others may not have begun.
+    // Where a process said that a file of orders has ended, it said so of each of them. Of another file some may not have begun.
     let answered = answered(evidence.diary);
     let is_late = |(wave, key): &&(u64, String)| !answered.contains(wave) && !stored.orders.contains_key(key);
     let late = if evidence.purges { evidence.keys.iter().filter(is_late).count() } else { 0 };
