@@ -22,7 +22,7 @@ const KEYS: Duration = Duration::from_secs(50);
 const STARTS: Duration = Duration::from_secs(40);
 /// How long it is killed.
 const KILLS: Duration = Duration::from_secs(20);
-const PURGED_WITHIN: Duration = Duration::from_mins(3);
+const PURGED_WITHIN: Duration = Duration::from_mins(10);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 #[test]
