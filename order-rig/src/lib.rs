@@ -7,6 +7,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod admin;
+pub mod archive;
 pub mod cli;
 pub mod contracts;
 mod interrupt;

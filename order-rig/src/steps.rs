@@ -17,7 +17,7 @@ use crate::{
 const FREIGHT_PERCENT_MAX: i128 = 150;
 
 /// Writes the order down.
-#[saga_step(compensate = cancel_order)]
+#[saga_step(compensate = cancel_order, timeout = "3s")]
 pub async fn place_order(tx: &mut impl SqlConn, order: Order) -> Result<(), StepError> {
     tx.execute(
         "INSERT INTO orders (order_id, customer, total_cents, freight_cents, status) VALUES ($1, $2, $3, $4, 'placed')",
@@ -44,7 +44,7 @@ pub struct Reservation {
 }
 
 /// Takes what was ordered off the shelves, all of it or nothing.
-#[saga_step(compensate = release_stock)]
+#[saga_step(compensate = release_stock, timeout = "3s")]
 pub async fn reserve_stock(tx: &mut impl SqlConn, order: Order) -> Result<Reservation, StepError> {
     let mut taken = Vec::new();
     let mut items: Vec<_> = order.items.into_iter().zip(0_i64..).collect();
@@ -145,7 +145,7 @@ pub async fn cancel_shipment(
 }
 
 /// Sells what was reserved, unless the carrier asks for far more than the customer was told.
-#[saga_step]
+#[saga_step(timeout = "3s")]
 pub async fn confirm_order(
     tx: &mut impl SqlConn,
     order: Order,

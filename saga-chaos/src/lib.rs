@@ -28,6 +28,11 @@
 //! With Kafka or SQS instead of RabbitMQ, the faults are left out that only RabbitMQ can have: cuts of its connections, its queues, its memory
 //! and its disk, and the copies of its messages. SQS is a mock that forgets everything, so it is not killed either.
 //!
+//! # Retention
+//!
+//! With [`Options::purges`], what has ended is archived, becomes a tombstone and is deleted, while all of this goes on. Orders
+//! are started again of which only a tombstone is left. In the end everything has been purged.
+//!
 //! # Modules
 //!
 //! - [`plan`] decides which faults occur, when, and to which process or server. It is a pure function of the seed.

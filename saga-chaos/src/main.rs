@@ -25,6 +25,9 @@ struct Arguments {
     /// What carries the messages; faults that only RabbitMQ can have are left out elsewhere
     #[arg(long, value_enum, default_value_t = Carrier::Rabbitmq)]
     transport: Carrier,
+    /// What has ended is archived and purged after a minute or more, and orders are started again of which only the key is kept
+    #[arg(long)]
+    retention: bool,
     /// The services outside carry out calls that land after their undo
     #[arg(long)]
     no_bar: bool,
@@ -90,6 +93,7 @@ async fn chaos(arguments: &Arguments) -> anyhow::Result<bool> {
         length: Duration::from_secs(seconds),
         servers: Where::Own,
         transport: arguments.transport.into(),
+        purges: arguments.retention,
         late_calls: if arguments.no_bar { LateCalls::CarriedOut } else { LateCalls::Refused },
         held_per_mille: HELD_PER_MILLE,
         held_past_undo: 3,

@@ -12,6 +12,8 @@ pub struct Report {
     pub seed: u64,
     /// What carried the messages.
     pub transport: Transport,
+    /// Whether what has ended was purged.
+    pub purges: bool,
     /// For how long there were faults, in seconds.
     pub faults_seconds: u64,
     /// What was done and what was counted.
@@ -67,9 +69,10 @@ impl fmt::Display for Report {
         }
         let verdict = if self.is_green() { "nothing is wrong" } else { "something is wrong" };
         let Self { seed, transport, faults_seconds, .. } = self;
+        let retention = if self.purges { " --retention" } else { "" };
         writeln!(
             f,
-            "{verdict}; again: cargo xtask chaos --transport {transport} --seed {seed} --seconds {faults_seconds}"
+            "{verdict}; again: cargo xtask chaos --transport {transport} --seed {seed} --seconds {faults_seconds}{retention}"
         )
     }
 }

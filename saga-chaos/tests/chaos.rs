@@ -28,6 +28,7 @@ fn options(servers: Where, length: Duration) -> Options {
         length,
         servers,
         transport: Transport::RabbitMq,
+        purges: false,
         late_calls: LateCalls::Refused,
         held_per_mille: 30,
         held_past_undo: 2,
@@ -41,7 +42,7 @@ fn is_green(report: &Report) {
     assert!(report.is_green(), "{report}");
     assert_eq!(report.figure("orders stuck"), 0, "{report}");
     let ended = report.figure("orders completed") + report.figure("orders compensated");
-    assert_eq!(ended, report.figure("orders"), "{report}");
+    assert_eq!(ended + report.figure("orders that it was too late to start"), report.figure("orders"), "{report}");
     assert!(report.figure("orders completed") > 50, "{report}");
     assert!(report.figure("orders compensated") > 5, "{report}");
 }
@@ -73,6 +74,21 @@ async fn every_order_comes_out_right_through_thirty_kills_and_restarts_of_both_s
     at_least("duplicates sent", 100);
     at_least("calls outside that were held", 2);
     assert_eq!(report.remainder, 0, "{report}");
+}
+
+/// G13: what has ended is archived, becomes a tombstone and is deleted while replicas are killed; orders of which only a tombstone is
+/// left are started again, which starts nothing; and in the end all has been purged.
+#[tokio::test(flavor = "multi_thread")]
+async fn g13_what_has_ended_is_archived_and_purged_through_kills_and_no_key_starts_twice() {
+    let options = options(Where::Shared, Duration::from_secs(75));
+    let report = run(Options { purges: true, ..options }).await.expect("it can be run");
+    is_green(&report);
+    let started = report.figure("orders") - report.figure("orders that it was too late to start");
+    assert_eq!(report.figure("tombstones made of orders"), started, "{report}");
+    assert_eq!(report.figure("orders deleted"), started, "{report}");
+    assert!(report.figure("sagas archived") > started, "the hosts archive their steps as well\n{report}");
+    assert!(report.figure("steps deleted by their hosts") > started, "{report}");
+    assert!(report.figure("starts of tombstones") > 50, "{report}");
 }
 
 /// What section 4 of the design does not promise happens, is reported, and nothing else is.

@@ -3,6 +3,7 @@
 mod admin;
 mod command;
 mod outside;
+mod retention;
 mod run;
 mod service;
 mod times;
@@ -12,6 +13,7 @@ mod waits;
 pub use admin::AdminArgs;
 pub use command::{Cli, Command};
 pub use outside::OutsideArgs;
+pub use retention::RetentionArgs;
 pub use run::{OrdersArgs, RunArgs, StoreArgs};
 pub use service::{ServiceArgs, ServiceName};
 pub use times::TimesArgs;

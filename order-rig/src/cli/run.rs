@@ -1,8 +1,10 @@
 use std::{num::NonZeroUsize, path::PathBuf};
 
 use clap::Args;
+use saga_cli::parse_duration;
+use tokio::time::Instant;
 
-use super::{TimesArgs, WaitArgs};
+use super::{RetentionArgs, TimesArgs, WaitArgs};
 use crate::place::DEFAULT_STORE;
 
 /// How to run the orders.
@@ -30,6 +32,9 @@ pub struct RunArgs {
     /// The lease and the time for a reply.
     #[command(flatten)]
     pub times: TimesArgs,
+    /// How long what has ended is kept.
+    #[command(flatten)]
+    pub retention: RetentionArgs,
 }
 
 pub(super) const DEFAULT_SEED: u64 = 1;
@@ -46,9 +51,17 @@ pub struct OrdersArgs {
     /// The most orders in flight; with more orders, more of them share a commit
     #[arg(long, value_name = "N", default_value = "256")]
     pub concurrency: NonZeroUsize,
+    /// No order is started later than so long after the program began. If that leaves some out, the exit code is 3
+    #[arg(long = "start-within", value_name = "TIME", value_parser = until)]
+    pub starts_until: Option<Instant>,
     /// Print the result as one JSON object on the last line
     #[arg(long)]
     pub json: bool,
+}
+
+/// The time is counted from when the program reads its command line.
+fn until(text: &str) -> Result<Instant, String> {
+    parse_duration(text).map(|within| Instant::now() + within)
 }
 
 /// Where everything is kept.

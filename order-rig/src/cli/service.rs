@@ -2,7 +2,7 @@ use std::{fmt, num::NonZeroUsize, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::{OrdersArgs, TimesArgs, WaitArgs};
+use super::{OrdersArgs, RetentionArgs, TimesArgs, WaitArgs};
 
 /// How to run a service.
 #[derive(Debug, Args)]
@@ -31,6 +31,9 @@ pub struct ServiceArgs {
     /// The lease and the time for a reply.
     #[command(flatten)]
     pub times: TimesArgs,
+    /// How long what has ended is kept.
+    #[command(flatten)]
+    pub retention: RetentionArgs,
 }
 
 impl ServiceArgs {

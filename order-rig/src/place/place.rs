@@ -3,14 +3,22 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use rusqlite::{Connection, OpenFlags};
 use saga_cli::OpenStore;
-use saga_core::store::Store;
+use saga_core::{engine::Archive, store::Store};
 use saga_sql::SqlConn;
+
+use crate::archive::ArchivedSaga;
 
 /// A database that the shop's tables and the runtime's store are in together.
 #[expect(async_fn_in_trait, reason = "this program asks for them one after the other, on its main thread")]
 pub trait Place: OpenStore<Store: Store<Conn: SqlConn>> + Clone {
     /// The file with the book of the services outside.
     fn outside(&self) -> PathBuf;
+
+    /// Where its sagas go before they are purged.
+    fn archive(&self, store: &Self::Store) -> impl Archive;
+
+    /// What went there, whole sagas only.
+    async fn archived(&self) -> anyhow::Result<Vec<ArchivedSaga>>;
 
     /// Opens the shop's own tables beside the runtime.
     async fn open_shop(&self) -> anyhow::Result<<Self::Store as Store>::Conn>;

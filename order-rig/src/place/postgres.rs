@@ -2,11 +2,15 @@ use std::{io, path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, anyhow, bail};
 use saga_cli::OpenStore;
-use saga_core::store::{StoreError, StoreErrorKind};
-use saga_postgres::{PostgresOptions, PostgresStore};
+use saga_core::{
+    engine::Archive,
+    store::{StoreError, StoreErrorKind},
+};
+use saga_postgres::{PostgresOptions, PostgresStore, TableArchive};
 use sqlx::{Connection as _, PgConnection, postgres::PgConnectOptions};
 
 use super::{Place, pooler_in, without_password};
+use crate::archive::ArchivedSaga;
 
 /// How long a server may take to let this program in.
 const CONNECT_WAIT: Duration = Duration::from_secs(10);
@@ -108,6 +112,21 @@ impl Place for PostgresPlace {
         let plain = |letter: char| if letter.is_alphanumeric() || letter == '-' { letter } else { '_' };
         let name: String = self.database().chars().map(plain).collect();
         format!("order-rig-{name}.outside.db").into()
+    }
+
+    fn archive(&self, store: &PostgresStore) -> impl Archive {
+        TableArchive::new(store)
+    }
+
+    async fn archived(&self) -> anyhow::Result<Vec<ArchivedSaga>> {
+        let mut conn = self.connect().await?;
+        let made = sqlx::query_scalar("SELECT to_regclass('saga.archived_sagas') IS NOT NULL");
+        if !made.persistent(!self.pgbouncer).fetch_one(&mut conn).await? {
+            return Ok(Vec::new());
+        }
+        let lines = sqlx::query_scalar("SELECT content::text FROM saga.archived_sagas ORDER BY id, revision");
+        let lines: Vec<String> = lines.persistent(!self.pgbouncer).fetch_all(&mut conn).await?;
+        lines.iter().map(|line| ArchivedSaga::parse(line)).collect()
     }
 
     async fn open_shop(&self) -> anyhow::Result<PgConnection> {

@@ -6,10 +6,14 @@ use std::{
 use anyhow::Context;
 use rusqlite::Connection;
 use saga_cli::OpenStore;
+use saga_core::engine::Archive;
 use saga_sqlite::{SqliteOptions, SqliteStore};
 
 use super::{Place, exists, read_book};
-use crate::print::say;
+use crate::{
+    archive::{ArchivedSaga, FileArchive},
+    print::say,
+};
 
 /// How long a write of this program waits for one of the runtime.
 const BUSY_WAIT: Duration = Duration::from_secs(10);
@@ -17,6 +21,18 @@ const BUSY_WAIT: Duration = Duration::from_secs(10);
 /// A file, which one process works on at a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqlitePlace(pub PathBuf);
+
+impl SqlitePlace {
+    fn beside(&self, ending: &str) -> PathBuf {
+        let mut path = self.0.clone().into_os_string();
+        path.push(ending);
+        path.into()
+    }
+
+    fn file_archive(&self) -> FileArchive {
+        FileArchive::at(self.beside(".archive.jsonl"))
+    }
+}
 
 impl OpenStore for SqlitePlace {
     type Store = SqliteStore;
@@ -40,9 +56,15 @@ impl OpenStore for SqlitePlace {
 
 impl Place for SqlitePlace {
     fn outside(&self) -> PathBuf {
-        let mut path = self.0.clone().into_os_string();
-        path.push(".outside.db");
-        path.into()
+        self.beside(".outside.db")
+    }
+
+    fn archive(&self, _store: &SqliteStore) -> impl Archive {
+        self.file_archive()
+    }
+
+    async fn archived(&self) -> anyhow::Result<Vec<ArchivedSaga>> {
+        self.file_archive().read()
     }
 
     async fn open_shop(&self) -> anyhow::Result<Connection> {

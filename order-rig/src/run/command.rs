@@ -32,10 +32,14 @@ pub async fn run(place: &impl Place, args: &RunArgs) -> anyhow::Result<ExitCode>
     let saga = create_order()?;
     let runtime = wait_for("the database", args.waits.wait_for_database, async || {
         let mut runtime = Runtime::builder(counter.store())
+            .archive(place.archive(&counter.store()))
             .saga(&saga)
             .state(Gateway(outside.clone()))
             .state(Carrier(outside.clone()))
-            .settings(|settings| args.times.apply(settings));
+            .settings(|settings| {
+                args.times.apply(settings);
+                args.retention.apply(settings);
+            });
         if let Some(broker) = &broker {
             runtime = runtime.transport(broker.transport());
         }

@@ -27,6 +27,9 @@ use crate::{
 /// Something needs a person.
 const NEEDS_PERSON: u8 = 1;
 
+/// Orders were left out, since it was too late to start them.
+const TOO_LATE: u8 = 3;
+
 /// Where orders come in: the store, the shop's tables, and what is to be run.
 pub(crate) struct Counter<S> {
     store: S,
@@ -88,7 +91,7 @@ impl<S: Store<Conn: saga_sql::SqlConn> + Clone> Counter<S> {
     ) -> anyhow::Result<ExitCode> {
         let found_unfinished = self.unfinished.len();
         let mut progress = Progress::of(self.intake.orders.len());
-        let drive = Drive::new(runtime, saga, args.concurrency.get(), self.patience);
+        let drive = Drive::new(runtime, saga, args.concurrency.get(), self.patience).until(args.starts_until);
         let (mut summary, orders) = Summary::of(self.intake);
         let driven = drive.run(jobs(orders, self.unfinished), &mut progress, interrupted()).await;
         runtime.shutdown().await;
@@ -163,6 +166,10 @@ fn exit(driven: &Driven, refused: usize) -> ExitCode {
         say(format_args!(
             "refused: {refused}; mend those lines and run the file again, what is known is not run twice"
         ));
+    }
+    if driven.late > 0 {
+        say(format_args!("{} orders were left out, since the time to start them was over", driven.late));
+        return ExitCode::from(TOO_LATE);
     }
     let is_well = driven.stuck.is_empty() && driven.lost.is_empty() && refused == 0;
     if is_well { ExitCode::SUCCESS } else { ExitCode::from(NEEDS_PERSON) }

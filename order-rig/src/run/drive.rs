@@ -5,7 +5,7 @@ use saga_core::{
     engine::{ComponentHealth, RuntimeError},
     store::Store,
 };
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time::Instant};
 
 use super::{outage::Outage, progress::Progress};
 use crate::{
@@ -23,6 +23,16 @@ pub(super) struct Drive<'a, S: Store> {
     saga: &'a Saga<S, Order>,
     concurrency: usize,
     outage: Arc<Outage>,
+    /// Nothing is started from then on.
+    until: Option<Instant>,
+}
+
+/// What starting an order takes.
+struct Starts<S: Store> {
+    runtime: Runtime<S>,
+    saga: Saga<S, Order>,
+    outage: Arc<Outage>,
+    until: Option<Instant>,
 }
 
 /// What is to be brought to its end.
@@ -47,12 +57,17 @@ pub(super) struct Driven {
     pub(super) lost: Vec<String>,
     /// Orders that it did not know any more, and that were started again.
     pub(super) started_again: usize,
+    /// Orders that are known, and of which no more is.
+    pub(super) tombstones: usize,
+    /// Orders that were left out, since it was too late to start them.
+    pub(super) late: usize,
     pub(super) interrupted: bool,
 }
 
 enum One {
     Refused { line: usize, sentence: String },
     NotStarted,
+    Late,
     Lost { key: String },
     Earlier { key: String, outcome: Option<Outcome> },
     Started { key: String, already_started: bool, again: bool, outcome: Option<Outcome> },
@@ -66,7 +81,12 @@ impl<'a, S: Store> Drive<'a, S> {
         concurrency: usize,
         patience: Duration,
     ) -> Self {
-        Self { runtime, saga, concurrency, outage: Arc::new(Outage::new(patience)) }
+        Self { runtime, saga, concurrency, outage: Arc::new(Outage::new(patience)), until: None }
+    }
+
+    /// Nothing is started from that moment on.
+    pub(super) fn until(self, until: Option<Instant>) -> Self {
+        Self { until, ..self }
     }
 
     /// Does the jobs. When `interrupted` is ready nothing more is started, and the runtime is shut down.
@@ -128,10 +148,11 @@ impl<'a, S: Store> Drive<'a, S> {
     fn start_more(&self, jobs: &mut vec::IntoIter<Job>, under_way: &mut JoinSet<anyhow::Result<One>>) {
         for job in jobs.by_ref().take(self.concurrency - under_way.len()) {
             let (runtime, saga, outage) = (self.runtime.clone(), self.saga.clone(), Arc::clone(&self.outage));
+            let starts = Starts { runtime, saga, outage, until: self.until };
             under_way.spawn(async move {
                 match job {
-                    Job::Earlier(key) => wait_for_one(&runtime, &outage, key).await,
-                    Job::Order(order) => run_one(&runtime, &outage, &saga, &order).await,
+                    Job::Earlier(key) => wait_for_one(&starts.runtime, &starts.outage, key).await,
+                    Job::Order(order) => starts.run_one(&order).await,
                 }
             });
         }
@@ -156,36 +177,36 @@ async fn wait_for_one<S: Store>(runtime: &Runtime<S>, outage: &Outage, key: Stri
     }
 }
 
-async fn run_one<S: Store>(
-    runtime: &Runtime<S>,
-    outage: &Outage,
-    saga: &Saga<S, Order>,
-    Numbered { line, order }: &Numbered,
-) -> anyhow::Result<One> {
-    let key = order.order_id.clone();
-    let mut again = false;
-    loop {
-        let running = match runtime.start(saga, &key, order.clone()).await {
-            Ok(running) => running,
-            Err(StartError::ShuttingDown) => return Ok(One::NotStarted),
-            // It was started or not: the same start says which.
-            Err(error @ StartError::Store(_)) => {
-                outage.wait_out(error.into()).await?;
-                continue;
+impl<S: Store> Starts<S> {
+    async fn run_one(&self, Numbered { line, order }: &Numbered) -> anyhow::Result<One> {
+        let key = order.order_id.clone();
+        let mut again = false;
+        loop {
+            if self.until.is_some_and(|until| Instant::now() >= until) {
+                return Ok(One::Late);
             }
-            // The others are about this one order.
-            Err(error) => return Ok(One::Refused { line: *line, sentence: error.to_string() }),
-        };
-        outage.is_over();
-        let already_started = running.already_started();
-        match outcome(&running).await {
-            Ok(outcome) => return Ok(One::Started { key, already_started, again, outcome }),
-            Err(RuntimeError::Lost { .. }) => {
-                outage.was_seen();
-                say(format_args!("the database has lost the order {key}, which is started again"));
-                again = true;
+            let running = match self.runtime.start(&self.saga, &key, order.clone()).await {
+                Ok(running) => running,
+                Err(StartError::ShuttingDown) => return Ok(One::NotStarted),
+                // It was started or not: the same start says which.
+                Err(error @ StartError::Store(_)) => {
+                    self.outage.wait_out(error.into()).await?;
+                    continue;
+                }
+                // The others are about this one order.
+                Err(error) => return Ok(One::Refused { line: *line, sentence: error.to_string() }),
+            };
+            self.outage.is_over();
+            let already_started = running.already_started();
+            match outcome(&running).await {
+                Ok(outcome) => return Ok(One::Started { key, already_started, again, outcome }),
+                Err(RuntimeError::Lost { .. }) => {
+                    self.outage.was_seen();
+                    say(format_args!("the database has lost the order {key}, which is started again"));
+                    again = true;
+                }
+                Err(error) => return Err(error.into()),
             }
-            Err(error) => return Err(error.into()),
         }
     }
 }
@@ -203,6 +224,7 @@ impl Driven {
     fn take(&mut self, one: One, progress: &mut Progress) {
         let (key, already_started, outcome) = match one {
             One::NotStarted => return,
+            One::Late => return self.late += 1,
             One::Refused { line, sentence } => return self.refused.push((line, sentence)),
             One::Lost { key } => return self.lost.push(key),
             One::Earlier { key, outcome } => return self.take_earlier(&key, outcome),
@@ -220,6 +242,7 @@ impl Driven {
                 let head = reason.message().split([':', '(']).next().unwrap_or_default().trim();
                 *self.compensated_by_reason.entry(head.to_owned()).or_default() += 1;
             }
+            Some(Outcome::Tombstone { .. }) => self.tombstones += 1,
             Some(stuck) => self.stuck.push(format!("{key} is {stuck}")),
         }
         progress.ended(self.completed, self.compensated());

@@ -25,6 +25,8 @@ pub struct Summary {
     pub compensated: usize,
     /// The same by reason.
     pub compensated_by_reason: BTreeMap<String, usize>,
+    /// Orders that ended before, and of which only a tombstone is left.
+    pub tombstones: usize,
     /// Orders of this run, and of earlier ones, that need a person.
     pub stuck: usize,
     /// Steps that took effect in this store so far.
@@ -59,6 +61,7 @@ impl Summary {
         self.completed = driven.completed;
         self.compensated = driven.compensated();
         self.compensated_by_reason.clone_from(&driven.compensated_by_reason);
+        self.tombstones = driven.tombstones;
         self.stuck = driven.stuck.len();
         self.elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
         self.sagas_per_second = (per_second(driven.started + found_unfinished, elapsed) * 10.0).round() / 10.0;

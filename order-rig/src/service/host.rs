@@ -18,9 +18,12 @@ pub(super) async fn host<P: Place>(
     hosting: impl Fn(RuntimeBuilder<P::Store>) -> RuntimeBuilder<P::Store>,
 ) -> anyhow::Result<ExitCode> {
     let runtime = wait_for("the database", args.waits.wait_for_database, async || {
+        let store = place.open().await?;
+        let archive = place.archive(&store);
         let runtime =
-            hosting(Runtime::builder(place.open().await?)).transport(broker.transport()).settings(|settings| {
+            hosting(Runtime::builder(store).archive(archive)).transport(broker.transport()).settings(|settings| {
                 args.times.apply(settings);
+                args.retention.apply(settings);
                 settings.external_calls_max = args.calls.map_or(settings.external_calls_max, NonZeroUsize::get);
             });
         Ok(runtime.start().await?)

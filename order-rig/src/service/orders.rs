@@ -1,6 +1,6 @@
 use std::process::ExitCode;
 
-use saga_core::{Runtime, Saga, store::Store};
+use saga_core::{Runtime, Saga};
 
 use super::serve::serve;
 use crate::{
@@ -28,29 +28,34 @@ pub(super) async fn orders<P: Place>(
     if let Some(input) = input {
         let counter = Counter::open(place, input, patience).await?;
         let runtime =
-            wait_for("the database", patience, async || runtime(counter.store(), &saga, args, &broker).await).await?;
+            wait_for("the database", patience, async || runtime(place, counter.store(), &saga, args, &broker).await)
+                .await?;
         return counter.run(place, &runtime, &saga, &args.orders, outside.as_ref()).await;
     }
     let runtime = wait_for("the database", patience, async || {
         let store = place.open().await?;
         // The first process makes the tables that the steps write to.
         shop::migrate(&mut place.open_shop().await?).await?;
-        runtime(store, &saga, args, &broker).await
+        runtime(place, store, &saga, args, &broker).await
     })
     .await?;
     say(format_args!("the store is {}", place.name()));
     serve(args.service, &runtime, &broker).await
 }
 
-async fn runtime<S: Store>(
-    store: S,
-    saga: &Saga<S, Order>,
+async fn runtime<P: Place>(
+    place: &P,
+    store: P::Store,
+    saga: &Saga<P::Store, Order>,
     args: &ServiceArgs,
     broker: &Broker,
-) -> anyhow::Result<Runtime<S>> {
-    let runtime = Runtime::builder(store).saga(saga).transport(broker.transport()).settings(|settings| {
-        settings.service = Some(ServiceName::Orders.as_str().to_owned());
-        args.times.apply(settings);
-    });
+) -> anyhow::Result<Runtime<P::Store>> {
+    let archive = place.archive(&store);
+    let runtime =
+        Runtime::builder(store).archive(archive).saga(saga).transport(broker.transport()).settings(|settings| {
+            settings.service = Some(ServiceName::Orders.as_str().to_owned());
+            args.times.apply(settings);
+            args.retention.apply(settings);
+        });
     Ok(runtime.start().await?)
 }

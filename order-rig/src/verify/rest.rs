@@ -10,7 +10,7 @@ use saga_sqlite::SqliteStore;
 use tokio::time::Instant;
 
 use super::{Finding, OrderSaga};
-use crate::place::StoreUrl;
+use crate::place::{Place as _, PostgresPlace, SqlitePlace, StoreUrl};
 
 /// How often it is looked again while something is under way.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -25,8 +25,8 @@ pub(super) struct Looked {
 }
 
 enum AnyStore {
-    Sqlite(SqliteStore),
-    Postgres(PostgresStore),
+    Sqlite(SqliteStore, SqlitePlace),
+    Postgres(PostgresStore, PostgresPlace),
 }
 
 /// What keeps a store from being at rest.
@@ -44,27 +44,33 @@ impl Looked {
         let mut stores = Vec::new();
         for url in urls {
             let (store, shown) = match StoreUrl::parse(url)? {
-                StoreUrl::Sqlite(place) => (AnyStore::Sqlite(place.open_read_only().await?), place.name()),
-                StoreUrl::Postgres(place) => (AnyStore::Postgres(place.open_read_only().await?), place.name()),
+                StoreUrl::Sqlite(place) => {
+                    let shown = place.name();
+                    (AnyStore::Sqlite(place.open_read_only().await?, place), shown)
+                }
+                StoreUrl::Postgres(place) => {
+                    let shown = place.name();
+                    (AnyStore::Postgres(place.open_read_only().await?, place), shown)
+                }
             };
             stores.push(Self { store, place: (!stores.is_empty()).then_some(shown) });
         }
         Ok(stores)
     }
 
-    /// What its runtime says of orders.
+    /// What its runtime says of orders, or has said before it purged them.
     pub(super) async fn order_sagas(&self) -> anyhow::Result<Vec<OrderSaga>> {
         match &self.store {
-            AnyStore::Sqlite(store) => OrderSaga::all(store).await,
-            AnyStore::Postgres(store) => OrderSaga::all(store).await,
+            AnyStore::Sqlite(store, place) => OrderSaga::all(store, place.archived().await?).await,
+            AnyStore::Postgres(store, place) => OrderSaga::all(store, place.archived().await?).await,
         }
     }
 
     async fn look(&self, unrest: &mut Unrest) -> anyhow::Result<()> {
         unrest.place.clone_from(&self.place);
         match &self.store {
-            AnyStore::Sqlite(store) => unrest.look(store).await,
-            AnyStore::Postgres(store) => unrest.look(store).await,
+            AnyStore::Sqlite(store, _) => unrest.look(store).await,
+            AnyStore::Postgres(store, _) => unrest.look(store).await,
         }
     }
 }

@@ -7,11 +7,10 @@ use saga_testkit::checker::{
 };
 
 use super::books::{Books, Line, Written};
+use super::purges::{Purge, Purges};
+use super::steps::{STEPS, place_of};
 use super::stored::{Saga, Stored, UndoneByHost};
 use crate::world::{DiaryLine, Happened, ReplicaKey};
-
-/// The steps of an order, in their order.
-const STEPS: [&str; 5] = ["place-order", "reserve-stock", "charge-card", "book-shipment", "confirm-order"];
 
 /// Numbers of calls: starts begin at 1, calls outside and transactions each far behind.
 const OUTSIDE: u64 = 1 << 32;
@@ -45,6 +44,8 @@ pub(super) struct Facts<'a> {
     pub(super) keys: &'a [(u64, String)],
     pub(super) books: &'a Books,
     pub(super) stored: &'a Stored,
+    /// What was purged, in a run that purges.
+    pub(super) purges: Option<&'a Purges>,
     pub(super) diary: &'a [DiaryLine],
     pub(super) panics: &'a [String],
     /// Faults that may have made something run once more.
@@ -63,9 +64,14 @@ impl Facts<'_> {
         for line in &self.books.outside {
             outside.entry(parse(&line.key).map_or("", |call| call.order)).or_default().push(line);
         }
+        let mut purges: BTreeMap<&str, Vec<&Purge>> = BTreeMap::new();
+        for purge in self.purges.iter().flat_map(|purges| &purges.0) {
+            purges.entry(purge.order()).or_default().push(purge);
+        }
+        let sorted = Sorted { calls, shop, outside, purges };
         let known: BTreeSet<&str> = self.keys.iter().map(|(_, key)| key.as_str()).collect();
-        let mut ledgers: Vec<Ledger> =
-            self.keys.chunks(SAGAS).map(|keys| self.ledger(keys, &calls, &shop, &outside)).collect();
+        let mut ledgers: Vec<Ledger> = self.keys.chunks(SAGAS).map(|keys| self.ledger(keys, &sorted)).collect();
+        let Sorted { shop, outside, .. } = &sorted;
         // What belongs to no order that was handed in came out of nothing.
         let strange_calls = outside.iter().filter(|(order, _)| !known.contains(*order)).flat_map(|(_, lines)| lines);
         let strange_calls = strange_calls.filter(|line| line.event == "took").map(|line| line.at_micros);
@@ -91,13 +97,8 @@ impl Facts<'_> {
         ledgers
     }
 
-    fn ledger(
-        &self,
-        keys: &[(u64, String)],
-        calls: &BTreeMap<(&str, u32), u64>,
-        shop: &BTreeMap<&str, Vec<(u64, &Written)>>,
-        outside: &BTreeMap<&str, Vec<&Line>>,
-    ) -> Ledger {
+    fn ledger(&self, keys: &[(u64, String)], sorted: &Sorted<'_>) -> Ledger {
+        let Sorted { calls, shop, outside, purges } = sorted;
         let mut page = Page { events: Vec::new(), calls, undone_by_hosts: &self.stored.undone_by_hosts };
         let mut finals = Vec::new();
         let numbers: BTreeMap<&str, u32> = (0..).zip(keys).map(|(nth, (_, key))| (key.as_str(), nth)).collect();
@@ -106,6 +107,7 @@ impl Facts<'_> {
             let lines = outside.get(key.as_str()).map_or(&[][..], Vec::as_slice);
             page.add_outside(saga, lines);
             page.add_shop(saga, shop.get(key.as_str()).map_or(&[][..], Vec::as_slice));
+            page.add_purges(saga, purges.get(key.as_str()).map_or(&[][..], Vec::as_slice));
             finals.push(
                 self.stored.orders.get(key).map_or(Final::ABSENT, |stored| self.final_of(key, stored, lines, calls)),
             );
@@ -122,7 +124,15 @@ impl Facts<'_> {
             variants: vec![variant()],
         };
         let sagas = keys.iter().map(|(_, key)| plan(key)).collect();
-        Ledger { sagas, entries: page.events, finals, rest, pace: None, shares_tenants: false, is_archived: false }
+        Ledger {
+            sagas,
+            entries: page.events,
+            finals,
+            rest,
+            pace: None,
+            shares_tenants: false,
+            is_archived: self.purges.is_some(),
+        }
     }
 
     /// What this program did and saw. Each start has a number for each saga.
@@ -203,6 +213,14 @@ impl Facts<'_> {
     }
 }
 
+/// The books by order.
+struct Sorted<'a> {
+    calls: BTreeMap<(&'a str, u32), u64>,
+    shop: BTreeMap<&'a str, Vec<(u64, &'a Written)>>,
+    outside: BTreeMap<&'a str, Vec<&'a Line>>,
+    purges: BTreeMap<&'a str, Vec<&'a Purge>>,
+}
+
 /// The entries of one ledger.
 struct Page<'a> {
     events: Vec<Entry>,
@@ -225,6 +243,14 @@ impl Page<'_> {
             // It was committed, so its function returned.
             for what in [entered, What::Left { call, how: Left::Done }, What::Wrote { call }] {
                 self.enter(written.at_micros, process, what);
+            }
+        }
+    }
+
+    fn add_purges(&mut self, saga: u32, purges: &[&Purge]) {
+        for purge in purges {
+            for what in purge.facts(saga) {
+                self.enter(purge.at_micros, 0, what);
             }
         }
     }
@@ -280,10 +306,6 @@ fn read_by(undo: &Line, lines: &[&Line], calls: &BTreeMap<(&str, u32), u64>) -> 
     let took = lines.iter().find(|line| line.event == "took" && line.number == Some(number) && line.path == "/charges");
     // A payment that never happened belongs to no call.
     Some(took.and_then(|line| calls.get(&(line.key.as_str(), line.nth)).copied()).unwrap_or(UNCLAIMED - 1))
-}
-
-fn place_of(step: &str) -> Option<u8> {
-    (0..).zip(STEPS).find(|(_, name)| *name == step).map(|(place, _)| place)
 }
 
 fn process_of(name: &str) -> u16 {

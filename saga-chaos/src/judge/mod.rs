@@ -10,6 +10,11 @@
 //! undo (G5), what was started is there, and the decision never changes (G6, G7), nothing spins (G8), nothing is left in
 //! the outbox (G4), no work and no saga is forgotten (G8, G11).
 //!
+//! In a run that purges, the store has no sagas in the end. How they ended is read in the archive, and a journal that each
+//! database keeps says what was purged, when, and what the archive had of it at that moment. So these rules bite as well (G13):
+//! what is purged has ended, its time is over, it was archived at its last revision, nothing of it is left, no open letter and
+//! no unsent message names it; nothing takes effect for it any more; and its key starts nothing again.
+//!
 //! A few facts only a simulation has. The epoch of a call is not written down, so the rule about fences does not bite; nor
 //! what a step in the database was given to read, nor which steps were rolled back. There are no events in the order saga, so
 //! the order of messages (G9) is not judged here, and one tenant only (G12). What a call *left* with is the answer that the
@@ -19,7 +24,9 @@
 mod books;
 mod ledger;
 mod planted;
+mod purges;
 mod remainder;
+mod steps;
 mod stored;
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,10 @@ use saga_testkit::checker::{Guarantee, Standing, check};
 
 use super::books::{Books, Done, Line, Written};
 use super::ledger::{Call, Facts, parse};
+use super::purges::{Beside, Purge, Purges};
 use super::remainder::Remainder;
 use super::stored::{Record, Saga, Stored, UndoneByHost};
+use crate::plan::Role;
 use crate::world::{DiaryLine, Happened};
 
 /// One order that came out right, one that was undone for want of an answer, and somebody who was killed meanwhile.
@@ -12,6 +14,7 @@ struct Run {
     keys: Vec<(u64, String)>,
     books: Books,
     stored: Stored,
+    purges: Option<Purges>,
     diary: Vec<DiaryLine>,
     now: i64,
 }
@@ -19,14 +22,44 @@ struct Run {
 impl Run {
     fn sound() -> Self {
         let keys = vec![(0, "A".to_owned()), (0, "B".to_owned())];
-        let mut run =
-            Self { keys, books: Books::default(), stored: Stored::default(), diary: Vec::new(), now: 1_000_000 };
+        let mut run = Self {
+            keys,
+            books: Books::default(),
+            stored: Stored::default(),
+            purges: None,
+            diary: Vec::new(),
+            now: 1_000_000,
+        };
         run.happened(Happened::Started { call: 1, wave: 0 });
         run.happened(Happened::Killed);
         run.completed("A");
         run.compensated("B");
         run.happened(Happened::Answered { call: 1 });
         run
+    }
+
+    /// The same, and each order became a tombstone and was deleted, after it was archived.
+    fn purged() -> Self {
+        let mut run = Self::sound();
+        run.purges = Some(Purges::default());
+        for (order, standing) in [("A", Standing::Completed), ("B", Standing::Compensated)] {
+            run.purge(order, standing, false);
+            run.purge(order, standing, true);
+        }
+        run
+    }
+
+    fn purge(&mut self, order: &str, standing: Standing, is_deleted: bool) {
+        let (at_micros, key, saga) = (self.tick(), order.to_owned(), i64::from(order.as_bytes()[0]));
+        let beside = Beside { is_due: true, is_archived: true, ..Beside::default() };
+        let (role, revision, was_tombstone) = (Role::Orders, 7, is_deleted);
+        let purge = Purge { at_micros, role, saga, key, revision, standing, was_tombstone, is_deleted, beside };
+        self.purges.get_or_insert_default().0.push(purge);
+    }
+
+    /// The first purge, which is that of the completed order.
+    fn first_purge(&mut self) -> &mut Purge {
+        &mut self.purges.as_mut().expect("it purges").0[0]
     }
 
     fn completed(&mut self, order: &str) {
@@ -119,8 +152,15 @@ impl Run {
     }
 
     fn violations(&self, books: &Books) -> Vec<(Guarantee, String)> {
-        let facts =
-            Facts { keys: &self.keys, books, stored: &self.stored, diary: &self.diary, panics: &[], repeats: 0 };
+        let facts = Facts {
+            keys: &self.keys,
+            books,
+            stored: &self.stored,
+            purges: self.purges.as_ref(),
+            diary: &self.diary,
+            panics: &[],
+            repeats: 0,
+        };
         let found = facts.ledgers().into_iter().flat_map(|ledger| check(&ledger));
         found.map(|violation| (violation.guarantee, violation.about)).collect()
     }
@@ -128,8 +168,13 @@ impl Run {
     /// Damages a sound run, and demands that this guarantee is reported broken.
     #[track_caller]
     fn damaged(damage: impl FnOnce(&mut Self), guarantee: Guarantee) {
-        let mut run = Self::sound();
-        damage(&mut run);
+        Self::sound().finds(damage, guarantee);
+    }
+
+    #[track_caller]
+    fn finds(mut self, damage: impl FnOnce(&mut Self), guarantee: Guarantee) {
+        damage(&mut self);
+        let run = self;
         let found = run.violations(&run.books);
         assert!(found.iter().any(|(broken, _)| *broken == guarantee), "expected {guarantee} broken, found {found:?}");
     }
@@ -229,4 +274,56 @@ fn a_key_is_read_from_the_right() {
     assert_eq!(parse("C1-2:charge-card:undo"), call("C1-2", "charge-card", true));
     assert_eq!(parse("a:b:charge-card:undo#2"), call("a:b", "charge-card", true));
     assert_eq!(parse("nothing"), None);
+}
+
+#[test]
+fn nothing_is_found_where_what_ended_was_archived_and_purged() {
+    let run = Run::purged();
+    assert_eq!(run.violations(&run.books), []);
+    assert_eq!(run.purges.expect("it purges").problems(), Vec::<String>::new());
+}
+
+#[test]
+fn g13_what_was_purged_before_it_ended_or_in_part_or_without_an_archive_is_found() {
+    let damaged = |damage: fn(&mut Purge)| Run::purged().finds(|run| damage(run.first_purge()), Guarantee::G13);
+    damaged(|purge| purge.beside.is_archived = false);
+    damaged(|purge| purge.beside.records = 1);
+    damaged(|purge| purge.standing = Standing::Stuck);
+    damaged(|purge| purge.standing = Standing::Unfinished);
+}
+
+#[test]
+fn g13_an_effect_of_an_order_that_was_purged_is_found() {
+    Run::purged().finds(|run| run.first_purge().at_micros = 1_004_500, Guarantee::G13);
+}
+
+#[test]
+fn g13_a_purge_that_is_early_or_of_a_saga_that_something_names_is_found() {
+    let damaged = |damage: fn(&mut Purge), wrong: &str| {
+        let mut run = Run::purged();
+        damage(run.first_purge());
+        let problems = run.purges.expect("it purges").problems();
+        assert!(problems.len() == 1 && problems[0].contains(wrong), "expected {wrong:?} in {problems:?}");
+    };
+    damaged(|purge| purge.beside.is_due = false, "its time is not over");
+    damaged(|purge| purge.beside.letters = 1, "1 open dead letters name it");
+    damaged(|purge| purge.beside.messages = 2, "2 messages of it wait to be sent");
+    damaged(|purge| purge.beside.work = 1, "1 rows of work are left of it");
+    damaged(|purge| purge.saga = 3, "A was the key of two sagas, 3 and 65");
+}
+
+/// What is read in the archive takes the place of the store, so that all other rules bite on it.
+#[test]
+fn g6_and_g5_an_order_that_was_purged_and_is_not_in_the_archive_or_with_another_end_is_found() {
+    Run::purged().finds(|run| _ = run.stored.orders.remove("A"), Guarantee::G6);
+    let other = |run: &mut Run, order: &str, standing| {
+        run.stored.orders.get_mut(order).expect("it is there").standing = standing;
+    };
+    Run::purged().finds(|run| other(run, "A", Standing::Compensated), Guarantee::G7);
+    Run::purged().finds(|run| other(run, "B", Standing::Completed), Guarantee::G5);
+}
+
+#[test]
+fn g2_a_start_that_is_repeated_behind_the_tombstone_and_places_the_order_again_is_found() {
+    Run::purged().finds(|run| _ = run.shop("A", "place-order", false), Guarantee::G2);
 }

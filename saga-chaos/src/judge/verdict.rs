@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use super::books::Books;
 use super::ledger::Facts;
+use super::purges::Purges;
 use super::remainder::Remainder;
 use super::stored::Stored;
-use crate::world::{Database, DiaryLine, Programs, finish};
+use crate::world::{Database, DiaryLine, Happened, Programs, finish};
 
 /// What is judged by.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +21,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) keys: &'a [(u64, String)],
     pub(crate) diary: &'a [DiaryLine],
     pub(crate) repeats: u32,
+    /// Whether what has ended is purged.
+    pub(crate) purges: bool,
 }
 
 /// The result of the judgement.
@@ -39,6 +42,12 @@ pub(crate) struct Judged {
     pub(crate) compensated: usize,
     pub(crate) stuck: usize,
     pub(crate) others: usize,
+    /// Orders that it was too late to start.
+    pub(crate) late: usize,
+    pub(crate) archived: u64,
+    /// Starts of orders of which only a tombstone was left.
+    pub(crate) tombstones: u64,
+    pub(crate) purges: Purges,
     pub(crate) received: u64,
     pub(crate) retries: u64,
     pub(crate) held: u64,
@@ -51,12 +60,14 @@ pub(crate) async fn judge(evidence: &Evidence<'_>) -> anyhow::Result<Judged> {
     let books = Books::read(orders, evidence.book).await?;
     let known: BTreeSet<&str> = evidence.keys.iter().map(|(_, key)| key.as_str()).collect();
     let stored = Stored::read(evidence.databases, &known).await?;
+    let purges = if evidence.purges { Some(Purges::read(evidence.databases).await?) } else { None };
     let panics = panics(evidence.folder)?;
     let remainder = Remainder::of(&books);
     let facts = |books| Facts {
         keys: evidence.keys,
         books,
         stored: &stored,
+        purges: purges.as_ref(),
         diary: evidence.diary,
         panics: &panics,
         repeats: evidence.repeats,
@@ -65,6 +76,10 @@ pub(crate) async fn judge(evidence: &Evidence<'_>) -> anyhow::Result<Judged> {
     let without = remainder.taken_out_of(&books);
     let (findings, verify_failed) = verify(evidence).await?;
     let count = |event: &str| books.outside.iter().filter(|line| line.event == event).count() as u64;
+    // Where a process said that a file of orders has ended, it said so of each of them. Of another file some may not have begun.
+    let answered = answered(evidence.diary);
+    let is_late = |(wave, key): &&(u64, String)| !answered.contains(wave) && !stored.orders.contains_key(key);
+    let late = if evidence.purges { evidence.keys.iter().filter(is_late).count() } else { 0 };
     let ended = [Standing::Completed, Standing::Compensated, Standing::Stuck].map(|standing| stored.count(standing));
     Ok(Judged {
         violations: violations(&ledgers),
@@ -75,13 +90,27 @@ pub(crate) async fn judge(evidence: &Evidence<'_>) -> anyhow::Result<Judged> {
         completed: ended[0],
         compensated: ended[1],
         stuck: ended[2],
-        others: evidence.keys.len() - ended.iter().sum::<usize>().min(evidence.keys.len()),
+        others: evidence.keys.len() - ended.iter().sum::<usize>().min(evidence.keys.len()) - late,
+        late,
         received: stored.received,
+        archived: stored.archived,
+        tombstones: tombstones(evidence.folder)?,
         retries: books.outside.iter().filter(|line| line.event == "called" && line.nth > 1).count() as u64,
         held: count("held"),
         remainder,
         ledgers,
+        purges: purges.unwrap_or_default(),
     })
+}
+
+/// The waves of which a process said that each order has ended.
+fn answered(diary: &[DiaryLine]) -> BTreeSet<u64> {
+    let calls: BTreeSet<u64> = diary.iter().filter_map(|line| line.what.answered()).collect();
+    let of = |line: &DiaryLine| match line.what {
+        Happened::Started { call, wave } => calls.contains(&call).then_some(wave),
+        _ => None,
+    };
+    diary.iter().filter_map(of).collect()
 }
 
 fn violations(ledgers: &[Ledger]) -> Vec<(Option<String>, Violation)> {
@@ -114,13 +143,26 @@ async fn verify(evidence: &Evidence<'_>) -> anyhow::Result<(Vec<(String, String)
 
 /// The lines in which a replica says that it panicked.
 fn panics(folder: &Path) -> anyhow::Result<Vec<String>> {
-    let mut panics = Vec::new();
+    let mut panics = said(folder)?;
+    panics.retain(|line| line.contains("panicked at"));
+    Ok(panics)
+}
+
+/// How many starts found only a tombstone, as the summaries of the replicas have it.
+fn tombstones(folder: &Path) -> anyhow::Result<u64> {
+    let of = |line: String| serde_json::from_str::<Value>(&line).ok()?.get("tombstones")?.as_u64();
+    Ok(said(folder)?.into_iter().filter_map(of).sum())
+}
+
+/// What the replicas have said.
+fn said(folder: &Path) -> anyhow::Result<Vec<String>> {
+    let mut lines = Vec::new();
     for file in std::fs::read_dir(folder)? {
         let path = file?.path();
         if path.extension().is_some_and(|extension| extension == "log") && !path.ends_with("chaos.log") {
             let text = String::from_utf8_lossy(&std::fs::read(&path)?).into_owned();
-            panics.extend(text.lines().filter(|line| line.contains("panicked at")).map(str::to_owned));
+            lines.extend(text.lines().map(str::to_owned));
         }
     }
-    Ok(panics)
+    Ok(lines)
 }

@@ -139,6 +139,19 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// How long something is away by it.
+    pub(super) fn lasts(&self) -> Duration {
+        match self {
+            Self::Stop(_, _, time)
+            | Self::MemoryAlarm(time)
+            | Self::Overload(time)
+            | Self::Partition(_, _, time, _)
+            | Self::FullDisk(_, time)
+            | Self::FullQueue(_, time) => *time,
+            _ => Duration::ZERO,
+        }
+    }
+
     /// Whether only RabbitMQ can have it.
     pub(super) fn is_of_rabbitmq(&self) -> bool {
         match self {

@@ -17,6 +17,8 @@ pub struct Options {
     pub servers: Where,
     /// What carries the messages; shared servers have RabbitMQ only.
     pub transport: Transport,
+    /// Whether what has ended is archived and purged, after seconds.
+    pub purges: bool,
     /// What becomes of calls that land after their undo.
     pub late_calls: LateCalls,
     /// Under how many of a thousand keys calls outside are held.

@@ -7,6 +7,7 @@ use order_rig::outside::LateCalls;
 use super::world::World;
 use crate::inject::Count;
 use crate::judge::{Evidence, Judged, judge, with_a_charge_too_many};
+use crate::plan::Role;
 use crate::report::Report;
 use crate::watch::{NotAtRest, Watched};
 
@@ -45,6 +46,7 @@ impl World {
         if self.options.late_calls == LateCalls::Refused && !judged.remainder.landed.is_empty() {
             problems.push(format!("{} calls landed after their undo, though it bars them", orders.len()));
         }
+        problems.extend(judged.purges.problems());
         problems.dedup();
         problems
     }
@@ -92,6 +94,13 @@ impl World {
         report.count("orders completed", judged.completed as u64);
         report.count("orders compensated", judged.compensated as u64);
         report.count("orders stuck", judged.stuck as u64);
+        report.count("orders that it was too late to start", judged.late as u64);
+        report.count("sagas archived", judged.archived);
+        report.count("tombstones made of orders", judged.purges.count(Role::Orders, false));
+        report.count("orders deleted", judged.purges.count(Role::Orders, true));
+        let hosts = [Role::Payments, Role::Shipping];
+        report.count("steps deleted by their hosts", hosts.map(|role| judged.purges.count(role, true)).iter().sum());
+        report.count("starts of tombstones", judged.tombstones);
         report.count("messages received once", judged.received);
         report.count("duplicates sent", counted(Count::Copies));
         report.count("calls outside that were retries", judged.retries);

@@ -13,17 +13,22 @@ use super::options::{Options, Where};
 use crate::inject::{CALLS, Count, Counts, Injector, Locks, copy_everything};
 use crate::judge::{Evidence, judge};
 use crate::orders::OrderBook;
-use crate::plan::{MEMBER_SILENCE, Plan, Role, Shape};
+use crate::plan::{MEMBER_SILENCE, Plan, RetentionTimes, Role, Shape};
 use crate::report::Report;
 use crate::watch::{NotAtRest, Watched, Watcher, look_for_rest, wait_for_rest};
 use crate::world::{
     Carrier, ClockShift, Diary, Happened, Outside, Replica, ReplicaKey, Servers, Setting, Times, Transport, Waves,
-    prepare_shop,
+    prepare_purges, prepare_shop,
 };
 
 /// Short, so that much happens in a minute.
-const TIMES: Times =
-    Times { lease: MEMBER_SILENCE, reply_timeout: Duration::from_secs(3), concurrency: 8, calls: CALLS };
+const TIMES: Times = Times {
+    lease: MEMBER_SILENCE,
+    reply_timeout: Duration::from_secs(3),
+    concurrency: 8,
+    calls: CALLS,
+    retention: None,
+};
 /// How long everything may take to come to rest.
 const REST_LIMIT: Duration = Duration::from_mins(4);
 /// How long it may take until orders flow.
@@ -47,7 +52,8 @@ pub async fn run(options: Options) -> anyhow::Result<Report> {
     let diary = Arc::new(Diary::open(folder.path(), options.is_shown)?);
     diary.say(format_args!("the folder is {}", folder.path().display()));
     diary.say(&plan);
-    let world = World::start(options, folder, diary).await?;
+    let times = Times { retention: options.purges.then(|| RetentionTimes::of(&plan)), ..TIMES };
+    let world = World::start(options, folder, diary, times).await?;
     let result = world.run(&plan).await;
     match result {
         Ok(report) => Ok(report),
@@ -67,10 +73,11 @@ pub(super) struct World {
     pub(super) replicas: Arc<Vec<Replica>>,
     pub(super) waves: Arc<Waves>,
     pub(super) counts: Arc<Counts>,
+    times: Times,
 }
 
 impl World {
-    async fn start(options: Options, folder: TempDir, diary: Arc<Diary>) -> anyhow::Result<Self> {
+    async fn start(options: Options, folder: TempDir, diary: Arc<Diary>, times: Times) -> anyhow::Result<Self> {
         let path = folder.path();
         let shift = ClockShift::proven(&options.programs.chaos).await?;
         let servers = Arc::new(match options.servers {
@@ -80,11 +87,17 @@ impl World {
         diary.say("the servers run");
         let orders = &servers.database(Role::Orders).url;
         prepare_shop(orders).await?;
+        if let Some(retention) = times.retention {
+            for database in servers.databases() {
+                prepare_purges(&database.url).await?;
+            }
+            diary.say(format_args!("what has ended is purged: {retention:?}"));
+        }
         let Options { seed, held_per_mille, late_calls, programs, .. } = &options;
         let outside = Outside::start(programs, path, orders, *seed, *held_per_mille, *late_calls).await?;
         let book = OrderBook::new(*seed, path, *held_per_mille, options.held_past_undo);
         let products = book.write_products()?;
-        let waves = Arc::new(Waves::of(book));
+        let waves = Arc::new(Waves::of(book, times.retention));
         let setting = |key: ReplicaKey| Setting {
             folder: path.to_path_buf(),
             programs: programs.clone(),
@@ -92,7 +105,7 @@ impl World {
             transport: servers.carrier.transport(),
             environment: servers.carrier.environment(),
             outside: outside.proxy.url().to_owned(),
-            times: TIMES,
+            times,
             products: products.clone(),
             waves: Arc::clone(&waves),
             diary: Arc::clone(&diary),
@@ -103,11 +116,11 @@ impl World {
             replicas.push(Replica::new(key, setting(key)).await?);
         }
         let replicas = Arc::new(replicas);
-        Ok(Self { servers, outside, replicas, waves, counts: Arc::default(), options, folder, diary })
+        Ok(Self { servers, outside, replicas, waves, counts: Arc::default(), options, folder, diary, times })
     }
 
     async fn run(&self, plan: &Plan) -> anyhow::Result<Report> {
-        let watcher = Arc::new(Watcher::new(&self.servers.database(Role::Orders).url, &self.diary));
+        let watcher = Arc::new(Watcher::new(&self.servers.database(Role::Orders).url, &self.diary, &self.waves));
         let mut tasks = JoinSet::new();
         if let Carrier::RabbitMq(rabbitmq) = &self.servers.carrier {
             let copies = copy_everything(rabbitmq.url.clone(), Arc::clone(&self.counts), Arc::clone(&self.diary));
@@ -191,10 +204,15 @@ impl World {
     async fn settle(&self) -> anyhow::Result<Vec<NotAtRest>> {
         let begin = Instant::now();
         let databases = self.servers.databases();
-        let found = wait_for_rest(databases, &self.outside.book, &self.waves, REST_LIMIT).await?;
+        let found = wait_for_rest(databases, &self.outside.book, &self.waves, self.rest_limit()).await?;
         let verdict = if found.is_empty() { "everything is at rest" } else { "not everything is at rest" };
         self.diary.say(format_args!("{verdict} after {:.1} s", begin.elapsed().as_secs_f64()));
         Ok(found)
+    }
+
+    /// What has ended is purged in its time, and hosts hear of it in theirs.
+    fn rest_limit(&self) -> Duration {
+        REST_LIMIT + self.times.retention.map_or(Duration::ZERO, |times| times.keys * 2)
     }
 
     async fn look_for_rest(&self) -> anyhow::Result<Vec<NotAtRest>> {
@@ -218,11 +236,13 @@ impl World {
             diary: &diary,
             // Each may have cost every replica what it had under way.
             repeats: (cuts + restarts + full) as u32 * 6,
+            purges: self.options.purges,
         };
         let judged = judge(&evidence).await?;
         let faults_seconds = plan.length.as_secs();
         let transport = self.options.transport;
-        let mut report = Report { seed: plan.seed, transport, faults_seconds, ..Report::default() };
+        let purges = self.options.purges;
+        let mut report = Report { seed: plan.seed, transport, purges, faults_seconds, ..Report::default() };
         self.count(&mut report, &judged, watched, keys.len()).await;
         report.remainder = judged.remainder.landed.len() as u64;
         let reported: std::collections::BTreeSet<_> =

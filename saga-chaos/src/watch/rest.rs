@@ -20,6 +20,9 @@ const QUESTIONS: [(&str, &str); 5] = [
     ("dead letters that are open", "saga.dead_letters WHERE state = 'open'"),
 ];
 
+/// The same where what has ended is purged.
+const NOT_PURGED: (&str, &str) = ("sagas that are not purged", "saga.sagas");
+
 /// Something that should not be there when everything is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NotAtRest {
@@ -59,6 +62,7 @@ pub(crate) async fn look_for_rest(
     book: &Path,
     waves: &Waves,
 ) -> anyhow::Result<Vec<NotAtRest>> {
+    let purged = waves.purges().then_some(NOT_PURGED);
     let mut found = Vec::new();
     let under_way = i64::try_from(waves.under_way())?;
     if under_way > 0 {
@@ -67,7 +71,7 @@ pub(crate) async fn look_for_rest(
     }
     for Database { role, url, .. } in databases {
         let mut conn = PgConnection::connect(url).await.with_context(|| format!("cannot look at {}", role.name()))?;
-        for (what, rows) in QUESTIONS {
+        for (what, rows) in QUESTIONS.into_iter().chain(purged) {
             let statement = format!("SELECT count(*) FROM {rows}");
             let count: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(statement)).fetch_one(&mut conn).await?;
             if count > 0 {

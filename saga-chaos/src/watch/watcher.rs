@@ -6,7 +6,7 @@ use saga_testkit::checker::Standing;
 use sqlx::{Connection as _, PgConnection, Row as _};
 use tokio::time::{Instant, sleep};
 
-use crate::world::{Diary, Happened};
+use crate::world::{Diary, Happened, Waves};
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
@@ -22,6 +22,7 @@ const OVERLAP_SECONDS: f64 = 20.0;
 pub(crate) struct Watcher {
     url: String,
     diary: Arc<Diary>,
+    waves: Arc<Waves>,
     watched: Mutex<Watched>,
 }
 
@@ -34,8 +35,9 @@ pub(crate) struct Watched {
 }
 
 impl Watcher {
-    pub(crate) fn new(url: &str, diary: &Arc<Diary>) -> Self {
-        Self { url: url.to_owned(), diary: Arc::clone(diary), watched: Mutex::default() }
+    pub(crate) fn new(url: &str, diary: &Arc<Diary>, waves: &Arc<Waves>) -> Self {
+        let (diary, waves) = (Arc::clone(diary), Arc::clone(waves));
+        Self { url: url.to_owned(), diary, waves, watched: Mutex::default() }
     }
 
     /// Looks, for as long as it is polled, over whatever happens to the database.
@@ -64,6 +66,9 @@ impl Watcher {
     }
 
     fn note_standstill(&self, since: Duration) {
+        if self.waves.under_way() == 0 {
+            return;
+        }
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         watched.standstill = watched.standstill.max(since);
     }

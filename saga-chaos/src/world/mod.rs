@@ -25,5 +25,5 @@ pub(crate) use program::finish;
 pub(crate) use replica::{Replica, ReplicaKey, Setting, Times};
 pub(crate) use replica_log::LogState;
 pub(crate) use servers::{Database, Own, Servers};
-pub(crate) use shop::prepare_shop;
+pub(crate) use shop::{prepare_purges, prepare_shop};
 pub(crate) use waves::Waves;

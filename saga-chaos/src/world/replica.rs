@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use super::replica_log::ReplicaLog;
 use super::waves::Wave;
 use super::{ClockShift, Diary, Happened, Programs, Waves};
-use crate::plan::{REPLICAS, Role};
+use crate::plan::{REPLICAS, RetentionTimes, Role};
 
 /// How often it is looked whether a replica has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -32,7 +32,7 @@ pub(crate) struct ReplicaKey {
 }
 
 impl ReplicaKey {
-    /// The replica that starts no orders but those that are started at once; no fault is aimed at it.
+    /// The replica that starts no orders but those that are started at once, and tombstones; no fault is aimed at it.
     pub(crate) const RUSH: Self = Self { role: Role::Orders, nth: REPLICAS };
 
     /// All of them.
@@ -59,6 +59,8 @@ pub(crate) struct Times {
     pub(crate) concurrency: usize,
     /// How many calls outside each of them has under way at a time.
     pub(crate) calls: usize,
+    /// How long what has ended is kept, where it is purged.
+    pub(crate) retention: Option<RetentionTimes>,
 }
 
 /// A process that is started again whenever it ends.
@@ -281,6 +283,13 @@ impl Replica {
         };
         let Some(status) = process.ended()? else { return Ok(false) };
         slot.process = None;
+        // It was too late to start all of the file: those that it started are others' by now.
+        if let (Some(3), Some(_)) = (status.code(), &slot.wave) {
+            self.shared.waves.ended();
+            slot.wave = None;
+            slot.is_failing = false;
+            return Ok(false);
+        }
         // One needs a person, zero does not; both say that every order of the file has come to rest.
         if let (Some(0 | 1), Some((_, call))) = (status.code(), &slot.wave) {
             self.shared.diary.enter(self.key.number(), Happened::Answered { call: *call });
@@ -315,14 +324,20 @@ impl Replica {
         args.extend(["--outside", &urls.outside, "--lease", &lease, "--answer-within", &answer, "--calls", &calls]);
         // To kill one that only waits for its broker would prove little.
         args.extend(["--wait-for-broker", "1ms"]);
+        let kept = times.retention.map(kept).unwrap_or_default();
+        args.extend(kept.iter().map(String::as_str));
         let at_once = slot.wave.as_ref().and_then(|(wave, _)| wave.at_once);
         let concurrency = at_once.map_or(times.concurrency.to_string(), |at_once| at_once.to_string());
         let products = products.to_string_lossy();
-        let file;
+        let (file, within);
         if let Some((wave, call)) = &mut slot.wave {
             *call = diary.next_call();
             diary.enter(self.key.number(), Happened::Started { call: *call, wave: wave.number });
             file = wave.file.to_string_lossy().into_owned();
+            if let Some(left) = waves.time_to_start(wave.number) {
+                within = seconds(left);
+                args.extend(["--start-within", &within]);
+            }
             args.extend(["--orders", &file, "--products", &products, "--concurrency", &concurrency, "--json"]);
         }
         let mut command = programs.replica(folder, &args);
@@ -341,4 +356,15 @@ impl Replica {
 
 fn seconds(time: Duration) -> String {
     format!("{}ms", time.as_millis())
+}
+
+/// What a replica is told about retention.
+fn kept(times: RetentionTimes) -> Vec<String> {
+    let options = [
+        ("--keep", times.full),
+        ("--keep-keys", times.keys),
+        ("--keep-ids", times.message_ids),
+        ("--clock-skew", times.clock_skew_max),
+    ];
+    options.into_iter().flat_map(|(name, time)| [name.to_owned(), seconds(time)]).collect()
 }

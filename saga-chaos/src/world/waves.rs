@@ -1,19 +1,28 @@
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::orders::OrderBook;
+use crate::plan::RetentionTimes;
 
 /// Which orders are given to whom: every third file to two replicas, the others to one.
 #[derive(Debug)]
 pub(crate) struct Waves {
     book: OrderBook,
+    retention: Option<RetentionTimes>,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     next: u64,
+    /// When each was given out for the first time.
+    given: BTreeMap<u64, Instant>,
+    /// Those that were given out when their orders were tombstones.
+    tombstones: BTreeSet<u64>,
     /// Those that another replica is to start as well.
     again: VecDeque<u64>,
     /// The waves whose orders are started at once, and how many orders each has.
@@ -34,8 +43,8 @@ pub(crate) struct Wave {
 }
 
 impl Waves {
-    pub(crate) fn of(book: OrderBook) -> Self {
-        Self { book, state: Mutex::default() }
+    pub(crate) fn of(book: OrderBook, retention: Option<RetentionTimes>) -> Self {
+        Self { book, retention, state: Mutex::default() }
     }
 
     /// The next orders for a customer without any; `None` when no more are started.
@@ -44,7 +53,7 @@ impl Waves {
         if state.is_closed {
             return Ok(None);
         }
-        let number = state.again.pop_front().unwrap_or_else(|| {
+        let number = self.tombstones(&mut state).or_else(|| state.again.pop_front()).unwrap_or_else(|| {
             let number = state.next;
             state.next += 1;
             if number.is_multiple_of(3) {
@@ -52,9 +61,33 @@ impl Waves {
             }
             number
         });
+        state.given.entry(number).or_insert_with(Instant::now);
         let file = self.book.write_wave(number)?;
         state.under_way += 1;
         Ok(Some(Wave { number, file, at_once: None }))
+    }
+
+    /// A wave whose orders are tombstones, and which was not given out since they are.
+    fn tombstones(&self, state: &mut State) -> Option<u64> {
+        let retention = self.retention?;
+        let are_some = |(wave, given): &(&u64, &Instant)| {
+            retention.are_tombstones(given.elapsed()) && !state.tombstones.contains(wave)
+        };
+        let wave = state.given.iter().find(are_some).map(|(wave, _)| *wave)?;
+        state.tombstones.insert(wave);
+        Some(wave)
+    }
+
+    /// Whether what has ended is purged.
+    pub(crate) fn purges(&self) -> bool {
+        self.retention.is_some()
+    }
+
+    /// For how long the orders of a wave that was given out may still be started, where that has an end.
+    pub(crate) fn time_to_start(&self, wave: u64) -> Option<Duration> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let age = state.given.get(&wave).map(Instant::elapsed).unwrap_or_default();
+        Some(self.retention?.starts_within.saturating_sub(age))
     }
 
     /// So many orders are to be started at once, by the replica that waits for them.
@@ -67,10 +100,15 @@ impl Waves {
         state.under_way += 1;
     }
 
-    /// The next orders that are to be started at once; also when no others are started.
+    /// The next orders that are to be started at once, or those of which only tombstones are left; also when no others are started.
     pub(crate) fn take_rush(&self) -> anyhow::Result<Option<Wave>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(number) = state.waiting.pop_front() else { return Ok(None) };
+        let Some(number) = state.waiting.pop_front() else {
+            let Some(number) = self.tombstones(&mut state) else { return Ok(None) };
+            state.under_way += 1;
+            return Ok(Some(Wave { number, file: self.book.write_wave(number)?, at_once: None }));
+        };
+        state.given.entry(number).or_insert_with(Instant::now);
         let orders = state.rushes.get(&number).copied().unwrap_or_default();
         Ok(Some(Wave { number, file: self.book.write_rush(number, orders)?, at_once: Some(orders) }))
     }
@@ -108,7 +146,7 @@ mod tests {
     #[test]
     fn a_rush_is_under_way_until_it_ended_and_its_orders_are_known() {
         let folder = tempfile::tempdir().expect("a folder");
-        let waves = Waves::of(OrderBook::new(5, folder.path(), 0, 0));
+        let waves = Waves::of(OrderBook::new(5, folder.path(), 0, 0), None);
         let plain = waves.take().expect("it can be written").expect("a wave");
         waves.rush(9);
         waves.close();

@@ -1,20 +1,18 @@
 //! How long what is kept must be kept, so that nothing that may still be acted on is purged.
 //!
 //! With `retention` for message ids, a message is acted on until it is `A = retention - min(retention / 4, 24 h)` old. The
-//! clocks of two databases differ by at most `S`. A late success of a step arrives within the lease and the time that the
-//! longest step takes to settle, `L + T`.
+//! clocks of two databases differ by at most `S = clock_skew_max`. A late success of a step arrives within the lease and the
+//! time that the longest step takes to settle, `L + T`. Steps without a call here, which another service does or which only
+//! wait, have no part in `T`.
 
 use std::time::Duration;
 
 use super::settings::Settings;
-use crate::saga::{Definition, Retention};
+use crate::saga::{Definition, Retention, StepDefinition, StepRun};
 use crate::store::{Status, Store};
 
 /// A message must be this much younger than the retention, since the clocks of two databases may differ.
 const MARGIN_MAX: Duration = Duration::from_hours(24);
-
-/// By how much the clocks of two databases may differ.
-const CLOCK_SKEW: Duration = Duration::from_mins(5);
 
 /// How many services an event may pass through, one after the other.
 const CHAINED_SERVICES: u32 = 3;
@@ -27,7 +25,7 @@ impl Settings {
 
     /// How long a host keeps a step after it was told that its saga is closed: until no message about it is acted on.
     pub(crate) fn hosted_retention(&self) -> Duration {
-        self.message_age_max().saturating_add(CLOCK_SKEW)
+        self.message_age_max().saturating_add(self.clock_skew_max)
     }
 
     /// What the retention of a definition must be for the messages and leases that may still be under way.
@@ -62,7 +60,7 @@ impl Settings {
     /// The contradictions between what is kept and what the transport may still deliver.
     pub(crate) fn horizon_problems(&self, redelivers_within: Option<Duration>, transport: &str) -> Vec<String> {
         let mut problems = Vec::new();
-        let needed = redelivers_within.map(|within| within.saturating_add(CLOCK_SKEW));
+        let needed = redelivers_within.map(|within| within.saturating_add(self.clock_skew_max));
         if let Some(needed) = needed.filter(|needed| self.retention < *needed) {
             problems.push(format!(
                 "retention is {:?}, and the transport `{transport}` may deliver a message again after that; keep message ids for \
@@ -118,9 +116,10 @@ impl Needed {
 
 /// After so long no call of a step of the saga, or of its sub-sagas, is under way any more.
 fn settles_within<S: Store>(definition: &Definition<S>) -> Duration {
-    let of_step = |step: &crate::saga::StepDefinition<S>| {
-        let own = step.options.timeout.saturating_add(step.settle_time());
-        own.max(step.saga().map(|child| settles_within(child)).unwrap_or_default())
+    let of_step = |step: &StepDefinition<S>| match &step.run {
+        StepRun::Remote { .. } | StepRun::Choice(_) | StepRun::Idle(_) => Duration::ZERO,
+        StepRun::Child(child) => settles_within(child),
+        _ => step.options.timeout.saturating_add(step.settle_time()),
     };
     definition.steps.iter().map(of_step).max().unwrap_or_default()
 }

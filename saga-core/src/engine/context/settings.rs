@@ -89,6 +89,9 @@ pub struct Settings {
     /// How long message ids are kept to recognise duplicates, and decided dead letters: 30 days. A command that is older than this,
     /// less a margin of a day or a quarter, becomes a dead letter.
     pub retention: Duration,
+    /// By how much the clocks of two databases, the store's own and that of another service, may differ: 5 min. What a message from
+    /// another service may still name is kept for so much longer.
+    pub clock_skew_max: Duration,
     /// How long sagas are kept after their end if their definition does not say so: for ever. See [`Retention`].
     pub default_retention: Option<Retention>,
     /// How long steps that events asked for, and the timelines of choreographed sagas, are kept after they last changed: for ever.
@@ -139,6 +142,7 @@ impl Default for Settings {
             message_attempts: 20,
             reply_timeout: Duration::from_secs(30),
             retention: Duration::from_hours(30 * 24),
+            clock_skew_max: Duration::from_mins(5),
             default_retention: None,
             events_retention: None,
             closed_asked_after: Some(Duration::from_hours(7 * 24)),
@@ -209,6 +213,7 @@ impl Settings {
             ("publish_backoff_max", self.publish_backoff_max),
             ("reply_timeout", self.reply_timeout),
             ("retention", self.retention),
+            ("clock_skew_max", self.clock_skew_max),
         ];
         let too_long = durations.iter().filter(|(_, duration)| *duration > LONGEST);
         problems.extend(too_long.map(|(name, _)| format!("{name} is longer than 100 years; make it shorter")));

@@ -10,8 +10,10 @@ const STARTS_REPEAT: Duration = Duration::from_mins(1);
 /// A process is stopped for at most so long, and what it began before may land then: a start that it had in its hands, or the
 /// call of a step.
 const STANDSTILL: Duration = Duration::from_secs(40);
-/// By how much the engine assumes that the clocks of two databases may differ.
-const CLOCK_SKEW: Duration = Duration::from_mins(5);
+/// By how much the clocks of two databases may differ if a schedule does not say it.
+const CLOCK_SKEW_MAX: Duration = Duration::from_mins(5);
+/// It begins the random numbers of the clock skew, so that the others stay as they were without it.
+const CLOCK_SKEW_SEED: u64 = 0x5c0e;
 /// A lease, the time limit of a step and its settle time; the longest step of the simulation takes most of it.
 const LATE: Duration = Duration::from_secs(96);
 
@@ -28,6 +30,8 @@ pub struct RetentionPlan {
     pub key: Duration,
     /// By how much the clock of each service is ahead of that of the one before.
     pub clock: Duration,
+    /// By how much the engine assumes that the clocks of two databases may differ.
+    pub clock_skew_max: Duration,
     /// Until when faults happen.
     pub busy: Duration,
     /// Whether sagas are archived.
@@ -53,7 +57,10 @@ impl RetentionPlan {
         let random = &mut random;
         let seconds = |random: &mut Random, most: u64| Duration::from_millis(random.below(most * 1_000));
         let messages = Duration::from_secs(40) + seconds(random, 40);
-        let hosted = if has_services { age_max(messages) + CLOCK_SKEW } else { Duration::ZERO };
+        let is_tight = Random::new(seed ^ RETENTION_SEED ^ CLOCK_SKEW_SEED).per_mille(500);
+        // As much as the clocks of the first and the last of three services may differ.
+        let clock_skew_max = if is_tight { messages / 8 * 2 } else { CLOCK_SKEW_MAX };
+        let hosted = if has_services { age_max(messages) + clock_skew_max } else { Duration::ZERO };
         let completed = hosted + LATE + seconds(random, 20);
         let compensated = if random.per_mille(500) { completed } else { hosted + LATE + seconds(random, 40) };
         let full = completed.max(compensated);
@@ -75,6 +82,7 @@ impl RetentionPlan {
             compensated,
             key,
             clock: seconds(random, messages.as_secs() / 8),
+            clock_skew_max,
             busy,
             has_archive: random.per_mille(700),
             archive_fails: rate(random, &[0, 100, 400]),
@@ -94,7 +102,7 @@ impl RetentionPlan {
     /// After so long without anything new all that may be purged is purged.
     pub(crate) fn purged_within(&self) -> Duration {
         // A host asks within two intervals.
-        self.key + self.age_max() + CLOCK_SKEW + STANDSTILL + self.closed_asked_after * 3
+        self.key + self.age_max() + self.clock_skew_max + STANDSTILL + self.closed_asked_after * 3
     }
 
     /// Whether a start that is repeated when only a tombstone is left comes before that is deleted.

@@ -159,6 +159,7 @@ impl Replica {
         if let Some(plan) = &self.world.scenario.retention {
             builder = builder.settings(|settings| {
                 settings.retention = plan.messages;
+                settings.clock_skew_max = plan.clock_skew_max;
                 let asks = self.world.scenario.mutant != Some(Mutant::NeverAsksForClosed);
                 settings.closed_asked_after = asks.then_some(plan.closed_asked_after);
                 settings.starts_repeat_within = crate::sim::schedule::RetentionPlan::starts_repeat();
