@@ -95,16 +95,18 @@ impl Place {
         notes.expect("the notes can be read")
     }
 
-    /// Plants a bug: a function of the schema is made again with another text in this place.
+    /// Plants a bug: the functions of this name that have the text are made again with another one in its place.
     pub async fn spoil(&self, function: &str, text: &str, by: &str) {
         let mut conn = self.connection().await;
         let find = "SELECT pg_get_functiondef(p.oid) FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace \
              WHERE n.nspname = $1 AND p.proname = $2";
-        let found: String =
-            sqlx::query_scalar(find).bind(&self.schema).bind(function).fetch_one(&mut conn).await.expect("a function");
-        assert!(found.contains(text), "{function} has no {text:?}");
-        let spoilt = found.replace(text, by);
-        conn.execute(sqlx::raw_sql(AssertSqlSafe(spoilt))).await.expect("the spoilt function can be made");
+        let found: Vec<String> =
+            sqlx::query_scalar(find).bind(&self.schema).bind(function).fetch_all(&mut conn).await.expect("functions");
+        let spoilt: Vec<_> = found.iter().filter(|found| found.contains(text)).map(|of| of.replace(text, by)).collect();
+        assert!(!spoilt.is_empty(), "{function} has no {text:?}");
+        for function in spoilt {
+            conn.execute(sqlx::raw_sql(AssertSqlSafe(function))).await.expect("the spoilt function can be made");
+        }
         conn.close().await.expect("the connection was open");
     }
 }

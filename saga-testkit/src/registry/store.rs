@@ -8,7 +8,7 @@ use crate::fixture::Bench;
 use crate::harness::StoreHarness;
 use crate::store::{
     concurrency, histories, limits,
-    locks::{locks_in_transactions, semantic_locks},
+    locks::{hand_overs, locks_in_transactions, semantic_locks},
     messages::letters,
     misses, records,
     sagas::{acts, definitions, listing, purge, purge_kept, sagas, sampling, unclosed},
@@ -187,6 +187,7 @@ fn locking<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
     checks![
         ["S-LOCK-1"] => semantic_locks::one_saga_has_an_entity_at_a_time::<H>,
         ["S-LOCK-1"] => semantic_locks::all_entities_are_granted_or_none::<H>,
+        ["S-LOCK-1"] => hand_overs::a_request_gets_nothing_before_all_its_entities_are_free::<H>,
         ["S-LOCK-1", "S-LOCK-2"] => semantic_locks::sagas_of_one_owner_share::<H>,
         ["S-LOCK-1", "S-LOCK-5"] => semantic_locks::many_at_once_get_their_turns::<H>,
         ["S-LOCK-2"] => semantic_locks::tokens_grow::<H>,
@@ -196,9 +197,11 @@ fn locking<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-LOCK-5"] => semantic_locks::a_step_transaction_ends_locks::<H>,
         ["S-LOCK-5"] => semantic_locks::changes_that_miss_end_no_lock::<H>,
         ["S-LOCK-5"] => semantic_locks::of_a_commit_in_doubt_the_hand_over_is_a_part::<H> needs UnknownCommit,
+        ["S-LOCK-5"] => hand_overs::each_entity_of_a_lock_goes_to_its_own_next_saga::<H>,
         ["S-LOCK-6"] => semantic_locks::of_a_ring_the_youngest_gives_up::<H>,
         ["S-LOCK-6"] => semantic_locks::the_last_of_a_ring_of_three_gives_up_itself::<H>,
         ["S-LOCK-7"] => semantic_locks::a_wait_ends_with_its_time::<H>,
+        ["S-LOCK-7"] => hand_overs::a_request_that_gave_up_holds_up_no_other::<H>,
         ["S-LOCK-8"] => semantic_locks::a_lost_row_asks_for_nothing::<H>,
         ["S-LOCK-9"] => semantic_locks::tenants_have_entities_of_their_own::<H>,
         ["S-LOCK-2", "S-LOCK-10"] => locks_in_transactions::a_lock_lasts_as_long_as_the_transaction::<H>,

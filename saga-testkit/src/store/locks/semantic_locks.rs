@@ -87,7 +87,7 @@ pub(in crate::store) async fn having<H: StoreHarness>(bench: &Bench<H>) -> Resul
     Ok(keys)
 }
 
-async fn three<H: StoreHarness>(bench: &Bench<H>) -> Result<[Begun; 3], Failed> {
+pub(in crate::store) async fn three<H: StoreHarness>(bench: &Bench<H>) -> Result<[Begun; 3], Failed> {
     Ok([bench.start("k-1").await?, bench.start("k-2").await?, bench.start("k-3").await?])
 }
 

@@ -47,7 +47,7 @@ impl Drop for Process {
     }
 }
 
-/// Runs two processes where the store takes so many, kills one of them again and again, and judges what is left.
+/// Runs two processes where the store takes so many, and kills one of them again and again, or sometimes all at once.
 async fn kill_again_and_again<S: Books>(place: &str, folder: &Path, calls_so_far: impl Fn() -> usize) {
     let seed = std::env::var(SEED).map_or_else(|_| RandomState::new().hash_one(0), |seed| seed.parse().unwrap());
     println!("repeat with {SEED}={seed}");
@@ -62,11 +62,17 @@ async fn kill_again_and_again<S: Books>(place: &str, folder: &Path, calls_so_far
         let moment = kill * u64::from(ORDERS) / (KILLS + 2) + random.below(8);
         let moment = usize::try_from(moment).unwrap();
         eventually("more calls", async || (calls_so_far() >= moment).then_some(())).await;
-        let victim = usize::try_from(random.below(processes.len() as u64)).unwrap();
-        drop(processes.remove(victim));
-        let mut next = Process::start(place, &bank);
-        next.says("ready");
-        processes.push(next);
+        if random.below(4) == 0 {
+            processes.clear();
+        } else {
+            let victim = usize::try_from(random.below(processes.len() as u64)).unwrap();
+            drop(processes.remove(victim));
+        }
+        while processes.len() < S::REPLICAS {
+            let mut next = Process::start(place, &bank);
+            next.says("ready");
+            processes.push(next);
+        }
     }
     for process in &mut processes {
         process.says("done");
@@ -113,6 +119,12 @@ async fn s_lock_1_locks_hold_on_postgres_while_one_of_two_processes_is_killed() 
         let bank = Bank::at(&bank_in(folder.path()));
         let database = kept.downcast_ref::<saga_servers::shared::Database>().unwrap();
         kill_again_and_again::<PostgresStore>(database.url(), folder.path(), || bank.calls()).await;
+        let rows = format!(
+            "SELECT (SELECT count(*) FROM {0}.lock_requests) + (SELECT count(*) FROM {0}.locked_entities)",
+            store.schema()
+        );
+        let rows: i64 = sqlx::query_scalar(sqlx::AssertSqlSafe(rows)).fetch_one(store.pool()).await.unwrap();
+        assert_eq!(rows, 0, "rows of locks are left");
         judge(store, &bank).await;
     })
     .await;

@@ -1,4 +1,4 @@
-//! The saga of the test: it has an account to itself from its first step to its last commit, and calls the bank under a lock.
+//! The saga of the test: it has one account or two to itself from its first step to its last commit, and calls the bank under a lock.
 
 use std::time::Duration;
 
@@ -19,25 +19,39 @@ pub(super) fn account_of(order: u32) -> u32 {
     order % ACCOUNTS
 }
 
-fn entity(order: u32) -> Entity {
-    Entity::new("account", account_of(order))
+/// Every third order has a second account.
+fn accounts_of(order: u32) -> Vec<u32> {
+    let account = account_of(order);
+    if (order / ACCOUNTS).is_multiple_of(3) { vec![account, (account + 1) % ACCOUNTS] } else { vec![account] }
 }
 
-/// Notes in the books that a saga has the account. Another saga that had it, or a token that is not higher, is torn.
+fn entity(account: u32) -> Entity {
+    Entity::new("account", account)
+}
+
+/// Notes in the books that a saga has its accounts. Another saga that had one, or a token that is not higher, is torn.
 #[saga_step(compensate = leave_again)]
 async fn enter<S: Books>(tx: &mut S::Conn, order: u32, locked: Locked<Account>) -> Result<(), StepError> {
-    let account = account_of(order);
-    let inside = S::add(tx, &format!("inside {account}"), 1).await?;
-    let token = locked.token_of(&entity(order)).unwrap().cast_signed();
-    let highest = S::add(tx, &format!("token {account}"), 0).await?;
-    S::add(tx, &format!("token {account}"), token - highest).await?;
-    S::add(tx, "torn", i64::from(inside != 1 || token <= highest)).await?;
+    for account in accounts_of(order) {
+        let inside = S::add(tx, &format!("inside {account}"), 1).await?;
+        let token = locked.token_of(&entity(account)).unwrap().cast_signed();
+        let highest = S::add(tx, &format!("token {account}"), 0).await?;
+        S::add(tx, &format!("token {account}"), token - highest).await?;
+        S::add(tx, "torn", i64::from(inside != 1 || token <= highest)).await?;
+    }
+    Ok(())
+}
+
+async fn leave_accounts<S: Books>(tx: &mut S::Conn, order: u32) -> Result<(), StepError> {
+    for account in accounts_of(order) {
+        S::add(tx, &format!("inside {account}"), -1).await?;
+    }
     Ok(())
 }
 
 #[saga_compensation]
 async fn leave_again<S: Books>(tx: &mut S::Conn, order: u32) -> Result<(), StepError> {
-    S::add(tx, &format!("inside {}", account_of(order)), -1).await?;
+    leave_accounts::<S>(tx, order).await?;
     S::add(tx, "turned round", 1).await?;
     Ok(())
 }
@@ -64,7 +78,7 @@ async fn decide<S: Books>(tx: &mut S::Conn, order: u32, locked: Locked) -> Resul
 
 #[saga_step(no_compensation)]
 async fn leave<S: Books>(tx: &mut S::Conn, order: u32) -> Result<(), StepError> {
-    S::add(tx, &format!("inside {}", account_of(order)), -1).await?;
+    leave_accounts::<S>(tx, order).await?;
     S::add(tx, "done", 1).await?;
     Ok(())
 }
@@ -72,7 +86,7 @@ async fn leave<S: Books>(tx: &mut S::Conn, order: u32) -> Result<(), StepError> 
 pub(super) fn transfer<S: Books>() -> Saga<S, u32> {
     Saga::named("transfer")
         .input::<u32>()
-        .semantic_lock::<Account, _>(|order: &u32| entity(*order))
+        .semantic_lock::<Account, _>(|order: &u32| accounts_of(*order).into_iter().map(entity).collect::<Vec<_>>())
         .step::<enter>()
         .step::<call_bank>()
         .step::<decide>()
