@@ -47,7 +47,7 @@ fn kill_while_it_purges(shop: &Shop, count_sagas: &'static str) {
     while begun.elapsed() < KILLS {
         orders += MORE;
         let mut child = start(&all[..orders], STARTS.saturating_sub(begun.elapsed()));
-        let (spawned, moment) = (Instant::now(), Duration::from_millis(100 + random.below(900)));
+        let (spawned, moment) = (Instant::now(), Duration::from_millis(50 + random.below(250)));
         while spawned.elapsed() < moment && child.try_wait().expect("a child").is_none() {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -55,6 +55,8 @@ fn kill_while_it_purges(shop: &Shop, count_sagas: &'static str) {
         // An error says that it is gone already.
         let _ = child.kill();
         child.wait().expect("it ends");
+        // There are only so many orders.
+        std::thread::sleep(LOOK_EVERY.saturating_sub(spawned.elapsed()));
     }
     println!("killed {kills} times");
     assert!(kills >= 5, "too few were killed while they ran");
