@@ -25,10 +25,13 @@ pub(super) fn test_command(options: &[&str], filter: &[String]) -> Command {
     command
 }
 
-/// Builds what `options` and `filter` select, and returns what cargo says about each thing that it built: a line of JSON.
-pub(super) async fn built(options: &[&str], filter: &[String]) -> Result<String> {
-    let options = [&["--no-run", "--message-format=json-render-diagnostics"], options].concat();
-    let mut command = test_command(&options, filter);
+/// `cargo test` that builds only, and says of each thing that it built a line of JSON.
+pub(super) fn build_command(options: &[&str], filter: &[String]) -> Command {
+    test_command(&[&["--no-run", "--message-format=json-render-diagnostics"], options].concat(), filter)
+}
+
+/// What cargo says about each thing that it built.
+pub(super) async fn built(mut command: Command) -> Result<String> {
     command.stdout(Stdio::piped());
     let name = shown(&command);
     eprintln!("$ {name}");

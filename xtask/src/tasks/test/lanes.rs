@@ -50,13 +50,7 @@ pub(super) async fn side_by_side(jobs: Vec<Job>, lanes: usize, mut report: impl 
 impl Job {
     /// The same job, which gives way to every other program.
     pub(super) fn in_background(self) -> Self {
-        let mut command = Command::new("nice");
-        command.args(["-n", "19"]).arg(self.command.get_program()).args(self.command.get_args());
-        command.envs(self.command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        if let Some(folder) = self.command.get_current_dir() {
-            command.current_dir(folder);
-        }
-        Self { command, ..self }
+        Self { command: giving_way(&self.command), ..self }
     }
 
     async fn run(mut self) -> Result<Ended> {
@@ -71,6 +65,17 @@ impl Job {
         let output = read_whole(&mut output).with_context(|| format!("cannot read what `{name}` printed"))?;
         Ok(Ended { title: self.title, status, took, output })
     }
+}
+
+/// The same command, with the lowest priority.
+pub(super) fn giving_way(command: &Command) -> Command {
+    let mut nice = Command::new("nice");
+    nice.args(["-n", "19"]).arg(command.get_program()).args(command.get_args());
+    nice.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    if let Some(folder) = command.get_current_dir() {
+        nice.current_dir(folder);
+    }
+    nice
 }
 
 /// Both streams share one position in the file, so it goes back to the beginning first.

@@ -13,16 +13,21 @@ use super::totals::Totals;
 /// How many test programs run at once for each processor: they wait more than they compute.
 const LANES_PER_PROCESSOR: usize = 1;
 
-/// Runs `jobs` side by side, and beside them those of the `background`, one after the other. Prints what each printed when it ended, and
-/// fails at the end with the names of the failed.
-pub(super) async fn run_jobs(mut jobs: Vec<Job>, background: Vec<Job>, addresses: &Addresses) -> Result<String> {
+/// Runs `jobs` side by side, and beside them those of the `background`, one after the other, when these are built. Prints what each
+/// printed when it ended, and fails at the end with the names of the failed.
+pub(super) async fn run_jobs(
+    mut jobs: Vec<Job>,
+    background: impl Future<Output = Result<Vec<Job>>>,
+    addresses: &Addresses,
+) -> Result<String> {
     for job in &mut jobs {
         job.command.envs(addresses.variables());
     }
     let lanes = std::thread::available_parallelism().map_or(1, NonZero::get) * LANES_PER_PROCESSOR;
     let ended = RefCell::new(Report::default());
     let report = |job| ended.borrow_mut().add(job);
-    tokio::try_join!(side_by_side(jobs, lanes, report), side_by_side(background, 1, report))?;
+    let background = async { side_by_side(background.await?, 1, report).await };
+    tokio::try_join!(side_by_side(jobs, lanes, report), background)?;
     let Report { totals, failed, titles } = ended.into_inner();
     println!("\n{}", totals.note());
     if !failed.is_empty() {

@@ -1,4 +1,4 @@
-//! The simulation and its tests.
+//! The simulation and its tests, optimised and with the checks of a debug build.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -6,12 +6,22 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-use super::lanes::Job;
+use super::cargo_test::{build_command, built};
+use super::lanes::{Job, giving_way};
 use super::programs::TestProgram;
 use crate::phases::shown;
 
 /// The program with the tests of the simulation.
-const TESTS: &str = "simulation";
+pub(super) const TESTS: &str = "simulation";
+
+/// What a schedule spends its time in. Everything else stays as the other tests have it, so little is built anew; a release builds
+/// each dependency again. Were these two always so, all that is built on them would take twice as long to build.
+const OPTIMISED: [&str; 4] = [
+    "--config",
+    "profile.dev.package.saga-core.opt-level=1",
+    "--config",
+    "profile.dev.package.saga-testkit.opt-level=1",
+];
 
 /// How many schedules a test run simulates. They are the same in every run, so a failure is never bad luck.
 const SIMULATED_SEEDS: &str = "5000";
@@ -24,10 +34,11 @@ pub(super) struct Simulation {
 }
 
 impl Simulation {
-    /// Takes the tests of the simulation out of `programs`, and the program that runs schedules from what cargo built.
-    pub(super) fn take(programs: &mut Vec<TestProgram>, messages: &str) -> Result<Self> {
-        let place = programs.iter().position(|program| program.name() == TESTS);
-        let tests = programs.remove(place.context("cargo built no tests of the simulation")?);
+    /// Builds the tests of the simulation, and the program that runs schedules, in the background of what else runs.
+    pub(super) async fn build() -> Result<Self> {
+        let command = build_command(&[&["--test", TESTS][..], &OPTIMISED[..]].concat(), &[]);
+        let messages = built(giving_way(&command)).await?;
+        let tests = TestProgram::all(&messages)?.pop().context("cargo built no tests of the simulation")?;
         let schedules = messages.lines().find_map(executable_of_sim).context("cargo built no `sim`")?;
         Ok(Self { tests, schedules })
     }

@@ -7,11 +7,11 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use saga_servers::{Addresses, Services, without_password};
 
-use super::cargo_test::{built, test_command};
+use super::cargo_test::{build_command, built, test_command};
 use super::lanes::Job;
 use super::programs::TestProgram;
 use super::report::run_jobs;
-use super::simulation::Simulation;
+use super::simulation::{self, Simulation};
 use crate::interrupt::{run_in_group, run_interruptibly};
 use crate::phases::{Phases, now, shown};
 use crate::tasks::packages::server_packages;
@@ -45,7 +45,7 @@ async fn run_all(phases: &mut Phases, options: &Test, given: Addresses) -> Resul
     phases
         .wait("build and start servers", async {
             // A compiler and a starting server hinder each other little, so neither waits for the other.
-            let (built, (note, started)) = tokio::try_join!(built(&[], filter), start(given))?;
+            let (built, (note, started)) = tokio::try_join!(built(build_command(&[], filter)), start(given))?;
             services = Some(started);
             messages = built;
             Ok(note)
@@ -83,14 +83,18 @@ async fn start(given: Addresses) -> Result<(String, Services)> {
 /// All tests: of units, of crates, of the conformance suites (tests without harness), of the documentation, and the simulation. `messages`
 /// is what cargo said when it built them, and `check` a job that runs behind the simulation.
 async fn all_tests(messages: &str, check: Option<Job>, addresses: &Addresses) -> Result<String> {
-    let mut programs = TestProgram::all(messages)?;
-    let simulation = Simulation::take(&mut programs, messages)?;
-    let programs = programs.iter().map(|program| Job { title: program.title(), command: program.command() });
+    let programs = TestProgram::all(messages)?;
+    // Those of the simulation are run when they are optimised.
+    let programs = programs.iter().filter(|program| program.name() != simulation::TESTS);
+    let programs = programs.map(|program| Job { title: program.title(), command: program.command() });
     // First, since cargo tests one crate's documentation after the other: at the end the other lanes would be idle.
     let documentation = test_command(&["--doc"], &[]);
     let documentation = Job { title: shown(&documentation), command: documentation };
     let jobs = [documentation].into_iter().chain(programs).collect();
-    let background = simulation.into_jobs().into_iter().chain(check).map(Job::in_background).collect();
+    let background = async {
+        let jobs = Simulation::build().await?.into_jobs().into_iter().chain(check);
+        Ok(jobs.map(Job::in_background).collect())
+    };
     run_jobs(jobs, background, addresses).await
 }
 
