@@ -115,7 +115,7 @@ const MISTAKES: &[Mistake] = &[
 ];
 
 /// A check that does not end has failed.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 /// A check that fails because a function cannot be called has found nothing.
 const IS_BROKEN: &str = "a call failed that should not";
