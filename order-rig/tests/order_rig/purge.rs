@@ -61,15 +61,15 @@ fn kill_while_it_purges(shop: &Shop, count_sagas: &'static str) {
     println!("killed {kills} times");
     assert!(kills >= 5, "too few were killed while they ran");
 
-    // The orders that ended last have to become old.
-    loop {
+    let meets_tombstone = |orders: &[String]| {
         let left = STARTS.saturating_sub(begun.elapsed());
-        let ran = Ran::of(start(&all[..orders], left).wait_with_output().expect("it ends"));
+        let ran = Ran::of(start(orders, left).wait_with_output().expect("it ends"));
         assert_eq!(ran.code, 0, "{ran}");
-        if number(&ran.json(), "tombstones") > 0 {
-            break;
-        }
-        assert!(begun.elapsed() < STARTS, "no start met a tombstone: {ran}");
+        number(&ran.json(), "tombstones") > 0
+    };
+    // The orders that ended last have to become old.
+    while !meets_tombstone(&all[..orders]) {
+        assert!(begun.elapsed() < STARTS, "no start met a tombstone");
         orders += 1;
         std::thread::sleep(LOOK_EVERY);
     }
