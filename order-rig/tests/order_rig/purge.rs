@@ -15,6 +15,10 @@ use crate::support::{ORDERS, OutsideProcess, PRODUCTS, Ran, Shop, blocking, numb
 const FIRST: usize = 100;
 /// So many more in each run, since the program purges while it has something to do.
 const MORE: usize = 8;
+/// So many others in each run behind the kills.
+const OTHERS: usize = 100;
+/// So often the real orders are repeated as others.
+const LAPS: usize = 40;
 /// As long as the lease, and three times the time limit of the slowest step.
 const FULL: Duration = Duration::from_secs(10);
 /// An order is started again only before its key is forgotten.
@@ -76,13 +80,13 @@ fn kill_while_it_purges(shop: &Shop, count_sagas: &'static str) {
     let audit = shop.verify();
     assert_eq!(number(&audit, "orders"), orders as u64, "{audit}");
 
-    // It gets other orders, until no more than these are left.
+    // It gets other orders, until no more than these are left. It lives for as long as they take, and purges meanwhile.
     let (known, left) = (orders, || shop.rows::<usize>(count_sagas).map(|rows| rows[0]));
     while left() > Some(orders - known) {
         assert!(begun.elapsed() < PURGED_WITHIN, "{:?} sagas are left", left());
-        let ran = Ran::of(start(&all[orders..=orders], STARTS).wait_with_output().expect("it ends"));
+        let ran = Ran::of(start(&all[orders..orders + OTHERS], STARTS).wait_with_output().expect("it ends"));
         assert_eq!(ran.code, 0, "{ran}");
-        orders += 1;
+        orders += OTHERS;
         std::thread::sleep(LOOK_EVERY * 4);
     }
     let audit = shop.verify();
@@ -116,6 +120,15 @@ fn each_was_archived_as_one(shop: &Shop) -> usize {
     by_key.len()
 }
 
+/// The real orders, and then the same ones again and again, as other orders.
 fn lines() -> Vec<String> {
-    std::fs::read_to_string(ORDERS).expect("the orders").lines().map(str::to_owned).collect()
+    let real = std::fs::read_to_string(ORDERS).expect("the orders");
+    let lap = |lap: usize| {
+        let renamed = move |line: &str| match lap {
+            0 => line.to_owned(),
+            _ => line.replacen("\"order_id\": \"", &format!("\"order_id\": \"{lap}-"), 1),
+        };
+        real.lines().map(renamed).collect::<Vec<_>>()
+    };
+    (0..LAPS).flat_map(lap).collect()
 }
