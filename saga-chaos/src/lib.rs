@@ -30,8 +30,8 @@
 //!
 //! # Retention
 //!
-//! With [`Options::purges`], what has ended is archived, becomes a tombstone and is deleted, while all of this goes on. Orders
-//! are started again of which only a tombstone is left. In the end everything has been purged.
+//! With [`Options::purges`], what has ended is archived, becomes a tombstone and is deleted, while all of this goes on. The rig
+//! starts orders again that have become tombstones. In the end everything has been purged.
 //!
 //! # Modules
 //!

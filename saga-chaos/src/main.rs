@@ -25,7 +25,7 @@ struct Arguments {
     /// What carries the messages; faults that only RabbitMQ can have are left out elsewhere
     #[arg(long, value_enum, default_value_t = Carrier::Rabbitmq)]
     transport: Carrier,
-    /// What has ended is archived and purged after a minute or more, and orders are started again of which only the key is kept
+    /// Archives and purges what ended a minute or longer ago, and starts orders again that have become tombstones
     #[arg(long)]
     retention: bool,
     /// The services outside carry out calls that land after their undo

@@ -76,8 +76,8 @@ async fn every_order_comes_out_right_through_thirty_kills_and_restarts_of_both_s
     assert_eq!(report.remainder, 0, "{report}");
 }
 
-/// G13: what has ended is archived, becomes a tombstone and is deleted while replicas are killed; orders of which only a tombstone is
-/// left are started again, which starts nothing; and in the end all has been purged.
+/// G13: what has ended is archived, becomes a tombstone and is deleted while replicas are killed; the rig starts
+/// tombstones again, which starts nothing; and in the end all has been purged.
 #[tokio::test(flavor = "multi_thread")]
 async fn g13_what_has_ended_is_archived_and_purged_through_kills_and_no_key_starts_twice() {
     let options = options(Where::Shared, Duration::from_secs(75));

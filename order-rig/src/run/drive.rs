@@ -57,7 +57,7 @@ pub(super) struct Driven {
     pub(super) lost: Vec<String>,
     /// Orders that it did not know any more, and that were started again.
     pub(super) started_again: usize,
-    /// Orders that are known, and of which no more is.
+    /// Orders whose keys the database knows. The rest of them was purged.
     pub(super) tombstones: usize,
     /// Orders that were left out, since it was too late to start them.
     pub(super) late: usize,

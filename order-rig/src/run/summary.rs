@@ -25,7 +25,7 @@ pub struct Summary {
     pub compensated: usize,
     /// The same by reason.
     pub compensated_by_reason: BTreeMap<String, usize>,
-    /// Orders that ended before, and of which only a tombstone is left.
+    /// Orders that ended before. The database keeps only their tombstones.
     pub tombstones: usize,
     /// Orders of this run, and of earlier ones, that need a person.
     pub stuck: usize,

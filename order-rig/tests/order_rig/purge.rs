@@ -59,7 +59,7 @@ fn kill_while_it_purges(shop: &Shop, count_sagas: &'static str) {
         // An error says that it is gone already.
         let _ = child.kill();
         child.wait().expect("it ends");
-        // There are only so many orders.
+        // More runs a second would only use up more orders.
         std::thread::sleep(LOOK_EVERY.saturating_sub(spawned.elapsed()));
     }
     println!("killed {kills} times");
@@ -82,7 +82,7 @@ fn kill_while_it_purges(shop: &Shop, count_sagas: &'static str) {
 
     // It gets other orders, until no more than these are left. It lives for as long as they take, and purges meanwhile.
     let (known, left) = (orders, || shop.rows::<usize>(count_sagas).map(|rows| rows[0]));
-    while left() > Some(orders - known) {
+    while left().is_none_or(|left| left > orders - known) {
         assert!(begun.elapsed() < PURGED_WITHIN, "{:?} sagas are left", left());
         let ran = Ran::of(start(&all[orders..orders + OTHERS], STARTS).wait_with_output().expect("it ends"));
         assert_eq!(ran.code, 0, "{ran}");

@@ -45,7 +45,7 @@ pub(crate) struct Judged {
     /// Orders that it was too late to start.
     pub(crate) late: usize,
     pub(crate) archived: u64,
-    /// Starts of orders of which only a tombstone was left.
+    /// Starts of orders that were tombstones.
     pub(crate) tombstones: u64,
     pub(crate) purges: Purges,
     pub(crate) received: u64,
@@ -103,7 +103,7 @@ pub(crate) async fn judge(evidence: &Evidence<'_>) -> anyhow::Result<Judged> {
     })
 }
 
-/// The waves of which a process said that each order has ended.
+/// The waves whose process said that each order has ended.
 fn answered(diary: &[DiaryLine]) -> BTreeSet<u64> {
     let calls: BTreeSet<u64> = diary.iter().filter_map(|line| line.what.answered()).collect();
     let of = |line: &DiaryLine| match line.what {

@@ -100,7 +100,8 @@ impl Waves {
         state.under_way += 1;
     }
 
-    /// The next orders that are to be started at once, or those of which only tombstones are left; also when no others are started.
+    /// The next orders that are to be started at once. If there are none, orders that have become tombstones, also when no other orders are
+    /// started any more.
     pub(crate) fn take_rush(&self) -> anyhow::Result<Option<Wave>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(number) = state.waiting.pop_front() else {

@@ -1,4 +1,4 @@
-//! Mistakes in the functions that keep locks, each of which the suite of all stores finds. The suite passes without them.
+//! Mistakes in the functions that keep locks. The suite of all stores finds each one, and passes without them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Steps about pieces, of which an order takes some out of the stock.
+//! Steps of an order, which takes pieces out of the stock.
 
 use saga_core::{StepError, saga_compensation, saga_step};
 use saga_tests::Books;

@@ -17,8 +17,7 @@ use crate::postgres::{saga, server};
 
 /// How many sagas a second are purged beside the load.
 const BESIDE_PER_S: usize = 1_000;
-/// How often a batch begins. The maintenance task makes its batches larger until one takes 25 ms, which is several hundred sagas
-/// beside this load.
+/// How often a batch begins. The maintenance task also takes few large batches: it doubles them from 200 sagas until one takes 25 ms.
 const BATCH_EVERY: Duration = Duration::from_millis(500);
 const BATCH_BESIDE: usize = BESIDE_PER_S / 2;
 

@@ -150,7 +150,7 @@ impl HealthTracker {
         self.is_failing.store(true, Ordering::Release);
     }
 
-    /// A call worked. That also ends the failures of an outage, but for those of services, each of which is tried again until it
+    /// A call worked. That also ends the failures of an outage. The failure of a service's subscription ends when this subscription
     /// works.
     pub(crate) fn works(&self, now: Duration, call: &Call) {
         let (component, mut known) = (self.component, self.lock());

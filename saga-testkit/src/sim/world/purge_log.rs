@@ -28,7 +28,7 @@ struct Book {
     seen: BTreeMap<(u8, SagaId), SagaWithSteps>,
     /// Purges of which it is not known yet what became of them.
     expected: Vec<Expected>,
-    /// The sagas of the scenario of which only a tombstone is left, or nothing.
+    /// The sagas of the scenario that are tombstones or deleted.
     ages: BTreeMap<u32, Age>,
     is_hosted_kept: bool,
 }
