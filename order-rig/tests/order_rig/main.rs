@@ -13,7 +13,6 @@ mod kill;
 mod outage;
 mod pause;
 mod postgres;
-mod purge;
 mod run;
 mod services;
 mod support;
