@@ -13,6 +13,7 @@ mod kill;
 mod outage;
 mod pause;
 mod postgres;
+mod purge;
 mod run;
 mod services;
 mod support;
