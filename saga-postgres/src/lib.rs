@@ -69,3 +69,5 @@ pub use self::options::{PostgresOptions, Relay};
 pub use self::statistics::Statistics;
 pub use self::store::store::PostgresStore;
 pub use self::table_archive::TableArchive;
+
+saga_core::precompile_runtime!(PostgresStore);

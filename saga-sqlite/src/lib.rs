@@ -49,3 +49,5 @@ pub use rusqlite;
 pub use self::options::{SqliteOptions, Synchronous};
 pub use self::statistics::Statistics;
 pub use self::store::store::SqliteStore;
+
+saga_core::precompile_runtime!(SqliteStore);

@@ -33,6 +33,8 @@ pub use run::{block_on, start_in_suite, store_suite, transport_suite};
 pub use time::{TimeStatistics, VirtualTime};
 pub use transport::{Bench as TransportBench, messages};
 
+saga_core::precompile_runtime!(saga_core::memory::MemoryStore);
+
 /// The `main` of a store's suite. It takes a [`StoreHarness`], or, behind `try`, a `Result` of one and [`Unavailable`].
 /// With `start_in:` in front it takes a [`StartInHarness`].
 #[macro_export]

@@ -1,7 +1,7 @@
 //! The documentation of a crate as JSON.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use public_api::PublicApi;
@@ -20,16 +20,24 @@ pub(crate) struct Documented {
     pub(crate) json: Value,
 }
 
-/// Documents a library of the workspace, with its default features.
-pub(crate) fn document(name: &str) -> Result<Documented> {
-    let arguments = ["rustdoc", "--quiet", "--package", name, "--lib", "--", "-Z", "unstable-options"];
-    let output = ["--output-format", "json", "--cap-lints", "allow"];
-    run(cargo().args(arguments).args(output).env("RUSTDOC", root().join(RUSTDOC)))?;
+/// Documents libraries of the workspace in one run, with their default features: what they have in common is checked once.
+///
+/// A feature that one of them turns on in another is on for both, so such libraries are not documented together.
+pub(crate) fn document(names: &[&str]) -> Result<Vec<Documented>> {
+    let packages = names.iter().flat_map(|name| ["--package", name]);
+    let mut command = cargo();
+    command.args(["doc", "--quiet", "--no-deps", "--lib"]).args(packages);
+    command.env("RUSTDOCFLAGS", "-Z unstable-options --output-format json --cap-lints allow");
+    run(command.env("RUSTDOC", root().join(RUSTDOC)))?;
 
-    let file = target_folder()?.join(format!("doc/{}.json", name.replace('-', "_")));
-    let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let folder = target_folder()?.join("doc");
+    names.iter().map(|name| read(&folder.join(format!("{}.json", name.replace('-', "_"))))).collect()
+}
+
+fn read(file: &Path) -> Result<Documented> {
+    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let json = serde_json::from_str(&text).with_context(|| format!("{} is no JSON", file.display()))?;
-    let api = public_api::Builder::from_rustdoc_json(&file)
+    let api = public_api::Builder::from_rustdoc_json(file)
         .omit_blanket_impls(true)
         .omit_auto_trait_impls(true)
         .omit_auto_derived_impls(true)

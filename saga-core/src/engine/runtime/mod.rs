@@ -5,6 +5,7 @@ mod control;
 mod engine;
 mod handle;
 mod listener;
+mod precompile;
 mod publish;
 mod publish_event;
 mod register;
