@@ -30,7 +30,7 @@ pub async fn place_order(tx: &mut impl SqlConn, order: Order) -> Result<(), Step
 /// Undoes `place_order`: the order stays in the books, with the reason why nothing came of it.
 #[saga_compensation]
 pub async fn cancel_order(tx: &mut impl SqlConn, ctx: &StepContext, order: Order) -> Result<(), StepError> {
-    let reason = ctx.failure().map_or("cancelled", |failure| failure.message());
+    let reason = ctx.failure().map_or("cancelled", |failure| &failure.message);
     tx.execute("UPDATE orders SET status = 'cancelled', reason = $2 WHERE order_id = $1", &[&order.order_id, &reason])
         .await?;
     Ok(())

@@ -6,7 +6,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
-use saga_core::engine::{Archive, ArchiveBatch, ArchiveError};
+use saga_core::store::{Archive, ArchiveBatch, ArchiveError};
 
 /// Keeps each batch of sagas as one object of JSON lines, compressed with gzip.
 ///

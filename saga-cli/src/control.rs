@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use saga_core::engine::{CancelOutcome, PauseOutcome, ResumeOutcome, RuntimeError};
+use saga_core::engine::{ControlOutcome, RuntimeError};
 use saga_core::store::Status;
 
 use crate::args::ActionArgs;
@@ -19,11 +19,11 @@ pub(crate) async fn cancel(
 ) -> anyhow::Result<ExitCode> {
     let sagas = admin.actor(&args.actor).await?;
     let done = sagas.control(&args.key).cancel(&args.actor.reason).await.map(|cancellation| match cancellation {
-        CancelOutcome::Begun => {
+        ControlOutcome::Applied => {
             Done::now("is cancelled; the processes that work on the store undo what was done of it".to_owned())
         }
-        CancelOutcome::UnderWay => Done::now("is being undone already".to_owned()),
-        CancelOutcome::Ended(status) => Done::ended(status),
+        ControlOutcome::Already => Done::now("is being undone already".to_owned()),
+        ControlOutcome::Ended(status) => Done::ended(status),
     });
     report(admin, args, done, out)
 }
@@ -35,11 +35,11 @@ pub(crate) async fn pause(
 ) -> anyhow::Result<ExitCode> {
     let sagas = admin.actor(&args.actor).await?;
     let done = sagas.control(&args.key).pause(&args.actor.reason).await.map(|pausing| match pausing {
-        PauseOutcome::Paused => {
+        ControlOutcome::Applied => {
             Done::now(format!("is paused: nothing new of it begins before `{} resume`", admin.program))
         }
-        PauseOutcome::Already => Done::now("is paused already".to_owned()),
-        PauseOutcome::Ended(status) => Done::ended(status),
+        ControlOutcome::Already => Done::now("is paused already".to_owned()),
+        ControlOutcome::Ended(status) => Done::ended(status),
     });
     report(admin, args, done, out)
 }
@@ -51,9 +51,9 @@ pub(crate) async fn resume(
 ) -> anyhow::Result<ExitCode> {
     let sagas = admin.actor(&args.actor).await?;
     let done = sagas.control(&args.key).resume(&args.actor.reason).await.map(|resumption| match resumption {
-        ResumeOutcome::Resumed => Done::now("goes on; the processes that work on the store do what waited".to_owned()),
-        ResumeOutcome::NotPaused(status) if status.is_ended() => Done::ended(status),
-        ResumeOutcome::NotPaused(_) => Done::now("is not paused".to_owned()),
+        ControlOutcome::Applied => Done::now("goes on; the processes that work on the store do what waited".to_owned()),
+        ControlOutcome::Already => Done::now("is not paused".to_owned()),
+        ControlOutcome::Ended(status) => Done::ended(status),
     });
     report(admin, args, done, out)
 }

@@ -44,7 +44,7 @@ impl Protocol {
         let attempts = Some(bounds.attempts);
         let policy = RetryPolicy { attempts, base, cap, give_up_after: None, on_exhausted: OnExhausted::Compensate };
         #[expect(clippy::expect_used, reason = "what was made as a rejection is one")]
-        let reason = StepError::reject("declined").into_rejection().expect("a rejection");
+        let reason = StepError::reject("declined").rejection().cloned().expect("a rejection");
         Self { bounds, mutant: None, saga, hosted, policy, reason }
     }
 

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use async_trait::async_trait;
-use saga_core::engine::{Archive, ArchiveBatch, ArchiveError, ArchivedSaga};
+use saga_core::store::{Archive, ArchiveBatch, ArchiveError, ArchivedSaga};
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
 use crate::PostgresStore;

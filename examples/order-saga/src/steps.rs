@@ -26,7 +26,7 @@ pub(crate) async fn place_order(tx: &mut impl SqlConn, order: Order) -> Result<(
 /// Undoes `place_order`: the order stays stored, with the reason of its failure.
 #[saga_compensation]
 pub(crate) async fn cancel_order(tx: &mut impl SqlConn, ctx: &StepContext, order: Order) -> Result<(), StepError> {
-    let reason = ctx.failure().map_or("cancelled", |failure| failure.message());
+    let reason = ctx.failure().map_or("cancelled", |failure| &failure.message);
     let sql = "UPDATE orders SET status = 'cancelled', reason = $2 WHERE order_id = $1";
     tx.execute(sql, &[&order.id, &reason]).await?;
     Ok(())

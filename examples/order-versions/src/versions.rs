@@ -62,8 +62,7 @@ pub fn to_second(
     version_1: &Saga<SqliteStore, Order>,
     version_2: &Saga<SqliteStore, Order>,
 ) -> Result<Migration<SqliteStore>, MigrationError> {
-    Migration::from(version_1)
-        .to(version_2)
+    Migration::between(version_1, version_2)
         .step_with::<take_stock, reserve_stock>(|pieces| Reserved { pieces, shelf: "anywhere".to_owned() })
         .assume_done::<weigh_order>()
         .build()

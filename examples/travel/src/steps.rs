@@ -42,7 +42,7 @@ pub async fn open_booking(tx: &mut impl SqlConn, ctx: &StepContext, trip: Trip) 
 /// Undoes `open_booking`: the booking stays, with the reason.
 #[saga_compensation]
 pub async fn give_up_booking(tx: &mut impl SqlConn, ctx: &StepContext, _trip: Trip) -> Result<(), StepError> {
-    let reason = ctx.failure().map_or("cancelled", |failure| failure.message());
+    let reason = ctx.failure().map_or("cancelled", |failure| &failure.message);
     let sql = "UPDATE bookings SET status = 'given up', reason = $2 WHERE trip = $1";
     tx.execute(sql, &[&ctx.saga_key(), &reason]).await?;
     Ok(())

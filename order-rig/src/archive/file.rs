@@ -5,7 +5,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use saga_core::engine::{Archive, ArchiveBatch, ArchiveError};
+use saga_core::store::{Archive, ArchiveBatch, ArchiveError};
 
 use super::ArchivedSaga;
 

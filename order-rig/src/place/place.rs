@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use rusqlite::{Connection, OpenFlags};
 use saga_cli::OpenStore;
-use saga_core::{engine::Archive, store::Store};
+use saga_core::store::{Archive, Store};
 use saga_sql::SqlConn;
 
 use crate::archive::ArchivedSaga;

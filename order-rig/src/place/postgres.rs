@@ -2,10 +2,7 @@ use std::{io, path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, anyhow, bail};
 use saga_cli::OpenStore;
-use saga_core::{
-    engine::Archive,
-    store::{StoreError, StoreErrorKind},
-};
+use saga_core::store::{Archive, StoreError, StoreErrorKind};
 use saga_postgres::{PostgresOptions, PostgresStore, TableArchive};
 use sqlx::{Connection as _, PgConnection, postgres::PgConnectOptions};
 

@@ -6,7 +6,7 @@ use std::{
 use anyhow::Context;
 use rusqlite::Connection;
 use saga_cli::OpenStore;
-use saga_core::engine::Archive;
+use saga_core::store::Archive;
 use saga_sqlite::{SqliteOptions, SqliteStore};
 
 use super::{Place, exists, read_book};

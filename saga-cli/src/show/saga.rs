@@ -44,7 +44,7 @@ impl fmt::Display for Shown<'_> {
             let took = took.map(|took| format!("{:.1} ms", took.as_secs_f64() * 1_000.0)).unwrap_or_default();
             let at = recorded_at.map(|at| after(start, at)).unwrap_or_default();
             let undone = undone_at.map(|at| after(start, at)).unwrap_or_default();
-            let line = format!("{name:<16} {:<10} {attempts:>8} {took:>10} {at:>10} {undone:>10}", step.phase_name());
+            let line = format!("{name:<16} {:<10} {attempts:>8} {took:>10} {at:>10} {undone:>10}", step.phase_name);
             writeln!(f, "{}", format!("{line}  {}", said(step)).trim_end())?;
         }
         if !is_sequence(steps) {

@@ -92,7 +92,7 @@ impl SigningKey {
     }
 
     /// Whether the message carries the signature of this key. The comparison takes constant time.
-    pub fn verifies(&self, message: &Message) -> bool {
+    pub(crate) fn verifies(&self, message: &Message) -> bool {
         let signature = message.headers.signature.as_deref().and_then(from_hex);
         signature.is_some_and(|signature| self.code(message).verify_slice(&signature).is_ok())
     }

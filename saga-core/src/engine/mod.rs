@@ -33,21 +33,18 @@ mod statistics;
 mod store_calls;
 
 pub use self::admin::{
-    AuditEntry, AuditRecord, BatchAction, BatchFilter, BatchPlan, BatchResult, BatchSummary, CancelOutcome,
-    ChildStatus, DeadLetterAdmin, HistoryEvent, ItemCounts, LockScope, LockStatus, LockedStatus, MigrationReport,
-    OutboxAdmin, PauseOutcome, PausedBy, PlannedAction, ReplacedInput, RestartOutcome, ResumeOutcome, RetentionAdmin,
-    RetentionDue, RetentionPolicy, SagaAdmin, SagaControl, SagaMoves, SagaQuery, SagaStatus, SagaSummary,
-    SemanticLockStatus, SemanticLocksFilter, SignalOutcome, StepProgress, StepStatus, TimelineStatus, Unregistered,
-    WaitKind,
+    AuditEntry, AuditRecord, BatchAction, BatchFilter, BatchPlan, BatchResult, BatchSummary, ChildStatus,
+    ControlOutcome, DeadLetterAdmin, HistoryEvent, ItemCounts, LockScope, LockStatus, LockedStatus, MigrationReport,
+    OutboxAdmin, PausedBy, PlannedAction, ReplacedInput, RestartOutcome, RetentionAdmin, RetentionDue, RetentionPolicy,
+    SagaAdmin, SagaControl, SagaMoves, SagaQuery, SagaStatus, SagaSummary, SemanticLockStatus, SemanticLocksFilter,
+    SignalOutcome, StepProgress, StepStatus, TimelineStatus, Unregistered, WaitKind,
 };
 pub use self::context::{BuildError, RuntimeError, Settings, StartError, UnreadableValues};
 pub use self::health::{ComponentHealth, Health};
 pub use self::lifecycle::Panicked;
-pub use self::maintenance::{Archive, ArchiveBatch, ArchiveError, ArchivedSaga};
 pub use self::outcome::{CompensationCause, Outcome, SagaFailure, SagaResult};
 pub use self::runtime::{
-    PublishError, PublishEvent, PublishEventInTx, Runtime, RuntimeBuilder, SagaHandle, StartSaga, StartSagaInTx,
-    UncommittedPublish, UncommittedStart,
+    PublishError, PublishEvent, Runtime, RuntimeBuilder, SagaHandle, StartSaga, UncommittedPublish, UncommittedStart,
 };
 pub use self::statistics::Statistics;
 pub use crate::machine::{Became, Happened, Mark, TimelineEntry};

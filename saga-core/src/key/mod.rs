@@ -5,16 +5,15 @@
 
 mod external;
 mod key;
-mod name;
-// Its type is part of the contract of a store, and public there.
+// The limits, and the ids and keys of steps, are part of the contract of a store, and public there.
+pub(crate) mod name;
 pub(crate) mod step_id;
-mod step_key;
+pub(crate) mod step_key;
 mod tenant;
 
 pub(crate) use self::external::external_key;
 pub use self::key::Key;
-pub(crate) use self::name::check_topic;
-pub use self::name::{InvalidName, KEY_BYTES_MAX, STEP_NAME_BYTES_MAX, TENANT_BYTES_MAX, check_step_name};
+pub use self::name::InvalidName;
+pub(crate) use self::name::{check_step_name, check_topic};
 pub(crate) use self::step_id::StepId;
-pub use self::step_key::StepKey;
 pub use self::tenant::{Namespace, Tenant};

@@ -32,7 +32,7 @@ impl InvalidName {
 ///
 /// # Errors
 /// Says what is wrong with the name.
-pub fn check_step_name(text: &str) -> Result<(), InvalidName> {
+pub(crate) fn check_step_name(text: &str) -> Result<(), InvalidName> {
     if text == "undo" {
         return Err(InvalidName::new("step name", text, "is reserved: `key:step:undo` is the key of a compensation"));
     }

@@ -71,7 +71,7 @@ impl Namespace {
     }
 
     /// The namespace's text.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }

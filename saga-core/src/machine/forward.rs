@@ -45,7 +45,7 @@ fn begin(shape: &Shape, state: &mut SagaState, step: usize, decision: &mut Decis
 }
 
 fn is_passed(state: &SagaState, step: usize) -> bool {
-    state.steps[step].phase.is_passed()
+    state.steps[step].is_passed()
 }
 
 /// The items of a list are branches that begin in the order of the list, as many at once as the step allows. When every item

@@ -20,4 +20,4 @@ pub use self::conn::{MemoryConflict, MemoryConn};
 pub use self::store::start_in::MemoryTransaction;
 pub use self::store::store::MemoryStore;
 pub use self::tables::table::MemoryTable;
-pub use self::transport::transport::{DeadLettered, MemoryTransport, REJECTIONS_MAX};
+pub use self::transport::transport::MemoryTransport;

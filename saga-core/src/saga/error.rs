@@ -4,7 +4,8 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SagaError {
     saga: String,
-    problems: Vec<SagaProblem>,
+    /// The problems, each with its remedy.
+    pub problems: Vec<SagaProblem>,
 }
 
 /// One problem of a saga definition.
@@ -179,11 +180,6 @@ pub enum SagaProblem {
 impl SagaError {
     pub(super) fn new(saga: &str, problems: Vec<SagaProblem>) -> Self {
         Self { saga: saga.to_owned(), problems }
-    }
-
-    /// What is wrong.
-    pub fn problems(&self) -> &[SagaProblem] {
-        &self.problems
     }
 }
 

@@ -63,8 +63,7 @@ use crate::unwind::caught;
 ///     .step::<ship>()
 ///     .build()?;
 ///
-/// let migration = Migration::from(&v1)
-///     .to(&v2)
+/// let migration = Migration::between(&v1, &v2)
 ///     .step_with::<take_stock, reserve_stock>(|order| (order, "unknown".to_owned()))
 ///     .assume_done::<check_address>()
 ///     .build()?;
@@ -120,11 +119,6 @@ impl<S: Store> Plan<S> {
     }
 }
 
-/// A migration that has its old version and needs the new one.
-pub struct MigrationFrom<S: Store> {
-    from: Arc<Definition<S>>,
-}
-
 /// A migration to which rules for steps and choices are added.
 pub struct MigrationBuilder<S: Store> {
     from: Arc<Definition<S>>,
@@ -139,14 +133,8 @@ pub struct MigrationBuilder<S: Store> {
 pub struct MigrationError {
     from: String,
     to: String,
-    problems: Vec<String>,
-}
-
-impl MigrationError {
     /// The problems, in sentences.
-    pub fn problems(&self) -> &[String] {
-        &self.problems
-    }
+    pub problems: Vec<String>,
 }
 
 /// A step that returns what `Old` returned.
@@ -161,26 +149,14 @@ pub trait SameOutput<Old: Step> {}
 impl<Old: Step, New: Step<Output = Old::Output>> SameOutput<Old> for New {}
 
 impl<S: Store> Migration<S> {
-    /// Sets the old version.
-    pub fn from<I, R>(saga: &Saga<S, I, R>) -> MigrationFrom<S> {
-        MigrationFrom { from: Arc::clone(saga.definition()) }
-    }
-
-    /// The names and versions, old and new.
-    pub fn versions(&self) -> (String, String) {
-        (self.plan.from.id.to_string(), self.plan.to.id.to_string())
-    }
-}
-
-impl<S: Store> MigrationFrom<S> {
-    /// Sets the new version. The stored input of a saga is read as the input of this version.
+    /// A migration from the old version to the new one. The stored input of a saga is read as the input of the new version.
     #[must_use]
-    pub fn to<I: Payload, R>(self, saga: &Saga<S, I, R>) -> MigrationBuilder<S> {
+    pub fn between<Old, New: Payload, Q, R>(from: &Saga<S, Old, Q>, to: &Saga<S, New, R>) -> MigrationBuilder<S> {
         MigrationBuilder {
-            from: self.from,
-            to: Arc::clone(saga.definition()),
+            from: Arc::clone(from.definition()),
+            to: Arc::clone(to.definition()),
             said: Vec::new(),
-            check_input: |bytes| codec::<I>().decode(bytes).map(drop).map_err(|error| error.to_string()),
+            check_input: |bytes| codec::<New>().decode(bytes).map(drop).map_err(|error| error.to_string()),
         }
     }
 }
@@ -287,7 +263,7 @@ impl<S: Store> MigrationBuilder<S> {
     ///     .build()?;
     ///
     /// // Every packed order counts as a parcel.
-    /// let migration = Migration::from(&v1).to(&v2).assume_arm("shipping", "parcel").build()?;
+    /// let migration = Migration::between(&v1, &v2).assume_arm("shipping", "parcel").build()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -340,12 +316,6 @@ impl<S: Store> fmt::Debug for Migration<S> {
             .field("places", &self.plan.places)
             .field("passed", &self.plan.passed)
             .finish_non_exhaustive()
-    }
-}
-
-impl<S: Store> fmt::Debug for MigrationFrom<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MigrationFrom").field("from", &self.from.id).finish()
     }
 }
 

@@ -39,7 +39,7 @@ pub use self::group::Group;
 pub use self::instrument::StepHook;
 pub(crate) use self::instrument::looked_at;
 pub(crate) use self::migration::Plan;
-pub use self::migration::{Migration, MigrationBuilder, MigrationError, MigrationFrom, SameOutput};
+pub use self::migration::{Migration, MigrationBuilder, MigrationError, SameOutput};
 #[doc(hidden)]
 pub use self::played::Player;
 pub use self::retention::Retention;

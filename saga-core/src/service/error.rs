@@ -4,7 +4,8 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceError {
     service: String,
-    problems: Vec<ServiceProblem>,
+    /// The problems, each with its remedy.
+    pub problems: Vec<ServiceProblem>,
 }
 
 /// One problem of a service.
@@ -134,11 +135,6 @@ pub enum ServiceProblem {
 impl ServiceError {
     pub(super) fn new(service: &str, problems: Vec<ServiceProblem>) -> Self {
         Self { service: service.to_owned(), problems }
-    }
-
-    /// What is wrong.
-    pub fn problems(&self) -> &[ServiceProblem] {
-        &self.problems
     }
 }
 

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use super::{Emitted, IntoStepError, StepContext, StepError};
@@ -16,7 +17,7 @@ use super::{Emitted, IntoStepError, StepContext, StepError};
 /// - **An `Err` of the whole call, an SQL error or a panic** rolls back all writes of the call. The runtime then calls the
 ///   step with half of the inputs, until the error concerns a single saga, and counts as an attempt of that saga. One bad
 ///   input in a hundred costs about fourteen more calls, and no further transaction.
-/// - All inputs of a batch belong to one saga definition, and there is at least one. The number of inputs depends on how
+/// - All inputs of a batch, which is a slice of them, belong to one saga definition, and there is at least one. The number of inputs depends on how
 ///   many sagas wait. An input that was recovered from a dead process is always alone.
 ///
 /// # Examples
@@ -65,6 +66,7 @@ pub struct BatchResults<R> {
 )]
 pub trait IntoItemResult<R> {
     /// The answer, with its error classified.
+    #[doc(hidden)]
     fn into_item_result(self) -> Result<R, StepError>;
 }
 
@@ -98,21 +100,6 @@ impl<T> Batch<T> {
         Self { inputs, contexts: Arc::new(Contexts { made: contexts, make: Box::new(make) }) }
     }
 
-    /// The number of inputs.
-    pub fn len(&self) -> usize {
-        self.inputs.len()
-    }
-
-    /// Whether the batch has no inputs. The runtime never makes such a batch.
-    pub fn is_empty(&self) -> bool {
-        self.inputs.is_empty()
-    }
-
-    /// The inputs, in the order of the results.
-    pub fn iter(&self) -> std::slice::Iter<'_, T> {
-        self.inputs.iter()
-    }
-
     /// The contexts of the calls, in the order of the inputs: key, attempt, fencing token, `emit`.
     pub fn contexts(&self) -> impl ExactSizeIterator<Item = &StepContext> {
         (0..self.len()).map(|index| self.contexts.of(index))
@@ -139,6 +126,15 @@ impl<T> Batch<T> {
         let calls = self.contexts().zip(&self.inputs);
         let answers = calls.map(|(context, input)| answer(context, input).into_item_result()).collect();
         BatchResults { answers, contexts: Arc::clone(&self.contexts) }
+    }
+}
+
+/// The inputs, in the order of the results.
+impl<T> Deref for Batch<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.inputs
     }
 }
 

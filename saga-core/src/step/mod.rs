@@ -33,7 +33,6 @@ mod unnamed;
 pub use self::{
     batch::{Batch, BatchResults, IntoItemResult},
     codec::{CodecError, Payload},
-    context::cancel_signal::CancelSignal,
     context::context::{FailedStep, StepContext},
     contract::Contract,
     errors::classify::StepResultExt,
@@ -61,6 +60,7 @@ pub use self::{
     args::{Args, States},
     batch::Contexts,
     codec::{Codec, codec, no_codec},
+    context::cancel_signal::CancelSignal,
     contract::{
         Compensated, ContractInput, ContractOutput, Declared, DeclaredContract, HasCompensation, Hosted,
         NoCompensation, Uncompensated, declared,

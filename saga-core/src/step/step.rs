@@ -29,8 +29,10 @@ pub trait Step: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     const NEEDS: fn(&mut Needs) = |_| {};
     /// How the input is stored.
+    #[doc(hidden)]
     const INPUT: Codec<Self::Input>;
     /// How the output is stored.
+    #[doc(hidden)]
     const OUTPUT: Codec<Self::Output>;
     /// What a call of the step or of its compensation locks; `None` for a step without a lock.
     #[doc(hidden)]

@@ -13,12 +13,14 @@
 //! Dropping the future of any call leaves the store intact: the call happened whole or not at all, and which of them is
 //! not known.
 
+mod archive;
 mod changes;
 mod definitions;
 mod error;
 mod hints;
 mod idempotency;
 mod interface;
+pub(crate) mod json;
 mod locks;
 mod members;
 mod messages;
@@ -32,8 +34,11 @@ mod transaction;
 mod unclosed;
 mod work;
 
+pub use crate::key::name::{KEY_BYTES_MAX, STEP_NAME_BYTES_MAX, TENANT_BYTES_MAX};
 pub use crate::key::step_id::StepId;
+pub use crate::key::step_key::StepKey;
 
+pub use self::archive::{Archive, ArchiveBatch, ArchiveError, ArchivedSaga};
 pub use self::changes::{Advance, Applied, Changes, Condition, Miss, NewMessage, NewRecord, Postponed, RevisedRecord};
 pub use self::definitions::{
     Definitions, NewDefinition, RewrittenRecord, SagaMigration, StoredDefinition, oldest_and_newest,

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use saga_core::machine::{Attempt, Effect, Ending, Event, FailureKind, Next, Side, after_attempt};
+use saga_core::machine::{
+    Attempt, Effect, Ending, Event, FailureKind, Next, Side, after_attempt, backoff, backoff_max,
+};
 use saga_core::{OnExhausted, RetryPolicy};
 
 use crate::shapes::rejection;
@@ -161,12 +163,12 @@ proptest! {
             Ending::Vanished => (is_unlimited && !case.retrying_for.is_zero(), Duration::ZERO),
             _ => (false, Duration::ZERO),
         };
-        let begins_at = case.retrying_for + case.policy.delay(case.attempts, case.random).max(delay_min);
+        let begins_at = case.retrying_for + backoff(&case.policy, case.attempts, case.random).max(delay_min);
         let expected = expected && case.policy.give_up_after.is_none_or(|limit| begins_at <= limit);
         match case.next() {
             Next::Again { delay, in_doubt, .. } => {
                 prop_assert!(expected);
-                prop_assert!(delay >= delay_min && delay <= case.policy.delay_max(case.attempts).max(delay_min));
+                prop_assert!(delay >= delay_min && delay <= backoff_max(&case.policy, case.attempts).max(delay_min));
                 let was_blind = case.maybe
                     || (!case.informed && case.may_have_been_made() && case.ending != Ending::Vanished);
                 prop_assert_eq!(in_doubt, if case.undo { was_blind } else { case.may_have_happened() });

@@ -88,7 +88,7 @@ impl Saga {
         for command in &decision.commands {
             match *command {
                 Command::Do { step } => {
-                    let is_passed = |before: usize| self.state.steps[before].phase.is_passed();
+                    let is_passed = |before: usize| self.state.steps[before].is_passed();
                     let mut before = self.shape.predecessors(self.state.base(step));
                     assert!(
                         self.state.phase != Phase::Running || before.all(is_passed),

@@ -130,7 +130,7 @@ proptest! {
         saga.go_on_to_the_end();
         match saga.state.status() {
             Status::Completed => {
-                let is_passed = |step: &usize| saga.state.steps[*step].phase.is_passed();
+                let is_passed = |step: &usize| saga.state.steps[*step].is_passed();
                 prop_assert!((0..saga.shape.steps.len()).all(|step| is_passed(&step)));
             }
             Status::Compensated => {

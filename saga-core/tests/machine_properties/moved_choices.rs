@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use saga_core::machine::{self, Action, Event, Migrated, Phase, Route, SagaState, Shape, StepPhase, UndoShape};
+use saga_core::machine::{
+    self, Action, Event, Migrated, Phase, Route, SagaState, Shape, StepPhase, StepState, UndoShape,
+};
 use saga_core::store::Status;
 
 use crate::driven::{Saga, begin};
@@ -100,7 +102,7 @@ fn come_there(shape: &Shape, moved: &SagaState, taken: &BTreeMap<usize, Option<u
             continue;
         }
         let is_left = |step: &usize| {
-            let is_open = moved.steps[*step].phase == StepPhase::Done && !state.steps[*step].phase.is_passed();
+            let is_open = moved.steps[*step].phase == StepPhase::Done && !state.steps[*step].is_passed();
             is_open && !shape.is_choice(*step)
         };
         let next = (0..shape.steps.len()).filter(is_left).min_by_key(|step| moved.steps[*step].position);
@@ -114,7 +116,9 @@ fn come_there(shape: &Shape, moved: &SagaState, taken: &BTreeMap<usize, Option<u
         let (is, would) = (moved.steps[step].phase, state.steps[step].phase);
         // What is beside the rest begins with the next event.
         let is_late = is == StepPhase::Ready && would == StepPhase::Started;
-        let is_same = is == would || is_late || (shape.is_choice(step) && is.is_passed() && would == StepPhase::Done);
+        let is_same = is == would
+            || is_late
+            || (shape.is_choice(step) && moved.steps[step].is_passed() && would == StepPhase::Done);
         if !is_same {
             return Err(format!("`{}` would be {}, and is {}", of.name, would.as_str(), is.as_str()));
         }
@@ -157,7 +161,7 @@ fn check_rest(moved: &Migrated, taken: &BTreeMap<usize, Option<usize>>, shape: &
     assert!(saga.taken.keys().all(|choice| !taken.contains_key(choice)), "a choice that was made is made again");
     let status = saga.state.status();
     if status == Status::Completed {
-        assert!(saga.state.steps.iter().all(|step| step.phase.is_passed()));
+        assert!(saga.state.steps.iter().all(StepState::is_passed));
         assert!(standing.iter().all(|step| saga.state.steps[*step].phase == StepPhase::Done));
     } else {
         assert_eq!(status, Status::Compensated);

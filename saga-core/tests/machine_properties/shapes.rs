@@ -115,7 +115,7 @@ pub(crate) fn idlers() -> impl Strategy<Value = Shape> {
 }
 
 pub(crate) fn rejection(reason: &str) -> Rejection {
-    StepError::reject(reason).into_rejection().expect("a rejection was made")
+    StepError::reject(reason).rejection().cloned().expect("a rejection was made")
 }
 
 pub(crate) fn failure(step: usize, kind: FailureKind) -> Failure {

@@ -59,7 +59,7 @@ async fn g8_the_text_of_an_error_is_cut() {
 async fn g8_a_reason_that_is_too_long_is_refused() {
     let saga = |version| Saga::named("order").input::<u32>().version(version).step::<pack>().build().unwrap();
     let runtime = Runtime::builder(MemoryStore::new()).saga(&saga(1)).saga(&saga(2)).start().await.unwrap();
-    let migration = saga_core::Migration::from(&saga(1)).to(&saga(2)).build().unwrap();
+    let migration = saga_core::Migration::between(&saga(1), &saga(2)).build().unwrap();
     let long = "r".repeat(4_001);
     let refusals = [
         runtime.admin().migrate_all(&migration, &long).await.unwrap_err().to_string(),

@@ -5,9 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use saga_core::StepPhase;
-use saga_core::engine::{
-    CancelOutcome, CompensationCause, PauseOutcome, ResumeOutcome, RuntimeError, SagaAdmin, SagaStatus,
-};
+use saga_core::engine::{CompensationCause, ControlOutcome, RuntimeError, SagaAdmin, SagaStatus};
 use saga_core::env::TokioEnvironment;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{SagaFilter, Sagas, Status, Work};
@@ -95,8 +93,8 @@ async fn g5_what_is_in_flight_ends_and_nothing_new_begins() {
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     outside.arrived.notified().await;
     let desk = runtime.admin().actor("ann");
-    assert_eq!(desk.control("order").pause(WHY).await.unwrap(), PauseOutcome::Paused);
-    assert_eq!(desk.control("order").pause(WHY).await.unwrap(), PauseOutcome::Already);
+    assert_eq!(desk.control("order").pause(WHY).await.unwrap(), ControlOutcome::Applied);
+    assert_eq!(desk.control("order").pause(WHY).await.unwrap(), ControlOutcome::Already);
     outside.go_on.notify_one();
     until(&runtime, |status| status.steps[0].phase == StepPhase::Done).await;
     tokio::time::sleep(Duration::from_hours(1)).await;
@@ -113,12 +111,12 @@ async fn g5_what_is_in_flight_ends_and_nothing_new_begins() {
     assert_eq!(runtime.admin().query().count().await.unwrap()[&Status::Paused], 1);
     assert_eq!(runtime.store().orphaned(9).await.unwrap(), [], "somebody is to resume it (G11)");
 
-    assert_eq!(desk.control("order").resume("it was corrected").await.unwrap(), ResumeOutcome::Resumed);
+    assert_eq!(desk.control("order").resume("it was corrected").await.unwrap(), ControlOutcome::Applied);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert_eq!(outside.calls(), ["pack", "ship"]);
     let ended = Status::Completed;
-    assert_eq!(desk.control("order").resume("again").await.unwrap(), ResumeOutcome::NotPaused(ended));
-    assert_eq!(desk.control("order").pause("too late").await.unwrap(), PauseOutcome::Ended(ended));
+    assert_eq!(desk.control("order").resume("again").await.unwrap(), ControlOutcome::Ended(ended));
+    assert_eq!(desk.control("order").pause("too late").await.unwrap(), ControlOutcome::Ended(ended));
     let acts: Vec<_> = seen(&runtime).await.history.into_iter().filter_map(|entry| entry.audit).collect();
     assert_eq!(acts.len(), 2, "what changed nothing leaves no line: {acts:?}");
     runtime.shutdown().await;
@@ -144,7 +142,7 @@ async fn g11_a_further_attempt_waits_for_the_resumption() {
     // A desk without a runtime leaves it to those that work on the store.
     let desk = SagaAdmin::new(Arc::clone(runtime.store())).saga(&saga);
     let began = tokio::time::Instant::now();
-    assert_eq!(desk.control("order").resume("paper is there").await.unwrap(), ResumeOutcome::Resumed);
+    assert_eq!(desk.control("order").resume("paper is there").await.unwrap(), ControlOutcome::Applied);
     until(&runtime, |status| status.steps[0].attempts == 2).await;
     assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
@@ -177,10 +175,10 @@ async fn it_can_be_cancelled_and_is_undone_when_it_is_resumed() {
     runtime.admin().control("order").pause(WHY).await.unwrap();
     outside.go_on.notify_one();
     until(&runtime, |status| status.steps[0].phase == StepPhase::Done).await;
-    assert_eq!(runtime.cancel("order", "not wanted").await.unwrap(), CancelOutcome::Begun);
+    assert_eq!(runtime.cancel("order", "not wanted").await.unwrap(), ControlOutcome::Applied);
     tokio::time::sleep(Duration::from_hours(1)).await;
     assert_eq!((seen(&runtime).await.summary.status, outside.calls()), (Status::Paused, vec!["pack"]));
-    assert_eq!(runtime.cancel("order", "not wanted").await.unwrap(), CancelOutcome::UnderWay);
+    assert_eq!(runtime.cancel("order", "not wanted").await.unwrap(), ControlOutcome::Already);
     runtime.admin().control("order").resume("now").await.unwrap();
     let outcome = running.outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome}");
@@ -226,12 +224,12 @@ async fn what_cannot_be_done_says_why() {
 
     // An operator who names the revision that was seen acts on that revision only.
     let operator = runtime.admin().actor("ann").control("order").at_revision(seen(&runtime).await.revision);
-    assert_eq!(operator.resume(WHY).await.unwrap(), ResumeOutcome::NotPaused(Status::Running));
-    assert_eq!(operator.pause(WHY).await.unwrap(), PauseOutcome::Paused);
+    assert_eq!(operator.resume(WHY).await.unwrap(), ControlOutcome::Already);
+    assert_eq!(operator.pause(WHY).await.unwrap(), ControlOutcome::Applied);
     assert!(matches!(operator.pause(WHY).await, Err(RuntimeError::Moved { .. })));
     let operator = runtime.admin().control("order").at_revision(seen(&runtime).await.revision);
-    assert_eq!(operator.pause(WHY).await.unwrap(), PauseOutcome::Already);
-    assert_eq!(operator.resume("it was corrected").await.unwrap(), ResumeOutcome::Resumed);
+    assert_eq!(operator.pause(WHY).await.unwrap(), ControlOutcome::Already);
+    assert_eq!(operator.resume("it was corrected").await.unwrap(), ControlOutcome::Applied);
     outside.go_on.notify_one();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     runtime.shutdown().await;
@@ -252,7 +250,7 @@ async fn g5_what_begins_later_is_cancelled_whether_or_not_it_was_paused() {
             "overdue" => tokio::time::sleep(2 * minute).await,
             _ => {}
         }
-        assert_eq!(runtime.cancel(key, "not wanted").await.unwrap(), CancelOutcome::Begun, "{key}");
+        assert_eq!(runtime.cancel(key, "not wanted").await.unwrap(), ControlOutcome::Applied, "{key}");
         let outcome = running.outcome().await.unwrap();
         assert!(
             matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }),

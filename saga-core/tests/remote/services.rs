@@ -43,7 +43,7 @@ async fn label(cents: u64) -> Result<u64, StepError> {
 }
 
 fn problems(service: ServiceBuilder<MemoryStore>) -> Vec<ServiceProblem> {
-    service.build().map_or_else(|error| error.problems().to_vec(), |service| panic!("{service:?} was built"))
+    service.build().map_or_else(|error| error.problems, |service| panic!("{service:?} was built"))
 }
 
 fn payments() -> ServiceBuilder<MemoryStore> {

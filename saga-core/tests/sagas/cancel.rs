@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use saga_core::engine::{CancelOutcome, CompensationCause, RuntimeError, SagaAdmin};
+use saga_core::engine::{CompensationCause, ControlOutcome, RuntimeError, SagaAdmin};
 use saga_core::env::TokioEnvironment;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{HistoryKind, Status};
@@ -41,7 +41,7 @@ async fn refund(
     State(outside): State<Outside>,
 ) -> Result<(), StepError> {
     let failure = ctx.failure().unwrap();
-    outside.note(&format!("refund, as {} says {:?}", failure.step(), failure.message()));
+    outside.note(&format!("refund, as {} says {:?}", failure.step, failure.message));
     Ok(())
 }
 
@@ -107,8 +107,8 @@ async fn g5_what_is_in_flight_comes_to_its_end_and_all_is_undone() {
     let runtime = runtime(&saga, &outside).await;
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     outside.arrived.notified().await;
-    assert_eq!(runtime.cancel("order", REASON).await.unwrap(), CancelOutcome::Begun);
-    assert_eq!(runtime.cancel("order", REASON).await.unwrap(), CancelOutcome::UnderWay);
+    assert_eq!(runtime.cancel("order", REASON).await.unwrap(), ControlOutcome::Applied);
+    assert_eq!(runtime.cancel("order", REASON).await.unwrap(), ControlOutcome::Already);
     assert_eq!(runtime.status("order").await.unwrap().unwrap().summary.status, Status::Compensating);
     outside.go_on.notify_one();
 
@@ -118,7 +118,7 @@ async fn g5_what_is_in_flight_comes_to_its_end_and_all_is_undone() {
         matches!(&outcome, Outcome::Compensated { failed_step, cause: CompensationCause::Cancelled, .. } if failed_step == "ship")
     );
     assert_eq!(outside.calls(), ["charge", "ship", "call back", REFUND]);
-    assert_eq!(runtime.cancel("order", REASON).await.unwrap(), CancelOutcome::Ended(Status::Compensated));
+    assert_eq!(runtime.cancel("order", REASON).await.unwrap(), ControlOutcome::Ended(Status::Compensated));
 
     let history = runtime.status("order").await.unwrap().unwrap().history;
     let audit: Vec<_> = history.iter().filter(|entry| entry.kind == HistoryKind::Operator).collect();
@@ -139,7 +139,7 @@ async fn what_waits_for_its_next_attempt_is_given_back_at_once() {
         tokio::task::yield_now().await;
     }
     let desk = SagaAdmin::new(Arc::clone(runtime.store())).saga(&saga);
-    assert_eq!(desk.control("order").cancel(REASON).await.unwrap(), CancelOutcome::Begun, "as from another process");
+    assert_eq!(desk.control("order").cancel(REASON).await.unwrap(), ControlOutcome::Applied, "as from another process");
     let outcome = running.outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome}");
     assert_eq!(outside.calls().len(), 2, "{:?}", outside.calls());
@@ -160,7 +160,7 @@ async fn behind_the_pivot_and_after_the_end_nothing_is_cancelled() {
     assert_eq!(refused, expected);
     outside.go_on.notify_one();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
-    assert_eq!(runtime.cancel("order", REASON).await.unwrap(), CancelOutcome::Ended(Status::Completed));
+    assert_eq!(runtime.cancel("order", REASON).await.unwrap(), ControlOutcome::Ended(Status::Completed));
     assert_eq!(outside.calls(), ["charge", "ship", "thank"]);
     runtime.shutdown().await;
 }
@@ -173,12 +173,12 @@ async fn a_stuck_saga_turns_round_and_waits_for_its_person() {
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     let revision = until_stuck(&runtime).await;
     let operator = runtime.admin().control("order").at_revision(revision);
-    assert_eq!(operator.cancel(REASON).await.unwrap(), CancelOutcome::Begun);
+    assert_eq!(operator.cancel(REASON).await.unwrap(), ControlOutcome::Applied);
     let moved = operator.cancel(REASON).await.unwrap_err();
     assert!(matches!(moved, RuntimeError::Moved { .. }), "{moved}");
     let revision = until_stuck(&runtime).await;
     let operator = runtime.admin().control("order").at_revision(revision);
-    assert_eq!(operator.cancel(REASON).await.unwrap(), CancelOutcome::UnderWay);
+    assert_eq!(operator.cancel(REASON).await.unwrap(), ControlOutcome::Already);
     operator.skip("it was never weighed").await.unwrap();
     let outcome = running.closed().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome}");
@@ -215,7 +215,7 @@ async fn what_begins_later_and_is_cancelled_calls_nobody() {
     let due = runtime.status("order").await.unwrap().unwrap();
     assert!(due.steps[0].due_at.unwrap().0 - due.summary.started_at.0 >= 3_600_000_000);
     let desk = SagaAdmin::new(Arc::clone(runtime.store())).saga(&saga);
-    assert_eq!(desk.control("order").cancel(REASON).await.unwrap(), CancelOutcome::Begun);
+    assert_eq!(desk.control("order").cancel(REASON).await.unwrap(), ControlOutcome::Applied);
     let outcome = running.outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome}");
     assert_eq!(outside.calls(), [""; 0]);

@@ -280,7 +280,7 @@ async fn a_step_that_was_done_without_a_mapping_is_undone_with_what_it_had() {
     let first = world.process(&[&v1, &v2]).await;
     first.start(&v1, "o-1", order()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let migration = Migration::from(&v1).to(&v2).build().unwrap();
+    let migration = Migration::between(&v1, &v2).build().unwrap();
     first.admin().control("o-1").migrate(&migration, "the new version").await.unwrap();
     first.shutdown().await;
     let second = world.process(&[&v2]).await;

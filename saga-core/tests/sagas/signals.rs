@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_core::engine::{CancelOutcome, CompensationCause, RuntimeBuilder, RuntimeError, SagaAdmin, SignalOutcome};
+use saga_core::engine::{CompensationCause, ControlOutcome, RuntimeBuilder, RuntimeError, SagaAdmin, SignalOutcome};
 use saga_core::env::TokioEnvironment;
 use saga_core::memory::MemoryStore;
 use saga_core::store::{HistoryKind, Sagas as _, Work as _};
@@ -342,7 +342,7 @@ async fn g5_an_early_signal_leaves_a_saga_that_begins_later_free_to_be_cancelled
     let runtime = runtime(&store, std::slice::from_ref(&saga)).await;
     let running = runtime.start(&saga, "order", 1).after(10 * MINUTE).await.unwrap();
     assert_eq!(runtime.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Buffered);
-    assert_eq!(runtime.cancel("order", "no longer wanted").await.unwrap(), CancelOutcome::Begun);
+    assert_eq!(runtime.cancel("order", "no longer wanted").await.unwrap(), ControlOutcome::Applied);
     let outcome = running.outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome}");
     tokio::time::sleep(20 * MINUTE).await;

@@ -6,7 +6,7 @@ mod operators;
 
 use std::sync::{Arc, Mutex};
 
-use saga_core::engine::{CancelOutcome, CompensationCause};
+use saga_core::engine::{CompensationCause, ControlOutcome};
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::saga::SagaBuilder;
 use saga_core::store::{Sagas, Status};
@@ -182,7 +182,7 @@ async fn g5_a_saga_that_runs_is_turned_round_with_the_one_that_it_is_a_step_of()
     let runtime = runtime(&store, &trucks).await;
     let running = runtime.start(&order(), "o-1", Order { pieces: 2, refused: None }).await.unwrap();
     trucks.arrived.notified().await;
-    assert_eq!(runtime.cancel("o-1", "no longer wanted").await.unwrap(), CancelOutcome::Begun);
+    assert_eq!(runtime.cancel("o-1", "no longer wanted").await.unwrap(), ControlOutcome::Applied);
     while status_of(&store, "o-1>shipping").await != Some(Status::Compensating) {
         tokio::task::yield_now().await;
     }

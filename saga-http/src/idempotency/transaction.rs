@@ -85,7 +85,7 @@ impl<'a, S: IdempotencyKeys> Tx<'a, S> {
         event: &E,
     ) -> Result<(), Problem> {
         let runtime = self.runtime.clone().ok_or_else(without_runtime)?;
-        let published = runtime.publish(key, event).in_tx(self.conn).topic(topic).await?;
+        let published = runtime.publish(key, event).topic(topic).in_tx(self.conn).await?;
         self.then(move || published.committed());
         Ok(())
     }

@@ -45,7 +45,7 @@ impl<'a> SagaProblem<'a> {
                 detail,
                 step: failed_step,
                 cause: Some(*cause),
-                error: reason.details_json().and_then(|error| serde_json::from_str(error).ok()),
+                error: reason.details(),
             }),
             Outcome::Stuck { step, .. } => Some(Self {
                 r#type: "urn:saga:stuck",

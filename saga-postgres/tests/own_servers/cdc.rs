@@ -128,7 +128,7 @@ async fn g4_with_cdc_a_message_is_in_the_log_and_in_no_table() {
     for nth in 0..ORDERS {
         let mut tx = conn.begin().await.unwrap();
         let published =
-            runtime.publish("product-7", &OrderPlaced { order: nth }).in_tx(&mut tx).topic("stock").await.unwrap();
+            runtime.publish("product-7", &OrderPlaced { order: nth }).topic("stock").in_tx(&mut tx).await.unwrap();
         if nth == 1 {
             tx.rollback().await.unwrap();
         } else {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::support::Place;
-use saga_core::engine::{PauseOutcome, RestartOutcome, ResumeOutcome, SagaAdmin, SagaStatus};
+use saga_core::engine::{ControlOutcome, RestartOutcome, SagaAdmin, SagaStatus};
 use saga_core::store::{AuditFilter, Sagas, Status};
 use saga_core::{Outcome, Output, Runtime, Saga, State, StepError, saga_step};
 use saga_postgres::PostgresStore;
@@ -49,8 +49,8 @@ async fn a_saga_is_held_up_and_let_go_on_by_another_process() {
     let running = runtime.start(&saga, "k", 7).await.unwrap();
     until(&runtime, |status| status.steps[1].attempts > 1).await;
 
-    assert_eq!(desk.control("k").pause("wait").await.unwrap(), PauseOutcome::Paused);
-    assert_eq!(desk.control("k").pause("wait").await.unwrap(), PauseOutcome::Already);
+    assert_eq!(desk.control("k").pause("wait").await.unwrap(), ControlOutcome::Applied);
+    assert_eq!(desk.control("k").pause("wait").await.unwrap(), ControlOutcome::Already);
     outside.0.store(true, Ordering::SeqCst);
     // What falls due is claimed once, put off, and then left alone.
     until(&runtime, |status| status.revision > 3 && status.steps[1].due_at.is_none()).await;
@@ -63,7 +63,7 @@ async fn a_saga_is_held_up_and_let_go_on_by_another_process() {
     assert_eq!((parked.revision, later.summary.status), (later.revision, Status::Paused));
     assert_eq!(runtime.store().orphaned(9).await.unwrap(), []);
 
-    assert_eq!(desk.control("k").resume("go on").await.unwrap(), ResumeOutcome::Resumed);
+    assert_eq!(desk.control("k").resume("go on").await.unwrap(), ControlOutcome::Applied);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert_eq!(desk.control("k").restart("close", "k-again", "once more").await.unwrap(), RestartOutcome::Begun);
     assert_eq!(desk.control("k").restart("close", "k-again", "once more").await.unwrap(), RestartOutcome::Already);

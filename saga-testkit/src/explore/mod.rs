@@ -104,7 +104,7 @@
 //!     fn migration(&self) -> Option<Migration<MemoryStore>> {
 //!         let second = Saga::named("transfer").input::<i64>().version(2).step::<note>();
 //!         let second = second.step::<take_out>().step::<pay_in>().build().expect("transfer is a valid saga");
-//!         let migration = Migration::from(&self.saga()).to(&second).assume_done::<note>().build();
+//!         let migration = Migration::between(&self.saga(), &second).assume_done::<note>().build();
 //!         Some(migration.expect("the versions fit together"))
 //!     }
 //!

@@ -112,6 +112,6 @@ impl TransportHarness for FaultyHarness {
     }
 
     async fn given_up(&self, transport: &FaultyTransport) -> Option<Vec<Vec<u8>>> {
-        Some(transport.inner.dead_lettered().into_iter().map(|given_up| given_up.message.payload).collect())
+        Some(transport.inner.dead_lettered().into_iter().map(|given_up| given_up.payload).collect())
     }
 }

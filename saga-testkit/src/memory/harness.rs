@@ -5,10 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use saga_core::env::BoxFuture;
 use saga_core::memory::{
-    CommitFate, CommitHook, CommitPoint, MemoryConn, MemoryStore, MemoryTransaction, MemoryTransport, REJECTIONS_MAX,
+    CommitFate, CommitHook, CommitPoint, MemoryConn, MemoryStore, MemoryTransaction, MemoryTransport,
 };
 
 use crate::harness::{Fault, Provokes, StartInHarness, StoreHarness, TransportHarness};
+
+/// How often the transport delivers a message again.
+const REJECTIONS_MAX: u32 = 3;
 
 /// The memory store on the machine's clock.
 #[derive(Debug, Clone, Copy, Default)]
@@ -109,7 +112,7 @@ impl TransportHarness for MemoryHarness {
     type Transport = MemoryTransport;
 
     async fn fresh(&self) -> MemoryTransport {
-        MemoryTransport::new()
+        MemoryTransport::new().with_rejections_max(REJECTIONS_MAX)
     }
 
     async fn beside(&self, transport: &MemoryTransport) -> MemoryTransport {
@@ -126,6 +129,6 @@ impl TransportHarness for MemoryHarness {
     }
 
     async fn given_up(&self, transport: &MemoryTransport) -> Option<Vec<Vec<u8>>> {
-        Some(transport.dead_lettered().into_iter().map(|given_up| given_up.message.payload).collect())
+        Some(transport.dead_lettered().into_iter().map(|given_up| given_up.payload).collect())
     }
 }

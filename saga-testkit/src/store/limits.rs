@@ -1,7 +1,10 @@
 //! Large, odd and many values.
 
-use saga_core::key::{KEY_BYTES_MAX, Key, STEP_NAME_BYTES_MAX, TENANT_BYTES_MAX};
-use saga_core::store::{Changes, RecordedOutcome, Records, Sagas, Started, Status, StepId, Store};
+use saga_core::key::Key;
+use saga_core::store::{
+    Changes, KEY_BYTES_MAX, RecordedOutcome, Records, STEP_NAME_BYTES_MAX, Sagas, Started, Status, StepId, Store,
+    TENANT_BYTES_MAX,
+};
 
 use crate::check::{Outcome, ensure, ensure_eq};
 use crate::fixture::{Begun, Bench, Play, tenant};

@@ -183,7 +183,7 @@ impl Explore for Way {
     }
 
     fn migration(&self) -> Option<Migration<FaultyStore>> {
-        let way = Migration::from(&version(if *self == Self::BeginsElsewhere { 3 } else { 1 })).to(&self.version_2());
+        let way = Migration::between(&version(if *self == Self::BeginsElsewhere { 3 } else { 1 }), &self.version_2());
         let way = match self {
             Self::TakesAgain => way.step::<take_out, look>(),
             Self::Miscounts => way.step_with::<take_out, fetch>(|_| pieces(1)),

@@ -15,7 +15,7 @@ fn problem(problems: &[SagaProblem]) -> (&SagaProblem, String) {
 fn a_step_name_twice() {
     let saga = Saga::<MemoryStore, ()>::named("twice").input::<Order>();
     let error = saga.step::<charge>().step::<charge>().build().unwrap_err();
-    let (problem, sentence) = problem(error.problems());
+    let (problem, sentence) = problem(&error.problems);
     assert!(matches!(problem, SagaProblem::DuplicateStep { step: "charge" }), "{sentence}");
     assert!(sentence.contains("give one of them another name with `#[saga_step(name ="), "{sentence}");
     assert!(error.to_string().starts_with("the saga `twice` cannot be built: "), "{error}");
@@ -25,7 +25,7 @@ fn a_step_name_twice() {
 fn an_output_of_a_later_step() {
     let saga = Saga::<MemoryStore, ()>::named("late").input::<Order>();
     let error = saga.step::<ship>().step::<charge>().build().unwrap_err();
-    let (problem, sentence) = problem(error.problems());
+    let (problem, sentence) = problem(&error.problems);
     assert!(matches!(problem, SagaProblem::LateOutput { step: "ship", needed: "charge" }), "{sentence}");
     assert!(sentence.contains("put `.step::<charge>()` in front"), "{sentence}");
 }
@@ -35,7 +35,7 @@ fn a_mapping_of_a_later_step() {
     let saga = Saga::<MemoryStore, ()>::named("late").input::<Order>();
     let saga = saga.step_from::<charge, _>(|order: &Order, _: Output<ship>| order.clone()).step::<ship>();
     let error = saga.build().unwrap_err();
-    let (_, sentence) = problem(error.problems());
+    let (_, sentence) = problem(&error.problems);
     assert!(sentence.contains("`charge` needs the output of `ship`"), "{sentence}");
 }
 
@@ -43,7 +43,7 @@ fn a_mapping_of_a_later_step() {
 fn a_step_without_a_compensation_in_front() {
     let saga = Saga::<MemoryStore, ()>::named("front").input::<Order>();
     let error = saga.step::<finish>().step::<charge>().build().unwrap_err();
-    let (problem, sentence) = problem(error.problems());
+    let (problem, sentence) = problem(&error.problems);
     assert!(matches!(problem, SagaProblem::NoCompensation { step: "finish" }), "{sentence}");
     assert!(sentence.contains("`#[saga_step(compensate = ..)]`") && sentence.contains("`.pivot()`"), "{sentence}");
 }
@@ -52,7 +52,7 @@ fn a_step_without_a_compensation_in_front() {
 fn everything_is_said_at_once() {
     let saga = Saga::<MemoryStore, ()>::named("Not a name").input::<Order>().version(0).pivot();
     let error = saga.step::<book>().step::<book>().step::<ship>().build().unwrap_err();
-    assert_eq!(error.problems().len(), 5, "{error}");
+    assert_eq!(error.problems.len(), 5, "{error}");
 }
 
 async fn a_state_that_was_never_given<S: Shop>() {

@@ -97,7 +97,7 @@ async fn run() {
             let runtime = runtime.tenant(tenant.clone());
             let mut tx = store.pool().begin().await.unwrap();
             let event = StockCounted { quantity };
-            let published = runtime.publish("product-7", &event).in_tx(&mut tx).topic("stock_counts").await.unwrap();
+            let published = runtime.publish("product-7", &event).topic("stock_counts").in_tx(&mut tx).await.unwrap();
             tx.commit().await.unwrap();
             published.committed();
         }

@@ -174,7 +174,7 @@ async fn what_the_transport_gave_up_is_a_dead_letter_that_can_be_replayed() {
     let running = runtime.start(&create_order(), "o-1", 12).await.unwrap();
     foreign.notified().await;
     rejecting.await.unwrap();
-    let given_up = transport.inner.dead_lettered().remove(0).message;
+    let given_up = transport.inner.dead_lettered().remove(0);
     assert_eq!(given_up.kind, MessageKind::Command);
     let payments = payments(&host, &transport).await;
     let Outcome::Stuck { step, reason, .. } = running.outcome().await.unwrap() else { panic!() };

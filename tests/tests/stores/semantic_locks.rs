@@ -129,7 +129,7 @@ async fn until_it_is_at<S: Books>(runtime: &Runtime<S>, key: &str, step: &str) {
     loop {
         let status = runtime.status(key).await.unwrap().unwrap();
         let at = status.steps.iter().find(|known| known.step == step).unwrap();
-        if at.phase_name() == "waiting" && at.lock.as_ref().is_none_or(|lock| !lock.granted) {
+        if at.phase_name == "waiting" && at.lock.as_ref().is_none_or(|lock| !lock.granted) {
             return;
         }
         tokio::time::sleep(Duration::from_millis(1)).await;

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use saga_core::engine::{
-    CancelOutcome, CompensationCause, PauseOutcome, RestartOutcome, ResumeOutcome, SagaAdmin, SagaStatus, SignalOutcome,
-};
+use saga_core::engine::{CompensationCause, ControlOutcome, RestartOutcome, SagaAdmin, SagaStatus, SignalOutcome};
 use saga_core::saga::SagaBuilder;
 use saga_core::store::Status;
 use saga_core::{Outcome, Runtime, Saga, Signal, Signaled, StepError, StepPhase, Wait, saga_step};
@@ -185,12 +183,12 @@ async fn a_paused_saga_receives_its_signal<S: Books>() {
     let runtime = start(&store, &saga).await;
     let running = runtime.start(&saga, "o-1", 3).await.unwrap();
     until_it_waits(&runtime, "approval").await;
-    assert_eq!(runtime.admin().control("o-1").pause("an audit").await.unwrap(), PauseOutcome::Paused);
+    assert_eq!(runtime.admin().control("o-1").pause("an audit").await.unwrap(), ControlOutcome::Applied);
     assert_eq!(runtime.signal("o-1", "form-1", &by("ada")).await.unwrap(), SignalOutcome::Delivered);
     assert_eq!(runtime.signal("o-1", "form-1", &by("ada")).await.unwrap(), SignalOutcome::Duplicate);
     assert_eq!(store.counter("ada").await, 0);
     assert_eq!(status(&runtime, "o-1").await.summary.status, Status::Paused);
-    assert_eq!(runtime.admin().control("o-1").resume("all is well").await.unwrap(), ResumeOutcome::Resumed);
+    assert_eq!(runtime.admin().control("o-1").resume("all is well").await.unwrap(), ControlOutcome::Applied);
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert_eq!(store.counter("ada").await, 1);
     nothing_is_left(&runtime).await;
@@ -230,7 +228,7 @@ async fn g5_a_cancelled_saga_waits_for_nothing<S: Books>() {
     let runtime = start(&store, &saga).await;
     let running = runtime.start(&saga, "o-1", 3).await.unwrap();
     until_it_waits(&runtime, "approval").await;
-    assert_eq!(runtime.cancel("o-1", "no longer wanted").await.unwrap(), CancelOutcome::Begun);
+    assert_eq!(runtime.cancel("o-1", "no longer wanted").await.unwrap(), ControlOutcome::Applied);
     assert!(matches!(
         running.outcome().await.unwrap(),
         Outcome::Compensated { cause: CompensationCause::Cancelled, .. }

@@ -20,20 +20,22 @@ const COUNTED: [(&str, &str); 10] = [
 ];
 
 /// Counts the public items by kind. An item that is public by several paths counts once, and not at all if each of its paths
-/// begins with one of `doors`. `items` are the items as they are rendered, by their ids in the JSON of rustdoc.
+/// begins with one of `doors`. What a trait provides counts with the trait, not with the types that have it. `items` are the items as they are rendered, by their ids in the JSON of rustdoc.
 pub(crate) fn count_outside<'a>(
     items: impl Iterator<Item = (u32, String)>,
     json: &'a Value,
     doors: &[String],
 ) -> BTreeMap<&'a str, usize> {
     let of_traits = items_of_trait_impls(json);
+    let declared = items_of_traits(json);
     let is_outside = |text: &str| {
         let path = text.split_whitespace().find(|word| word.contains("::")).unwrap_or_default();
         !doors.iter().any(|door| path.starts_with(door.as_str()))
     };
     let outside: BTreeSet<u32> = items.filter(|(_, text)| is_outside(text)).map(|(id, _)| id).collect();
     let mut counts = BTreeMap::new();
-    for id in outside.difference(&of_traits) {
+    let is_of_outside = |id: &&u32| declared.get(id).is_none_or(|of| outside.contains(of));
+    for id in outside.difference(&of_traits).filter(is_of_outside) {
         let kind = json["index"][id.to_string()]["inner"].as_object().and_then(|inner| inner.keys().next());
         let counted = COUNTED.iter().find(|(known, _)| kind.is_some_and(|kind| kind == known));
         if let Some((_, name)) = counted {
@@ -48,6 +50,15 @@ pub(super) fn items_of_trait_impls(json: &Value) -> BTreeSet<u32> {
     let blocks = impls(json).map(|(_, block)| block).filter(|block| block["trait"].is_object());
     let ids = blocks.filter_map(|block| block["items"].as_array()).flatten();
     ids.filter_map(Value::as_u64).filter_map(|id| u32::try_from(id).ok()).collect()
+}
+
+/// The functions and constants that traits declare, and the trait of each.
+fn items_of_traits(json: &Value) -> BTreeMap<u32, u32> {
+    let items = json["index"].as_object().into_iter().flatten();
+    let traits =
+        items.filter_map(|(id, item)| Some((id.parse().ok()?, item["inner"].get("trait")?["items"].as_array()?)));
+    let declared = traits.flat_map(|(of, items): (u32, _)| items.iter().map(move |item| (item.as_u64(), of)));
+    declared.filter_map(|(id, of)| Some((u32::try_from(id?).ok()?, of))).collect()
 }
 
 /// The blocks `impl` that are of no trait.
@@ -75,9 +86,10 @@ mod tests {
             "4": { "inner": { "struct_field": {} } },
             "5": { "inner": { "impl": { "trait": { "path": "Display" }, "items": [3] } } },
             "6": { "inner": { "impl": { "trait": null, "items": [2] } } },
-            "7": { "inner": { "trait": {} } },
+            "7": { "inner": { "trait": { "items": [10] } } },
             "8": { "inner": { "struct": {} } },
             "9": { "inner": { "assoc_const": {} } },
+            "10": { "inner": { "function": {} } },
         } });
         let items = [
             (1, "pub struct a::Key"),
@@ -87,6 +99,8 @@ mod tests {
             (4, "pub a::Row::id: u64"),
             (5, "impl core::fmt::Display for a::Key"),
             (7, "pub trait a::store::Store: core::marker::Send"),
+            (10, "pub fn a::store::Store::is_empty(&self) -> bool"),
+            (10, "pub fn a::Key::is_empty(&self) -> bool"),
             (8, "pub struct a::store::Row"),
             (8, "pub struct a::Row"),
             (9, "pub const a::store::Row::MAX: u64"),
@@ -95,7 +109,7 @@ mod tests {
         let counts = count_outside(items(), &json, &["a::store::".to_owned()]);
         assert_eq!(counts.into_iter().collect::<Vec<_>>(), [("functions", 1), ("types", 2)]);
         let all: usize = count_outside(items(), &json, &[]).into_values().sum();
-        assert_eq!(all, 5);
+        assert_eq!(all, 6);
         assert_eq!(inherent_impls(&json).collect::<Vec<_>>(), [6]);
     }
 }

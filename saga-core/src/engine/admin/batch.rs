@@ -6,8 +6,9 @@ use std::time::Duration;
 use super::admin_context::{AdminContext, not_tombstone, refused};
 use super::audit::AuditEntry;
 use super::batch_plan::{BatchAction, BatchFilter, BatchPlan, BatchResult, BatchSummary, PlannedAction};
-use super::control::cancel::{CancelOutcome, cancel};
-use super::control::pause::{PauseOutcome, ResumeOutcome, pause, resume};
+use super::control::cancel::cancel;
+use super::control::control_outcome::ControlOutcome;
+use super::control::pause::{pause, resume};
 use super::control::retry_now::retry_now;
 use super::control::stuck_action::{StuckAction, act_on_stuck};
 use super::saga_admin::SagaAdmin;
@@ -225,19 +226,19 @@ async fn act_once<S: Store>(
             _ => return Ok(()),
         },
         BatchAction::Cancel => match cancel(ctx, &key, seen, reason).await? {
-            CancelOutcome::Begun => return Ok(()),
-            CancelOutcome::UnderWay => Refused::Compensating,
-            CancelOutcome::Ended(_) => Refused::Ended,
+            ControlOutcome::Applied => return Ok(()),
+            ControlOutcome::Already => Refused::Compensating,
+            ControlOutcome::Ended(_) => Refused::Ended,
         },
         BatchAction::Pause => match pause(ctx, &key, seen, reason).await? {
-            PauseOutcome::Paused => return Ok(()),
-            PauseOutcome::Already => Refused::Paused,
-            PauseOutcome::Ended(_) => Refused::Ended,
+            ControlOutcome::Applied => return Ok(()),
+            ControlOutcome::Already => Refused::Paused,
+            ControlOutcome::Ended(_) => Refused::Ended,
         },
         BatchAction::Resume => match resume(ctx, &key, seen, reason).await? {
-            ResumeOutcome::Resumed => return Ok(()),
-            ResumeOutcome::NotPaused(status) if status.is_ended() => Refused::Ended,
-            ResumeOutcome::NotPaused(_) => Refused::NotPaused,
+            ControlOutcome::Applied => return Ok(()),
+            ControlOutcome::Already => Refused::NotPaused,
+            ControlOutcome::Ended(_) => Refused::Ended,
         },
     };
     Err(refused(&key, refusal.to_string()))

@@ -118,18 +118,6 @@ pub struct BatchSummary {
 }
 
 impl BatchAction {
-    /// Every action.
-    pub const ALL: [Self; 8] = [
-        Self::Retry,
-        Self::RetryNow,
-        Self::Skip,
-        Self::ForceCompleted,
-        Self::ForceCompensated,
-        Self::Cancel,
-        Self::Pause,
-        Self::Resume,
-    ];
-
     /// What the machine would be told.
     pub(super) fn event(self) -> Option<Event> {
         let force = |completed| Event::Operator(Action::Force { completed, reason: String::new() });

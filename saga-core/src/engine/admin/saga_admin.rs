@@ -24,7 +24,7 @@ use crate::store::Store;
 ///
 /// # Examples
 /// ```
-/// use saga_core::engine::{PauseOutcome, SagaAdmin};
+/// use saga_core::engine::{ControlOutcome, SagaAdmin};
 /// use saga_core::memory::MemoryStore;
 /// use saga_core::store::{SagaFilter, Status};
 /// use saga_core::{Runtime, Saga, StepError, saga_step};
@@ -45,7 +45,7 @@ use crate::store::Store;
 /// // In another process, this is all that is needed.
 /// let admin = SagaAdmin::new(store).saga(&reminder).actor("ann");
 /// let paused = admin.control("reminder-1").pause("is this address right?").await?;
-/// assert_eq!(paused, PauseOutcome::Paused);
+/// assert_eq!(paused, ControlOutcome::Applied);
 /// let paused = SagaFilter { status: Some(Status::Paused), ..SagaFilter::default() };
 /// assert_eq!(admin.query().list(paused).await?.len(), 1);
 /// # runtime.shutdown().await;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::archive::Archive;
 use super::pace::Pace;
 use crate::engine::claim::Poller;
 use crate::engine::commit::Committer;
@@ -12,7 +11,7 @@ use crate::engine::lifecycle::backoff_after;
 use crate::engine::message::Messages;
 use crate::env::Pause;
 use crate::log;
-use crate::store::{Store, StoreError};
+use crate::store::{Archive, ArchiveError, Store, StoreError};
 
 /// The task looks this many times per shortest retention, and at least once in [`INTERVAL_MAX`].
 const LOOKS: u32 = 720;
@@ -26,7 +25,7 @@ pub(super) enum PassError {
     /// The store failed.
     Store(StoreError),
     /// The archive failed; nothing that it did not keep was purged.
-    Archive(super::archive::ArchiveError),
+    Archive(ArchiveError),
 }
 
 impl From<StoreError> for PassError {

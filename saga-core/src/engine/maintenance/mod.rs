@@ -1,6 +1,5 @@
 //! Maintenance: purges ended sagas, and what else is kept for a time only, in one process at a time.
 
-mod archive;
 mod ask_for_closed;
 mod forget;
 #[expect(clippy::module_inception, reason = "the type `Maintenance` is the main item of this folder")]
@@ -8,5 +7,4 @@ mod maintenance;
 mod pace;
 mod purge;
 
-pub use self::archive::{Archive, ArchiveBatch, ArchiveError, ArchivedSaga};
 pub(crate) use self::maintenance::Maintenance;

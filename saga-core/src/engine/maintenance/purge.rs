@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::archive::ArchiveBatch;
 use super::maintenance::{Maintenance, PassError};
 use crate::engine::commit::changes;
 use crate::engine::message::CLOSED_MAX;
@@ -10,7 +9,7 @@ use crate::engine::store_calls::{catch_panic, store_error};
 use crate::env::{Activity, during};
 use crate::key::{Key, Tenant};
 use crate::log;
-use crate::store::{ExpiredSaga, Purged, SagaId, Store};
+use crate::store::{ArchiveBatch, ExpiredSaga, Purged, SagaId, Store};
 use crate::unwind::caught_while;
 
 impl<S: Store> Maintenance<S> {

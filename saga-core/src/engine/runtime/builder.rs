@@ -9,7 +9,6 @@ use super::runtime::{Runtime, run};
 use super::stored_values::check_stored_values;
 use crate::authorization::{AccessPolicy, SigningKey};
 use crate::engine::context::{BuildError, EngineContext, MessageAuthorizer, Ports, Registered, Settings};
-use crate::engine::maintenance::Archive;
 use crate::env::{Activity, BoxFuture, Environment, TokioEnvironment, concurrently, during};
 use crate::key::check_step_name;
 use crate::log;
@@ -17,7 +16,7 @@ use crate::machine::Effect;
 use crate::memory::MemoryTransport;
 use crate::saga::{Definition, Saga};
 use crate::service::Service;
-use crate::store::{Capabilities, Durability, Store};
+use crate::store::{Archive, Capabilities, Durability, Store};
 use crate::transport::Transport;
 
 /// Configures and starts a [`Runtime`].

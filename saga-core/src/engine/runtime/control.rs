@@ -1,7 +1,7 @@
 //! What an application does with its sagas after their start, and the way to everything that operators do.
 
 use super::runtime::Runtime;
-use crate::engine::admin::{AdminContext, CancelOutcome, SagaAdmin, SagaStatus, SignalOutcome};
+use crate::engine::admin::{AdminContext, ControlOutcome, SagaAdmin, SagaStatus, SignalOutcome};
 use crate::engine::context::RuntimeError;
 use crate::step::Signal;
 use crate::store::Store;
@@ -48,7 +48,7 @@ impl<S: Store> Runtime<S> {
     ///
     /// # Cancel safety
     /// When dropped, the saga was cancelled or not; the same call again says which.
-    pub async fn cancel(&self, key: impl AsRef<str>, reason: &str) -> Result<CancelOutcome, RuntimeError> {
+    pub async fn cancel(&self, key: impl AsRef<str>, reason: &str) -> Result<ControlOutcome, RuntimeError> {
         self.admin().control(key).cancel(reason).await
     }
 }

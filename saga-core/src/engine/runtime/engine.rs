@@ -23,7 +23,7 @@ use crate::engine::execute::transaction::Transactions;
 use crate::engine::host::Host;
 use crate::engine::inbox::Inbox;
 use crate::engine::instance::WorkItem;
-use crate::engine::maintenance::{Archive, Maintenance};
+use crate::engine::maintenance::Maintenance;
 use crate::engine::membership::Membership;
 use crate::engine::message::{Messages, Validator};
 use crate::engine::outbox::{Outbox, Publisher, Relay};
@@ -34,7 +34,7 @@ use crate::engine::start::Starter;
 use crate::engine::statistics::Counters;
 use crate::engine::store_calls::StoreCalls;
 use crate::saga::StepRun;
-use crate::store::{MemberId, Store};
+use crate::store::{Archive, MemberId, Store};
 
 /// The components of a runtime. Each of them knows only those below it.
 pub(crate) struct Engine<S: Store> {

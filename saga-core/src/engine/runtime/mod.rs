@@ -19,6 +19,6 @@ mod tasks;
 pub use self::builder::RuntimeBuilder;
 pub use self::handle::SagaHandle;
 pub use self::publish::PublishError;
-pub use self::publish_event::{PublishEvent, PublishEventInTx, UncommittedPublish};
+pub use self::publish_event::{PublishEvent, UncommittedPublish};
 pub use self::runtime::Runtime;
-pub use self::start_saga::{StartSaga, StartSagaInTx, UncommittedStart};
+pub use self::start_saga::{StartSaga, UncommittedStart};

@@ -45,14 +45,17 @@ pub enum PublishError {
 /// An event that is to be published, with the key that the caller gave.
 pub(crate) struct EncodedEvent {
     pub(crate) name: &'static str,
+    pub(crate) topic: String,
     pub(crate) key: String,
     pub(crate) payload: Result<Vec<u8>, serde_json::Error>,
 }
 
-/// The id of an event by its content: the same for the same event of the same saga.
-fn id_of(tenant: &Tenant, name: &str, key: &Key, payload: &[u8]) -> MessageId {
+/// The id of an event by its content: the same for the same event of the same saga under the same topic.
+fn id_of(tenant: &Tenant, (topic, name): (&str, &str), key: &Key, payload: &[u8]) -> MessageId {
     let mut hash = Sha256::new_with_prefix("event-1");
-    for part in [tenant.as_str().as_bytes(), name.as_bytes(), key.as_str().as_bytes(), &request_hash(payload)] {
+    let content = [tenant.as_str().as_bytes(), name.as_bytes(), key.as_str().as_bytes(), &request_hash(payload)];
+    let topic = Some(topic.as_bytes()).filter(|topic| *topic != name.as_bytes());
+    for part in content.into_iter().chain(topic) {
         hash.update(part);
         hash.update([0]);
     }
@@ -66,15 +69,14 @@ impl<S: StartIn> Engine<S> {
         &self,
         conn: &mut S::Conn,
         tenant: &Tenant,
-        topic: &str,
         event: EncodedEvent,
     ) -> Result<MessageId, PublishError> {
-        let name = event.name;
-        let (key, payload) = self.check_published(topic, event)?;
+        let (name, topic) = (event.name, event.topic.clone());
+        let (key, payload) = self.check_published(event)?;
         let message = MessageId(self.ctx.random_uuid());
         // The store counts the positions.
         let new =
-            NewMessage { position: 0, ..NewMessage::event(message, tenant, (topic, key.as_str()), name, payload) };
+            NewMessage { position: 0, ..NewMessage::event(message, tenant, (&topic, key.as_str()), name, payload) };
         self.ctx.store.publish_in(conn, new).await?;
         Ok(message)
     }
@@ -87,13 +89,13 @@ impl<S: Store> Engine<S> {
             return Err(PublishError::InsideStep);
         }
         let _under_way = self.ctx.lifecycle.enter();
-        let name = event.name;
-        let (key, payload) = self.check_published(name, event)?;
-        let id = id_of(tenant, name, &key, &payload);
+        let (name, topic) = (event.name, event.topic.clone());
+        let (key, payload) = self.check_published(event)?;
+        let id = id_of(tenant, (&topic, name), &key, &payload);
         // Its ordering key is its id: nothing is promised about its order.
         let message = NewMessage {
             headers: Headers { saga_key: Some(key.to_string()), ..Headers::default() },
-            ..NewMessage::event(id, tenant, (name, &id.to_string()), name, payload)
+            ..NewMessage::event(id, tenant, (&topic, &id.to_string()), name, payload)
         };
         let changes = changes::send(vec![message]);
         let recorded = self.committer.recorder.record(changes).await.map_err(|error| store_error(&error))?;
@@ -102,10 +104,10 @@ impl<S: Store> Engine<S> {
         Ok(id)
     }
 
-    fn check_published(&self, topic: &str, event: EncodedEvent) -> Result<(Key, Vec<u8>), PublishError> {
-        check_topic(topic)?;
-        if self.ctx.definition_ids.iter().any(|definition| &*definition.name == topic) {
-            return Err(PublishError::TopicOfSaga(topic.to_owned()));
+    fn check_published(&self, event: EncodedEvent) -> Result<(Key, Vec<u8>), PublishError> {
+        check_topic(&event.topic)?;
+        if self.ctx.definition_ids.iter().any(|definition| *definition.name == *event.topic) {
+            return Err(PublishError::TopicOfSaga(event.topic));
         }
         let (key, payload) = (Key::new(event.key)?, event.payload?);
         let (bytes, max) = (payload.len(), self.ctx.settings.payload_bytes_max);

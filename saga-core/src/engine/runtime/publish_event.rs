@@ -12,12 +12,13 @@ use crate::step::Event;
 use crate::store::{MessageId, StartIn, Store};
 
 impl<S: Store> Runtime<S> {
-    /// Publishes an event of the saga with this key, under a topic of the event's own name: the way in to services that
+    /// Publishes an event of the saga with this key, under a topic of the event's own name or
+    /// [another one](PublishEvent::topic): the way in to services that
     /// [react to events](crate::choreography). When the call is awaited and returns, the event is durable, and the relay
     /// sends it until the broker has confirmed it. Awaited, it returns the id of the message, by which receivers
     /// recognize duplicates.
     ///
-    /// The same event with the same content under the same key is one message, however often and from whichever process
+    /// The same event with the same content under the same key and topic is one message, however often and from whichever process
     /// it is published. An event that belongs to writes of the application is published
     /// [in their transaction](PublishEvent::in_tx), where each call is a message of its own.
     ///
@@ -64,7 +65,8 @@ impl<S: Store> Runtime<S> {
     /// # }
     /// ```
     pub fn publish<E: Event>(&self, key: impl AsRef<str>, event: &E) -> PublishEvent<'_, S> {
-        let event = EncodedEvent { name: E::NAME, key: key.as_ref().to_owned(), payload: serde_json::to_vec(event) };
+        let (key, payload) = (key.as_ref().to_owned(), serde_json::to_vec(event));
+        let event = EncodedEvent { name: E::NAME, topic: E::NAME.to_owned(), key, payload };
         PublishEvent { runtime: self, event }
     }
 }
@@ -82,9 +84,27 @@ pub struct PublishEvent<'a, S: Store> {
     event: EncodedEvent,
 }
 
-impl<'a, S: Store> PublishEvent<'a, S> {
+impl<S: Store> PublishEvent<'_, S> {
+    /// Publishes under this topic instead of the event's own name.
+    pub fn topic(mut self, topic: impl Into<String>) -> Self {
+        self.event.topic = topic.into();
+        self
+    }
+
     /// Publishes the event in the caller's transaction: it is sent if and only if that commits. Each call is a message of
-    /// its own.
+    /// its own. Call [`UncommittedPublish::committed`] after the commit; without it the relay sends the event after its
+    /// next poll.
+    ///
+    /// The broker accepts events of one topic and key in the order of their commits (G9); for that, a transaction that
+    /// publishes under a key waits until an earlier transaction that published under it has ended. The store keeps a small
+    /// row for each key that was ever used, so use keys of orders or customers, not of events.
+    ///
+    /// # Errors
+    /// When the topic, the key or the event is refused, the connection is not in a transaction, or the store fails. The
+    /// caller's transaction may go on.
+    ///
+    /// # Cancel safety
+    /// When dropped, roll the transaction back.
     ///
     /// # Examples
     /// ```
@@ -111,7 +131,7 @@ impl<'a, S: Store> PublishEvent<'a, S> {
     /// let mut transaction = store.transaction();
     /// transaction.conn().put("order 10248", "12")?;
     /// let event = OrderChanged { quantity: 12 };
-    /// let published = runtime.publish("10248", &event).in_tx(transaction.conn()).topic("order").await?;
+    /// let published = runtime.publish("10248", &event).topic("order").in_tx(transaction.conn()).await?;
     /// transaction.commit()?;
     /// published.committed();
     ///
@@ -121,12 +141,14 @@ impl<'a, S: Store> PublishEvent<'a, S> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn in_tx(self, conn: &'a mut S::Conn) -> PublishEventInTx<'a, S>
+    pub async fn in_tx(self, conn: &mut S::Conn) -> Result<UncommittedPublish<S>, PublishError>
     where
         S: StartIn,
     {
-        let topic = self.event.name.to_owned();
-        PublishEventInTx { publish: self, conn, topic }
+        let Self { runtime, event } = self;
+        let engine = &runtime.engine;
+        let message = engine.publish_in_tx(conn, &runtime.tenant, event).await?;
+        Ok(UncommittedPublish { engine: Arc::clone(engine), message })
     }
 }
 
@@ -148,56 +170,6 @@ impl<S: Store> fmt::Debug for PublishEvent<'_, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { event, .. } = self;
         f.debug_struct("PublishEvent").field("event", &event.name).field("key", &event.key).finish_non_exhaustive()
-    }
-}
-
-/// An event that is to be published in the caller's transaction, which [`PublishEvent::in_tx`] returns. Nothing happens
-/// until it is awaited. Call [`UncommittedPublish::committed`] after the commit; without it the relay sends the event
-/// after its next poll.
-///
-/// The broker accepts events of one topic and key in the order of their commits (G9); for that, a transaction that
-/// publishes under a key waits until an earlier transaction that published under it has ended. The store keeps a small row
-/// for each key that was ever used, so use keys of orders or customers, not of events.
-///
-/// # Errors
-/// When the topic, the key or the event is refused, the connection is not in a transaction, or the store fails. The
-/// caller's transaction may go on.
-///
-/// # Cancel safety
-/// When the awaited future is dropped, roll the transaction back.
-#[must_use = "the event is published when this is awaited"]
-pub struct PublishEventInTx<'a, S: Store> {
-    publish: PublishEvent<'a, S>,
-    conn: &'a mut S::Conn,
-    topic: String,
-}
-
-impl<S: Store> PublishEventInTx<'_, S> {
-    /// Publishes under this topic instead of the event's own name.
-    pub fn topic(mut self, topic: impl Into<String>) -> Self {
-        self.topic = topic.into();
-        self
-    }
-}
-
-impl<'a, S: StartIn> IntoFuture for PublishEventInTx<'a, S> {
-    type Output = Result<UncommittedPublish<S>, PublishError>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        let Self { publish: PublishEvent { runtime, event }, conn, topic } = self;
-        let engine = &runtime.engine;
-        Box::pin(async move {
-            let message = engine.publish_in_tx(conn, &runtime.tenant, &topic, event).await?;
-            Ok(UncommittedPublish { engine: Arc::clone(engine), message })
-        })
-    }
-}
-
-impl<S: Store> fmt::Debug for PublishEventInTx<'_, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { publish, topic, .. } = self;
-        f.debug_struct("PublishEventInTx").field("publish", publish).field("topic", topic).finish_non_exhaustive()
     }
 }
 

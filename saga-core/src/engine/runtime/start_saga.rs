@@ -147,13 +147,33 @@ impl<'a, S: Store, R> StartSaga<'a, S, R> {
         self
     }
 
-    /// Starts the saga in the caller's transaction: it exists if and only if that commits.
-    pub fn in_tx(self, conn: &'a mut S::Conn) -> StartSagaInTx<'a, S>
+    /// Starts the saga in the caller's transaction: it exists if and only if that commits. Call
+    /// [`UncommittedStart::committed`] after the commit; without it the runtime finds the saga at its next poll.
+    ///
+    /// # Errors
+    /// Those of [`Runtime::start`], and when the connection is not in a transaction.
+    ///
+    /// # Cancel safety
+    /// When dropped, roll the transaction back.
+    pub async fn in_tx(self, conn: &mut S::Conn) -> Result<UncommittedStart<S>, StartError>
     where
         S: StartIn,
     {
         let Self { runtime, definition, request, options, .. } = self;
-        StartSagaInTx { start: StartSaga { runtime, definition, request, options, returned: PhantomData }, conn }
+        let (key, input) = request?;
+        let engine = &runtime.engine;
+        let new = engine.starter.new_saga(definition, &runtime.tenant, key.clone(), input, options)?;
+        let (input, hash) = (new.input.clone(), new.input_hash.clone());
+        let begins_in = begins_in(&new);
+        let already_started = match engine.ctx.store.start_in(conn, new).await? {
+            Started::New => false,
+            Started::AlreadyExists(row) => {
+                engine.statistics.count_start(false);
+                check_same(definition, &key, &input, &hash, &row)?;
+                true
+            }
+        };
+        Ok(UncommittedStart { engine: Arc::clone(engine), already_started, begins_in })
     }
 }
 
@@ -196,51 +216,6 @@ fn is_traceparent(text: &str) -> bool {
         && (is_hex(trace, 32) && is_set(trace))
         && (is_hex(parent, 16) && is_set(parent))
         && is_hex(flags, 2)
-}
-
-/// A start in the caller's transaction, which [`StartSaga::in_tx`] returns. Nothing happens until it is awaited. Call
-/// [`UncommittedStart::committed`] after the commit; without it the runtime finds the saga at its next poll.
-///
-/// # Errors
-/// Those of [`Runtime::start`], and when the connection is not in a transaction.
-///
-/// # Cancel safety
-/// When the awaited future is dropped, roll the transaction back.
-#[must_use = "the saga is started when this is awaited"]
-pub struct StartSagaInTx<'a, S: Store> {
-    start: StartSaga<'a, S>,
-    conn: &'a mut S::Conn,
-}
-
-impl<'a, S: StartIn> IntoFuture for StartSagaInTx<'a, S> {
-    type Output = Result<UncommittedStart<S>, StartError>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let Self { start: StartSaga { runtime, definition, request, options, .. }, conn } = self;
-            let (key, input) = request?;
-            let engine = &runtime.engine;
-            let new = engine.starter.new_saga(definition, &runtime.tenant, key.clone(), input, options)?;
-            let (input, hash) = (new.input.clone(), new.input_hash.clone());
-            let begins_in = begins_in(&new);
-            let already_started = match engine.ctx.store.start_in(conn, new).await? {
-                Started::New => false,
-                Started::AlreadyExists(row) => {
-                    engine.statistics.count_start(false);
-                    check_same(definition, &key, &input, &hash, &row)?;
-                    true
-                }
-            };
-            Ok(UncommittedStart { engine: Arc::clone(engine), already_started, begins_in })
-        })
-    }
-}
-
-impl<S: Store> fmt::Debug for StartSagaInTx<'_, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StartSagaInTx").field("start", &self.start).finish_non_exhaustive()
-    }
 }
 
 /// A saga that was started inside the caller's transaction.

@@ -54,7 +54,7 @@ fn after_error(attempt: &Attempt, in_doubt: bool, delay_min: Duration, message: 
         return ask_again(attempt, resolving, delay_min, message);
     }
     let delay = attempt.delay(delay_min);
-    let has_attempts = attempt.policy.allows_after(attempt.attempts) || attempt.has_no_way_back(in_doubt);
+    let has_attempts = attempt.has_attempts() || attempt.has_no_way_back(in_doubt);
     if !has_attempts {
         return Next::Settled(exhausted(attempt, in_doubt, message));
     }
@@ -85,7 +85,7 @@ fn after_undo(attempt: &Attempt, ending: Ending) -> Next {
         Ending::Done => Event::Undone { step, informed: attempt.informed && !attempt.in_doubt },
         Ending::Erred { message, not_sent, delay_min } => {
             let was_uninformed = attempt.effect.is_outside() && !attempt.informed && !not_sent;
-            let has_attempts = attempt.policy.allows_after(attempt.attempts);
+            let has_attempts = attempt.has_attempts();
             let reason = if has_attempts {
                 match again_in_time(attempt, attempt.in_doubt || was_uninformed, attempt.delay(delay_min), message) {
                     Ok(again) => return again,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::backoff::backoff;
 use crate::machine::event::Event;
 use crate::machine::state::shape::{Effect, Side};
 use crate::step::{OnExhausted, Rejection, RetryPolicy};
@@ -177,11 +178,17 @@ impl Attempt {
 
     /// How long until the next attempt: the pause of the policy, or a longer one that the other side asks for.
     pub(in crate::machine) fn delay(&self, delay_min: Duration) -> Duration {
-        self.policy.delay(self.attempts, self.random).max(delay_min)
+        backoff(&self.policy, self.attempts, self.random).max(delay_min)
+    }
+
+    /// Whether the policy allows another attempt.
+    pub(in crate::machine) fn has_attempts(&self) -> bool {
+        self.policy.attempts.is_none_or(|attempts| self.attempts < attempts)
     }
 
     /// Whether an attempt after this pause begins before the step's limit for all of them.
     pub(in crate::machine) fn has_time(&self, delay: Duration) -> bool {
-        self.policy.has_time_after(self.retrying_for.saturating_add(delay))
+        let begins_after = self.retrying_for.saturating_add(delay);
+        self.policy.give_up_after.is_none_or(|limit| begins_after <= limit)
     }
 }

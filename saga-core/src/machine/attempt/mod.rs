@@ -2,5 +2,6 @@
 
 pub(super) mod after_attempt;
 pub(super) mod attempt;
+pub(super) mod backoff;
 pub(super) mod exhausted;
 pub(super) mod resolve;

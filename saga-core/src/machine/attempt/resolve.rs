@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use super::attempt::{Attempt, Next, Resolving, attempts_max};
+use super::backoff::backoff;
 use super::exhausted::exhausted;
 use crate::machine::event::Event;
 use crate::machine::state::failure::Failure;
@@ -57,7 +58,7 @@ pub(in crate::machine) fn after_refusal(attempt: &Attempt, reason: Rejection) ->
 }
 
 fn again(attempt: &Attempt, resolving: Resolving, attempts: u32, delay_min: Duration, message: String) -> Next {
-    let delay = resolving.policy.delay(attempt.attempts, attempt.random).max(delay_min);
+    let delay = backoff(&resolving.policy, attempt.attempts, attempt.random).max(delay_min);
     let is_last = attempts.saturating_add(1) >= attempts_max(&attempt.policy, Some(&resolving.policy));
     let delay = if is_last { delay.max(resolving.settle_time) } else { delay };
     Next::Again { delay, in_doubt: true, attempts, message }

@@ -231,7 +231,7 @@ fn not_done_before(route: &Route<'_>, state: &SagaState, taken: &Taken) -> Vec<S
     for (step, of) in shape.steps.iter().enumerate().filter(|(step, _)| has_begun(state.steps[*step].phase)) {
         for before in shape.predecessors(step) {
             let is_around = shape.arms_around(step).any(|arm| arm.choice == before);
-            if state.steps[before].phase.is_passed() || (is_around && shape.is_choice(before)) {
+            if state.steps[before].is_passed() || (is_around && shape.is_choice(before)) {
                 continue;
             }
             let before = undecided(shape, taken, before, step).unwrap_or(before);

@@ -55,5 +55,5 @@ pub(in crate::machine) fn is_fresh(shape: &Shape, state: &SagaState) -> bool {
 
 /// The first step that is not passed. A saga that goes forward has one.
 fn current_step(state: &SagaState) -> usize {
-    state.steps.iter().position(|step| !step.phase.is_passed()).unwrap_or_default()
+    state.steps.iter().position(|step| !step.is_passed()).unwrap_or_default()
 }

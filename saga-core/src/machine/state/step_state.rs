@@ -112,11 +112,6 @@ impl StepPhase {
             Self::NotTaken => "passed by",
         }
     }
-
-    /// Whether the steps after it may begin.
-    pub const fn is_passed(self) -> bool {
-        matches!(self, Self::Done | Self::Skipped | Self::NotTaken)
-    }
 }
 
 impl StepState {
@@ -136,6 +131,11 @@ impl StepState {
             signal: None,
             lock_lost: false,
         }
+    }
+
+    /// Whether the steps after it may begin.
+    pub const fn is_passed(&self) -> bool {
+        matches!(self.phase, StepPhase::Done | StepPhase::Skipped | StepPhase::NotTaken)
     }
 }
 

@@ -45,6 +45,7 @@ impl MemoryStore {
     }
 
     /// The same store, whose handles send hints to each other. Without hints their runtimes poll.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_hints(mut self) -> Self {
         self.hints = Some(HintBoard::new());

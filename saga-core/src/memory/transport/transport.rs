@@ -14,7 +14,7 @@ use crate::transport::{
 };
 
 /// How often a message is delivered again after a rejection, unless the transport is made with another limit.
-pub const REJECTIONS_MAX: u32 = 20;
+const REJECTIONS_MAX: u32 = 20;
 /// The reason of a dead letter.
 const REJECTED: &str = "rejected";
 
@@ -31,21 +31,12 @@ pub struct MemoryTransport {
     rejections_max: u32,
 }
 
-/// A message that was rejected too often.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeadLettered {
-    /// The message.
-    pub message: Message,
-    /// How often it was rejected.
-    pub rejections: u32,
-}
-
 #[derive(Debug, Default)]
 struct Broker {
     queues: BTreeMap<String, Queue>,
     /// The dead letters under each name whose dead letters were ever received.
     dead_letters: BTreeMap<String, Queue>,
-    dead_lettered: Vec<DeadLettered>,
+    dead_lettered: Vec<Message>,
     sent: u64,
     receivers: u64,
 }
@@ -73,7 +64,7 @@ impl MemoryTransport {
         Self { broker: Arc::default(), rejections_max: REJECTIONS_MAX }
     }
 
-    /// The same transport with another limit of deliveries after a rejection.
+    /// The same transport with another limit of deliveries after a rejection than 20.
     #[must_use]
     pub fn with_rejections_max(mut self, rejections_max: u32) -> Self {
         self.rejections_max = rejections_max;
@@ -81,7 +72,7 @@ impl MemoryTransport {
     }
 
     /// The dead-lettered messages, oldest first.
-    pub fn dead_lettered(&self) -> Vec<DeadLettered> {
+    pub fn dead_lettered(&self) -> Vec<Message> {
         self.lock().dead_lettered.clone()
     }
 
@@ -176,7 +167,7 @@ impl Broker {
         let (message, rejections) = (Message::clone(&item.message), item.rejections);
         let (message_id, topic) = (message.id, &message.topic);
         log::error!(%message_id, topic, queue = name, count = rejections, "delivery limit reached");
-        self.dead_lettered.push(DeadLettered { message, rejections });
+        self.dead_lettered.push(message);
         let Some(dead_letters) = self.dead_letters.get_mut(name) else {
             return item.call.settle(item.index, false);
         };

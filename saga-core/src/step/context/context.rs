@@ -91,23 +91,12 @@ pub(crate) enum TimeLeft {
 /// The step that made a saga compensate. If the saga was cancelled, the step that it had reached, with the reason of the
 /// cancel.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FailedStep {
     /// The step's name.
     pub step: String,
     /// The reason of the failure.
     pub message: String,
-}
-
-impl FailedStep {
-    /// The step's name.
-    pub fn step(&self) -> &str {
-        &self.step
-    }
-
-    /// The reason of the failure.
-    pub fn message(&self) -> &str {
-        &self.message
-    }
 }
 
 impl StepContext {
@@ -151,10 +140,10 @@ impl StepContext {
         self
     }
 
-    /// The same context with a cancel signal that the test controls.
+    /// The same context of a call that is cancelled.
     #[must_use]
-    pub fn with_cancel(mut self, cancel: &CancelSignal) -> Self {
-        self.parts.cancel = cancel.clone();
+    pub fn with_cancelled(self) -> Self {
+        self.parts.cancel.cancel();
         self
     }
 
@@ -340,12 +329,9 @@ mod tests {
     fn a_test_sets_what_the_step_looks_at() {
         let plain = StepContext::for_test("order-7:charge");
         assert_eq!((plain.attempt(), plain.fencing_token(), plain.time_left()), (1, 1, None));
-        let cancel = CancelSignal::new();
-        let ctx =
-            plain.with_attempt(3).with_fencing_token(9).with_time_left(Duration::from_secs(2)).with_cancel(&cancel);
+        assert!(!plain.is_cancelled());
+        let ctx = plain.with_attempt(3).with_fencing_token(9).with_time_left(Duration::from_secs(2)).with_cancelled();
         assert_eq!((ctx.attempt(), ctx.fencing_token(), ctx.time_left()), (3, 9, Some(Duration::from_secs(2))));
-        assert!(!ctx.is_cancelled());
-        cancel.cancel();
         assert!(ctx.is_cancelled());
     }
 

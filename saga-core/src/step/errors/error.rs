@@ -138,7 +138,7 @@ impl StepError {
     /// # Errors
     ///
     /// The unchanged error, if it is of another kind.
-    pub fn into_rejection(self) -> Result<Rejection, Self> {
+    pub(crate) fn into_rejection(self) -> Result<Rejection, Self> {
         match self.repr {
             Repr::Rejected(rejection, _) => Ok(rejection),
             repr => Err(Self { repr }),

@@ -57,6 +57,7 @@ pub trait Resolution: Sized + Send + Sync + 'static {
     const OPTIONS: StepOptions = StepOptions::DEFAULT;
 
     /// The function.
+    #[doc(hidden)]
     fn resolver() -> ResolveFn<Self>;
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use saga_core::Outcome;
-use saga_core::engine::{CancelOutcome, CompensationCause, RestartOutcome};
+use saga_core::engine::{CompensationCause, ControlOutcome, RestartOutcome};
 use saga_core::key::Tenant;
 use saga_core::store::{DeadLetterFilter, Headers, Message, MessageId, MessageKind, Timestamp};
 use saga_core::transport::Transport as _;
@@ -113,7 +113,7 @@ async fn g5_a_restarted_saga_that_was_cancelled_does_not_go_on_with_its_reply() 
         RestartOutcome::Begun
     );
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(services.orders.cancel("again", "it was found").await.unwrap(), CancelOutcome::Begun);
+    assert_eq!(services.orders.cancel("again", "it was found").await.unwrap(), ControlOutcome::Applied);
     services.gate.0.send_replace(true);
     let outcome = services.orders.attach("again").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome:?}");

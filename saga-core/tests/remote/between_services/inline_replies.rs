@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use saga_core::Outcome;
-use saga_core::engine::{CancelOutcome, CompensationCause};
+use saga_core::engine::{CompensationCause, ControlOutcome};
 
 use crate::between_services::commit_fates::Fate;
 use crate::between_services::services::Services;
@@ -110,7 +110,7 @@ async fn g5_a_saga_that_is_cancelled_during_the_step_is_compensated_with_its_rep
     services.last_step.gate.0.send_replace(false);
     let order = services.orders.start(&services.saga, "third", 7).await.unwrap();
     services.last_step.has_begun.subscribe().wait_for(|has_begun| *has_begun).await.unwrap();
-    assert_eq!(services.orders.cancel("third", "too late").await.unwrap(), CancelOutcome::Begun);
+    assert_eq!(services.orders.cancel("third", "too late").await.unwrap(), ControlOutcome::Applied);
     services.last_step.gate.0.send_replace(true);
     let outcome = order.outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }), "{outcome:?}");

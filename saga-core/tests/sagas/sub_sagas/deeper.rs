@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use saga_core::engine::{CancelOutcome, CompensationCause};
+use saga_core::engine::{CompensationCause, ControlOutcome};
 use saga_core::memory::{MemoryConn, MemoryStore, MemoryTransport};
 use saga_core::store::Status;
 use saga_core::{
@@ -95,7 +95,7 @@ async fn g5_a_sub_saga_of_a_sub_saga_is_turned_round_with_the_outermost() {
     let runtime = Runtime::builder(store.clone()).saga(&order()).state(trucks.clone()).start().await.unwrap();
     let running = runtime.start(&order(), "o-1", Order { pieces: 2, refused: None }).await.unwrap();
     trucks.arrived.notified().await;
-    assert_eq!(runtime.cancel("o-1", "no longer wanted").await.unwrap(), CancelOutcome::Begun);
+    assert_eq!(runtime.cancel("o-1", "no longer wanted").await.unwrap(), ControlOutcome::Applied);
     while status_of(&store, ALL[2]).await != Some(Status::Compensating) {
         tokio::task::yield_now().await;
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use saga_core::StepPhase;
-use saga_core::engine::{CancelOutcome, CompensationCause, PauseOutcome, RestartOutcome, RuntimeError};
+use saga_core::engine::{CompensationCause, ControlOutcome, RestartOutcome, RuntimeError};
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::store::Status;
 use saga_core::{Outcome, Runtime, Saga, StepError, SubSaga, saga_step};
@@ -32,7 +32,7 @@ async fn a_sub_saga_that_is_cancelled_rejects_its_step() {
     let (store, runtime) = runtime(&saga, &door).await;
     let running = runtime.start(&saga, "o-1", ORDER).await.unwrap();
     until(&runtime, "o-1>loading", |status| status.steps[1].attempts == 1).await;
-    assert_eq!(runtime.cancel("o-1>loading", WHY).await.unwrap(), CancelOutcome::Begun);
+    assert_eq!(runtime.cancel("o-1>loading", WHY).await.unwrap(), ControlOutcome::Applied);
     let Outcome::Compensated { failed_step, reason, cause, .. } = running.outcome().await.unwrap() else {
         panic!("it is undone")
     };
@@ -67,7 +67,7 @@ async fn a_paused_sub_saga_is_turned_round_and_undone_when_it_is_resumed() {
     let (store, runtime) = runtime(&saga, &door).await;
     let running = runtime.start(&saga, "o-1", ORDER).await.unwrap();
     until(&runtime, "o-1>loading", |status| status.steps[1].attempts == 1).await;
-    assert_eq!(runtime.admin().control("o-1>loading").pause(WHY).await.unwrap(), PauseOutcome::Paused);
+    assert_eq!(runtime.admin().control("o-1>loading").pause(WHY).await.unwrap(), ControlOutcome::Applied);
     assert_eq!(child_of(&runtime).await, Some(Status::Paused));
     runtime.cancel("o-1", WHY).await.unwrap();
     sleep(LONG).await;

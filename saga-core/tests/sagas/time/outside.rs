@@ -43,7 +43,7 @@ pub(super) async fn refund(
     _pause: Option<Duration>,
     State(outside): State<Outside>,
 ) -> Result<(), StepError> {
-    outside.note(&format!("refund, since {}", ctx.failure().unwrap().message()));
+    outside.note(&format!("refund, since {}", ctx.failure().unwrap().message));
     Ok(())
 }
 

@@ -41,7 +41,7 @@ async fn a_step_moves_into_the_arm_that_was_taken() {
     let (parcel, letter) =
         (waiting(&packed_first(), &courier, 200).await, waiting(&packed_first(), &courier, 20).await);
     let to = packed_in_arm();
-    let migration = Migration::from(&packed_first()).to(&to).build().unwrap();
+    let migration = Migration::between(&packed_first(), &to).build().unwrap();
     let refused = move_and_end(&letter, &courier, (&to, &migration), 1).await.unwrap_err();
     assert_eq!(
         refused,
@@ -60,7 +60,7 @@ async fn a_step_moves_out_of_an_arm_that_was_not_taken() {
     let (parcel, letter) =
         (waiting(&packed_in_arm(), &courier, 200).await, waiting(&packed_in_arm(), &courier, 20).await);
     let to = packed_first();
-    let migration = Migration::from(&packed_in_arm()).to(&to).build().unwrap();
+    let migration = Migration::between(&packed_in_arm(), &to).build().unwrap();
     let refused = move_and_end(&letter, &courier, (&to, &migration), 1).await.unwrap_err();
     assert!(
         refused.contains(
@@ -69,7 +69,7 @@ async fn a_step_moves_out_of_an_arm_that_was_not_taken() {
         ),
         "{refused}"
     );
-    let passing = Migration::from(&packed_in_arm()).to(&to).assume_done::<pack>().build().unwrap();
+    let passing = Migration::between(&packed_in_arm(), &to).assume_done::<pack>().build().unwrap();
     let (outcome, status) = move_and_end(&letter, &courier, (&to, &passing), 1).await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     assert_eq!((step(&status, "pack").phase, step(&status, "wrap").phase), (StepPhase::Skipped, StepPhase::NotTaken));
@@ -97,7 +97,7 @@ async fn a_choice_goes_on_by_another_name() {
     let courier = Courier::default();
     let store = waiting(&v1(), &courier, 20).await;
     let migration =
-        Migration::from(&v1()).to(&to).choice("shipping", "sending").rename_arm("shipping", "otherwise", "letter");
+        Migration::between(&v1(), &to).choice("shipping", "sending").rename_arm("shipping", "otherwise", "letter");
     let (outcome, status) = move_and_end(&store, &courier, (&to, &migration.build().unwrap()), 1).await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     let choice = step(&status, "sending");
@@ -112,11 +112,11 @@ async fn a_step_of_the_arm_that_is_gone_past_gives_nothing_to_take() {
     let to = v2();
     let store = waiting(&from(), &courier, 20).await;
     let parcel =
-        Migration::from(&from()).to(&to).assume_arm("shipping", "parcel").assume_done::<pack>().build().unwrap();
+        Migration::between(&from(), &to).assume_arm("shipping", "parcel").assume_done::<pack>().build().unwrap();
     let refused = move_and_end(&store, &courier, (&to, &parcel), 1).await.unwrap_err();
     assert_eq!(refused, "`bill` takes the output of `pack`, which this saga went past without one");
     let letter =
-        Migration::from(&from()).to(&to).assume_arm("shipping", "otherwise").assume_done::<wrap>().build().unwrap();
+        Migration::between(&from(), &to).assume_arm("shipping", "otherwise").assume_done::<wrap>().build().unwrap();
     let (outcome, _) = move_and_end(&store, &courier, (&to, &letter), 1).await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     assert_eq!(log(&store), ["bill 20, None, None"]);
@@ -157,10 +157,10 @@ async fn g5_a_compensation_that_takes_what_is_not_there_is_no_way_back() {
     let courier = Courier::default();
     let store = waiting(&wrapped(), &courier, 20).await;
     let parcel =
-        Migration::from(&wrapped()).to(&to).assume_arm("shipping", "parcel").assume_done::<pack>().build().unwrap();
+        Migration::between(&wrapped(), &to).assume_arm("shipping", "parcel").assume_done::<pack>().build().unwrap();
     let refused = move_and_end(&store, &courier, (&to, &parcel), 2).await.unwrap_err();
     assert_eq!(refused, "the compensation of `wrap` takes the output of `pack`, of which this saga has none");
-    let none = Migration::from(&wrapped()).to(&to).assume_no_arm("shipping").build().unwrap();
+    let none = Migration::between(&wrapped(), &to).assume_no_arm("shipping").build().unwrap();
     let (outcome, _) = move_and_end(&store, &courier, (&to, &none), 2).await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { .. }), "{outcome}");
     assert_eq!(log(&store), ["wrap 20", "unwrap 20, None"]);
@@ -203,10 +203,10 @@ async fn a_choice_that_is_stuck_is_made_anew() {
     first.shutdown().await;
     let builder = Runtime::builder(store.clone()).state(courier.clone()).saga(&mended).saga(&plain_behind());
     let second = builder.start().await.unwrap();
-    let gone = Migration::from(&broken).to(&plain_behind()).remove_choice("shipping").build().unwrap();
+    let gone = Migration::between(&broken, &plain_behind()).remove_choice("shipping").build().unwrap();
     let error = second.admin().control("k-1").migrate(&gone, "test").await.unwrap_err().to_string();
     assert!(error.contains("`shipping` is under way, and the other version does not have it"), "{error}");
-    let migration = Migration::from(&broken).to(&mended).build().unwrap();
+    let migration = Migration::between(&broken, &mended).build().unwrap();
     second.admin().control("k-1").migrate(&migration, "the condition is mended").await.unwrap();
     let status = second.status("k-1").await.unwrap().unwrap();
     second.admin().control("k-1").at_revision(status.revision).retry("it is mended").await.unwrap();
@@ -265,10 +265,10 @@ async fn g5_a_saga_that_turned_round_is_undone_by_the_new_version() {
     assert!(matches!(outcome, Outcome::Stuck { .. }), "{outcome}");
     first.shutdown().await;
     let second: Runtime<MemoryStore> = runtime(&store, &courier, &new).await;
-    let lost = Migration::from(&old).to(&new).build().unwrap();
+    let lost = Migration::between(&old, &new).build().unwrap();
     let error = second.admin().control("k-1").migrate(&lost, "test").await.unwrap_err().to_string();
     assert!(error.contains("took its arm `parcel`, which the other version does not have"), "{error}");
-    let migration = Migration::from(&old).to(&new).rename_arm("shipping", "parcel", "box").build().unwrap();
+    let migration = Migration::between(&old, &new).rename_arm("shipping", "parcel", "box").build().unwrap();
     second.admin().control("k-1").migrate(&migration, "test").await.unwrap();
     let status = second.status("k-1").await.unwrap().unwrap();
     assert_eq!(step(&status, "wrap").phase, StepPhase::NotTaken);

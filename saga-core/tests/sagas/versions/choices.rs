@@ -15,7 +15,7 @@ use crate::versions::courier::{
 async fn what_was_chosen_stays_chosen() {
     let courier = Courier::default();
     let store = waiting(&v1(), &courier, 200).await;
-    let migration = Migration::from(&v1()).to(&v2()).build().unwrap();
+    let migration = Migration::between(&v1(), &v2()).build().unwrap();
     let (outcome, status) = move_and_end(&store, &courier, (&v2(), &migration), 1).await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     assert_eq!(log(&store), ["pack 200", "bill 200, Some(200), None"]);
@@ -30,7 +30,7 @@ async fn g5_what_an_arm_did_before_a_move_is_undone_behind_it() {
     for (order, undone) in [(200, ["pack 200", "unpack 200"]), (20, ["wrap 20", "unwrap 20"])] {
         let courier = Courier::default();
         let store = waiting(&v1(), &courier, order).await;
-        let migration = Migration::from(&v1()).to(&v2()).build().unwrap();
+        let migration = Migration::between(&v1(), &v2()).build().unwrap();
         let (outcome, _) = move_and_end(&store, &courier, (&v2(), &migration), 2).await.unwrap();
         assert!(matches!(outcome, Outcome::Compensated { .. }), "{outcome}");
         assert_eq!(log(&store), undone);
@@ -52,7 +52,7 @@ async fn an_arm_that_was_taken_stays() {
     let courier = Courier::default();
     let (store, letter) = (waiting(&v1(), &courier, 200).await, waiting(&v1(), &courier, 20).await);
     let to = letters("letter");
-    let migration = Migration::from(&v1()).to(&to).remove::<pack>();
+    let migration = Migration::between(&v1(), &to).remove::<pack>();
     let renamed = migration.rename_arm("shipping", "otherwise", "letter").build().unwrap();
     let refused = move_and_end(&store, &courier, (&to, &renamed), 1).await.unwrap_err();
     assert!(
@@ -72,13 +72,13 @@ async fn a_choice_that_is_new_is_passed_where_it_is_said_which_arm_counts() {
     let courier = Courier::default();
     let to = v2();
     let store = waiting(&plain(), &courier, 20).await;
-    let migration = Migration::from(&plain()).to(&to).build().unwrap();
+    let migration = Migration::between(&plain(), &to).build().unwrap();
     let refused = move_and_end(&store, &courier, (&to, &migration), 1).await.unwrap_err();
     assert!(
         refused.contains("say which arm counts as taken, with `.assume_arm(\"shipping\", \"heavy|parcel|otherwise\")`"),
         "{refused}"
     );
-    let migration = Migration::from(&plain()).to(&to).assume_arm("shipping", "otherwise").build().unwrap();
+    let migration = Migration::between(&plain(), &to).assume_arm("shipping", "otherwise").build().unwrap();
     let refused = move_and_end(&store, &courier, (&to, &migration), 1).await.unwrap_err();
     assert!(
         refused.contains(
@@ -87,7 +87,7 @@ async fn a_choice_that_is_new_is_passed_where_it_is_said_which_arm_counts() {
         ),
         "{refused}"
     );
-    let migration = Migration::from(&plain()).to(&to).assume_arm("shipping", "parcel").build().unwrap();
+    let migration = Migration::between(&plain(), &to).assume_arm("shipping", "parcel").build().unwrap();
     let (outcome, status) = move_and_end(&store, &courier, (&to, &migration), 2).await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { .. }), "{outcome}");
     assert_eq!(log(&store), ["pack 20", "unpack 20"]);
@@ -104,9 +104,9 @@ async fn a_choice_that_is_left_out_leaves_what_its_arm_did() {
     let courier = Courier::default();
     let (parcel, letter) = (waiting(&v1(), &courier, 200).await, waiting(&v1(), &courier, 20).await);
     let to = plain();
-    let error = Migration::from(&v1()).to(&to).build().unwrap_err().to_string();
+    let error = Migration::between(&v1(), &to).build().unwrap_err().to_string();
     assert!(error.contains("leave it out with `.remove_choice(\"shipping\")`"), "{error}");
-    let migration = Migration::from(&v1()).to(&to).remove_choice("shipping").build().unwrap();
+    let migration = Migration::between(&v1(), &to).remove_choice("shipping").build().unwrap();
     let (outcome, _) = move_and_end(&parcel, &courier, (&to, &migration), 1).await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     assert_eq!(log(&parcel), ["pack 200", "wrap 200"]);
@@ -124,9 +124,9 @@ async fn what_was_left_out_does_not_come_back_by_its_name() {
     let (plain, last) = (plain(), v2());
     let runtime =
         Runtime::builder(store.clone()).state(courier.clone()).saga(&plain).saga(&last).start().await.unwrap();
-    let there = Migration::from(&v1()).to(&plain).remove_choice("shipping").build().unwrap();
+    let there = Migration::between(&v1(), &plain).remove_choice("shipping").build().unwrap();
     runtime.admin().control("k-1").migrate(&there, "test").await.unwrap();
-    let back = Migration::from(&plain).to(&last).assume_arm("shipping", "parcel").build().unwrap();
+    let back = Migration::between(&plain, &last).assume_arm("shipping", "parcel").build().unwrap();
     let error = runtime.admin().control("k-1").migrate(&back, "test").await.unwrap_err().to_string();
     assert!(
         error
@@ -139,7 +139,7 @@ async fn what_was_left_out_does_not_come_back_by_its_name() {
 #[test]
 fn a_migration_says_what_is_wrong_with_its_choices() {
     let said = |built: Result<Migration<MemoryStore>, MigrationError>| built.unwrap_err().to_string();
-    let new = || Migration::from(&plain()).to(&v2());
+    let new = || Migration::between(&plain(), &v2());
     let error = said(new().assume_arm("shipping", "letter").assume_arm("sending", "letter").build());
     assert!(
         error.contains("`shipping` of ship version 2 has no arm `letter`; it has `heavy`, `parcel`, `otherwise`"),
@@ -152,7 +152,7 @@ fn a_migration_says_what_is_wrong_with_its_choices() {
     );
     let error = said(new().assume_arm("shipping", "parcel").assume_arm("shipping", "heavy").build());
     assert!(error.contains("which arm of `shipping` counts as taken is said twice"), "{error}");
-    let both = || Migration::from(&v1()).to(&v2());
+    let both = || Migration::between(&v1(), &v2());
     let error = said(both().remove_choice("shipping").build());
     assert!(error.contains("`shipping` is in both versions, so it is not left out"), "{error}");
     let error = said(both().rename_arm("shipping", "otherwise", "parcel").build());

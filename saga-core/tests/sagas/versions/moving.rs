@@ -18,7 +18,7 @@ use crate::versions::shop::{
 const HOUR: Duration = Duration::from_hours(1);
 
 fn to_v2() -> Migration<MemoryStore> {
-    let migration = Migration::from(&v1()).to(&v2());
+    let migration = Migration::between(&v1(), &v2());
     migration.step_with::<take_stock, reserve_stock>(|order| (order, "moved".to_owned())).build().unwrap()
 }
 
@@ -27,7 +27,7 @@ async fn a_saga_moves_and_goes_on_as_the_new_version() {
     let shop = Shop::new();
     let store = left_behind(&shop).await;
     let runtime = start(&store, &shop, &[&v3()]).await;
-    let migration = Migration::from(&v1()).to(&v3()).build().unwrap();
+    let migration = Migration::between(&v1(), &v3()).build().unwrap();
     runtime.admin().control("k-1").migrate(&migration, "weigh every order").await.unwrap();
     runtime.admin().control("k-1").migrate(&migration, "weigh every order").await.expect("it moved already");
     shop.is_open.store(true, Ordering::SeqCst);
@@ -65,7 +65,7 @@ async fn a_saga_that_moves_past_a_pivot_has_no_deadline_any_more() {
     };
     assert_eq!(rows().await, [WorkKind::Deadline, WorkKind::Do]);
     let runtime = start(&store, &shop, &[&new]).await;
-    let migration = Migration::from(&old).to(&new).build().unwrap();
+    let migration = Migration::between(&old, &new).build().unwrap();
     runtime.admin().control("k-1").migrate(&migration, "stock that was taken is sold").await.unwrap();
     assert_eq!((status(&runtime, "k-1").await.deadline, rows().await), (None, vec![WorkKind::Do]));
     shop.is_open.store(true, Ordering::SeqCst);
@@ -89,8 +89,7 @@ async fn g5_what_was_done_before_a_move_is_undone_behind_it() {
     };
     let problem = refused(runtime.admin().control("k-1").migrate(&to_v2(), "test").await.unwrap_err());
     assert!(problem.contains("`charge` has begun, and `weigh`, which comes before it"), "{problem}");
-    let passing = Migration::from(&v1())
-        .to(&v2())
+    let passing = Migration::between(&v1(), &v2())
         .step_with::<take_stock, reserve_stock>(|order| (order, "moved".to_owned()))
         .assume_done::<weigh>()
         .build()
@@ -101,8 +100,7 @@ async fn g5_what_was_done_before_a_move_is_undone_behind_it() {
         "{problem}"
     );
 
-    let migration = Migration::from(&v1())
-        .to(&v4)
+    let migration = Migration::between(&v1(), &v4)
         .step_with::<take_stock, reserve_stock>(|order| (order, "moved".to_owned()))
         .assume_done::<weigh>()
         .build()
@@ -133,16 +131,16 @@ async fn what_cannot_be_read_as_the_new_types_is_refused() {
     };
     let builder = Runtime::builder(store.clone()).state(shop.clone()).saga(&text).saga(&longer);
     let runtime = builder.start().await.unwrap();
-    let migration = Migration::from(&v1()).to(&text).build().unwrap();
+    let migration = Migration::between(&v1(), &text).build().unwrap();
     let report = runtime.admin().check_migration(&migration).await.unwrap();
     assert!(report.refused[0].1.contains("what `take-stock` returned cannot be taken"), "{report}");
-    let migration = Migration::from(&v1()).to(&longer).build().unwrap();
+    let migration = Migration::between(&v1(), &longer).build().unwrap();
     let report = runtime.admin().check_migration(&migration).await.unwrap();
     assert!(report.refused[0].1.contains("its input is not one of buy version 6"), "{report}");
-    let other = Migration::from(&longer).to(&text).build().unwrap();
+    let other = Migration::between(&longer, &text).build().unwrap();
     let error = runtime.admin().control("k-1").migrate(&other, "test").await.unwrap_err().to_string();
     assert!(error.contains("it is a saga of buy version 1, and not of buy version 6"), "{error}");
-    let nowhere = Migration::from(&v1()).to(&v3()).build().unwrap();
+    let nowhere = Migration::between(&v1(), &v3()).build().unwrap();
     let error = runtime.admin().control("k-1").migrate(&nowhere, "test").await.unwrap_err().to_string();
     assert!(error.contains("buy version 3 is not registered here"), "{error}");
     let error = runtime.admin().control("k-1").migrate(&migration, " ").await.unwrap_err().to_string();
@@ -162,7 +160,7 @@ async fn g7_a_saga_whose_step_is_running_is_busy() {
     let runtime = start(&store, &shop, &[&one, &two]).await;
     let running = runtime.start(&one, "k-1", 7).await.unwrap();
     shop.was_tried.notified().await;
-    let migration = Migration::from(&one).to(&two).build().unwrap();
+    let migration = Migration::between(&one, &two).build().unwrap();
     let error = runtime.admin().control("k-1").migrate(&migration, "test").await.unwrap_err();
     assert!(matches!(error, RuntimeError::Busy { .. }), "{error}");
     let report = runtime.admin().migrate_all(&migration, "test").await.unwrap();
@@ -185,7 +183,7 @@ async fn all_that_can_move_do() {
     shop.was_tried.notified().await;
     runtime.shutdown().await;
     let runtime = start(&store, &shop, &[&v3()]).await;
-    let migration = Migration::from(&v1()).to(&v3()).build().unwrap();
+    let migration = Migration::between(&v1(), &v3()).build().unwrap();
     let looked = runtime.admin().check_migration(&migration).await.unwrap();
     assert_eq!((looked.moved.len(), status(&runtime, "k-5").await.summary.version), (5, 1), "a look moves nothing");
     let report = runtime.admin().migrate_all(&migration, "test").await.unwrap();
@@ -207,20 +205,20 @@ async fn all_that_can_move_do() {
 fn a_migration_says_what_is_missing() {
     let problems =
         |migration: Result<Migration<MemoryStore>, saga_core::saga::MigrationError>| migration.unwrap_err().to_string();
-    let error = problems(Migration::from(&v1()).to(&v2()).build());
+    let error = problems(Migration::between(&v1(), &v2()).build());
     assert_eq!(
         error,
         "sagas of buy version 1 cannot be moved to buy version 2: buy version 2 has no step `take-stock`; say which one it \
          became with `.step::<take_stock, ..>()`, or leave it out with `.remove`"
     );
-    let error = problems(Migration::from(&v1()).to(&v1()).build());
+    let error = problems(Migration::between(&v1(), &v1()).build());
     assert!(error.contains("they are one version"), "{error}");
     let sell: Buy = Saga::named("sell").input().version(2).step::<confirm>().build().unwrap();
-    let error = problems(Migration::from(&v1()).to(&sell).remove::<take_stock>().remove::<charge>().build());
+    let error = problems(Migration::between(&v1(), &sell).remove::<take_stock>().remove::<charge>().build());
     assert!(error.contains("they are two sagas"), "{error}");
-    let error = problems(Migration::from(&v1()).to(&v3()).assume_done::<charge>().remove::<call>().build());
+    let error = problems(Migration::between(&v1(), &v3()).assume_done::<charge>().remove::<call>().build());
     assert!(error.contains("buy version 1 has no step `call`"), "{error}");
     assert!(error.contains("`charge` is in both versions"), "{error}");
-    let error = problems(Migration::from(&v2()).to(&v1()).step::<weigh, charge>().remove::<reserve_stock>().build());
+    let error = problems(Migration::between(&v2(), &v1()).step::<weigh, charge>().remove::<reserve_stock>().build());
     assert!(error.contains("`weigh` cannot become `charge`, which is another step of buy version 2"), "{error}");
 }

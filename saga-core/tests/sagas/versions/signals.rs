@@ -95,7 +95,7 @@ async fn a_saga_that_received_a_signal_moves_with_it() {
     let store = store();
     let runtime = runtime(&store, &[&v1(), &v2()]).await;
     signalled(&runtime).await;
-    let migration = Migration::from(&v1()).to(&v2()).build().unwrap();
+    let migration = Migration::between(&v1(), &v2()).build().unwrap();
     let report = runtime.admin().migrate_all(&migration, "parcels are weighed now").await.unwrap();
     assert_eq!(report.to_string(), "2 moved, 0 busy, 0 refused");
     for key in ["over", "early"] {
@@ -111,7 +111,7 @@ async fn a_signal_is_converted_with_the_output_of_its_wait() {
     let store = store();
     let runtime = runtime(&store, &[&v1(), &with_consent()]).await;
     signalled(&runtime).await;
-    let migration = || Migration::from(&v1()).to(&with_consent()).remove::<ship>();
+    let migration = || Migration::between(&v1(), &with_consent()).remove::<ship>();
     let plain = migration().build().unwrap();
     let refused =
         runtime.admin().control("early").migrate(&plain, "two persons consent").await.unwrap_err().to_string();
@@ -134,7 +134,7 @@ async fn paused_sagas_move_with_the_others() {
     let runtime = runtime(&store, &[&v1(), &v2()]).await;
     signalled(&runtime).await;
     runtime.admin().control("early").pause("the address is wrong").await.unwrap();
-    let migration = Migration::from(&v1()).to(&v2()).build().unwrap();
+    let migration = Migration::between(&v1(), &v2()).build().unwrap();
     let looked = runtime.admin().check_migration(&migration).await.unwrap();
     assert_eq!(looked.to_string(), "2 moved, 0 busy, 0 refused", "a look sees it too");
     let report = runtime.admin().migrate_all(&migration, "parcels are weighed now").await.unwrap();
@@ -180,7 +180,7 @@ async fn a_saga_that_is_resumed_meanwhile_moves_with_the_others() {
             drop(done);
         }
     });
-    let migration = Migration::from(&v1()).to(&v2()).build().unwrap();
+    let migration = Migration::between(&v1(), &v2()).build().unwrap();
     let report = runtime.admin().migrate_all(&migration, "parcels are weighed now").await.unwrap();
     assert_eq!(report.to_string(), "2 moved, 0 busy, 0 refused");
     assert_eq!(runtime.status("over").await.unwrap().unwrap().summary.version, 2);

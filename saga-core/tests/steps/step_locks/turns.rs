@@ -17,7 +17,7 @@ async fn g5_calls_for_one_entity_follow_each_other() {
 
     let waiting = world.until_it_waits("o-3").await;
     let lock = waiting.lock.as_ref().unwrap();
-    assert_eq!((lock.scope, waiting.phase_name()), (LockScope::Step, "waiting"));
+    assert_eq!((lock.scope, waiting.phase_name), (LockScope::Step, "waiting"));
     assert_eq!(lock.waits_for.iter().map(saga_core::Key::as_str).collect::<Vec<_>>(), ["o-1", "o-2"]);
     assert_eq!((waiting.attempts, waiting.due_at), (0, None), "waiting is no attempt, and has no end");
     let filter = SemanticLocksFilter::of_steps(Entity::new("account", "ada"));

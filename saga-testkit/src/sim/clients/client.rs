@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_core::engine::{CancelOutcome, Outcome, RuntimeError, StartError};
+use saga_core::engine::{ControlOutcome, Outcome, RuntimeError, StartError};
 use saga_core::env::Environment;
 
 use saga_core::SagaHandle;
@@ -109,9 +109,9 @@ impl Client {
             Box::pin(async move { runtime.tenant(tenant).cancel(key, "the simulation says so").await })
         });
         let (is_turned, fault) = match asked.await? {
-            Ok(CancelOutcome::Begun) => (true, Fault::Cancelled),
-            Ok(CancelOutcome::UnderWay | CancelOutcome::Ended(Status::Compensated)) => (true, Fault::CancelledAgain),
-            Ok(CancelOutcome::Ended(_)) => (false, Fault::CancelledAgain),
+            Ok(ControlOutcome::Applied) => (true, Fault::Cancelled),
+            Ok(ControlOutcome::Already | ControlOutcome::Ended(Status::Compensated)) => (true, Fault::CancelledAgain),
+            Ok(ControlOutcome::Ended(_)) => (false, Fault::CancelledAgain),
             Err(RuntimeError::Store(_)) => return None,
             Err(_) => (false, Fault::CancelRefused),
         };

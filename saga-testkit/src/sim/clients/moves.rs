@@ -34,7 +34,7 @@ impl Client {
     async fn move_once(&self, live: &Live) -> bool {
         let script = &self.world.scenario.sagas[self.saga as usize];
         let SimDefinition { saga: first, second, .. } = &self.definitions[script.variants[usize::from(self.variant)]];
-        let Ok(migration) = Migration::from(first).to(second).build() else { return true };
+        let Ok(migration) = Migration::between(first, second).build() else { return true };
         let (tenant, key) = (tenant_of(script.tenant), script.key.clone());
         let asked = live.ask(move |runtime| {
             Box::pin(async move {

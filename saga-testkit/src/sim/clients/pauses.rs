@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use saga_core::engine::{PauseOutcome, ResumeOutcome, RuntimeError};
+use saga_core::engine::{ControlOutcome, RuntimeError};
 use saga_core::env::Environment;
 
 use super::client::{Client, PAUSE_MAX};
@@ -34,10 +34,10 @@ impl Client {
         let asked = live
             .ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).admin().control(key).pause(WHY).await }));
         let (is_paused, fault) = match asked.await? {
-            Ok(PauseOutcome::Paused) => (true, Fault::SagaPaused),
-            Ok(PauseOutcome::Already) => (true, Fault::SagaPausedAgain),
+            Ok(ControlOutcome::Applied) => (true, Fault::SagaPaused),
+            Ok(ControlOutcome::Already) => (true, Fault::SagaPausedAgain),
             Err(RuntimeError::Store(_)) => return None,
-            Ok(PauseOutcome::Ended(_)) | Err(_) => (false, Fault::PauseTooLate),
+            Ok(ControlOutcome::Ended(_)) | Err(_) => (false, Fault::PauseTooLate),
         };
         self.world.enter(What::PauseAnswered { call, is_paused });
         self.world.hit(fault);
@@ -51,9 +51,9 @@ impl Client {
         let asked = live
             .ask(move |runtime| Box::pin(async move { runtime.tenant(tenant).admin().control(key).resume(WHY).await }));
         match asked.await? {
-            Ok(ResumeOutcome::Resumed) => self.world.hit(Fault::SagaResumed),
+            Ok(ControlOutcome::Applied) => self.world.hit(Fault::SagaResumed),
             Err(RuntimeError::Store(_)) => return None,
-            Ok(ResumeOutcome::NotPaused(_)) | Err(_) => {}
+            Ok(ControlOutcome::Already | ControlOutcome::Ended(_)) | Err(_) => {}
         }
         self.world.enter(What::ResumeAnswered { call });
         Some(())

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use saga_core::engine::{Archive, ArchiveBatch, ArchiveError, ArchivedSaga};
 use saga_core::env::Environment;
+use saga_core::store::{Archive, ArchiveBatch, ArchiveError, ArchivedSaga};
 
 use super::fault::Fault;
 use super::purge_log::{row_of, saga_in};

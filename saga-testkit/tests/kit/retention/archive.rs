@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use saga_core::Retention;
-use saga_core::engine::{Archive, ArchiveBatch, ArchiveError};
+use saga_core::store::{Archive, ArchiveBatch, ArchiveError};
 
 use super::orders::*;
 

@@ -1,6 +1,6 @@
 use saga_core::Outcome;
 use saga_core::StepPhase;
-use saga_core::engine::{PauseOutcome, ResumeOutcome};
+use saga_core::engine::ControlOutcome;
 use saga_core::store::Status;
 use saga_tests::{Act, Fixture, Order, Shop, eventually, on_both_stores};
 
@@ -14,8 +14,8 @@ async fn g5_nothing_begins_before_it_is_resumed<S: Shop>() {
     let running = runtime.start(&fixture.saga, "k", Order::of(1)).await.unwrap();
     eventually("it is called", async || (fixture.world.calls_of("k:ship") > 0).then_some(())).await;
     let ann = desk(&fixture);
-    assert_eq!(ann.control("k").pause("the carrier called").await.unwrap(), PauseOutcome::Paused);
-    assert_eq!(runtime.admin().control("k").pause("so they say").await.unwrap(), PauseOutcome::Already);
+    assert_eq!(ann.control("k").pause("the carrier called").await.unwrap(), ControlOutcome::Applied);
+    assert_eq!(runtime.admin().control("k").pause("so they say").await.unwrap(), ControlOutcome::Already);
     fixture.world.open("carrier");
     for number in 0..20 {
         let outcome = fixture.run(&runtime, &format!("other-{number}")).await;
@@ -36,7 +36,7 @@ async fn g5_nothing_begins_before_it_is_resumed<S: Shop>() {
     let fixture = fixture.reopened().await;
     let runtime = fixture.runtime().await;
     assert_eq!(fixture.status(&runtime, "k").await.summary.status, Status::Paused, "it outlives the process");
-    assert_eq!(desk(&fixture).control("k").resume("all is well").await.unwrap(), ResumeOutcome::Resumed);
+    assert_eq!(desk(&fixture).control("k").resume("all is well").await.unwrap(), ControlOutcome::Applied);
     let outcome = runtime.attach("k").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     assert_eq!((fixture.store.total("k:book").await, fixture.store.total("k:finish").await), (1, 1));

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::control_error::{ControlError, until_applied};
+use super::control_outcome::ControlOutcome;
 use super::due_now::due_in;
 use super::saga_control::SagaControl;
 use crate::engine::admin::admin_context::{AdminContext, refused, unreadable};
@@ -18,17 +19,6 @@ use crate::step::Rejection;
 use crate::store::{
     Condition, HistoryKind, Miss, Postponed, SagaWithSteps, Status, Store, WorkKind, WorkRef, WorkStatus,
 };
-
-/// The outcome of [`SagaControl::cancel`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CancelOutcome {
-    /// This call made the saga start compensating.
-    Begun,
-    /// It compensates already. Nothing was changed.
-    UnderWay,
-    /// It has ended already. Nothing was changed.
-    Ended(Status),
-}
 
 /// Why a saga is to start compensating.
 #[derive(Clone, Copy)]
@@ -57,7 +47,7 @@ impl<S: Store> SagaControl<S> {
     ///
     /// # Examples
     /// ```
-    /// use saga_core::engine::{CancelOutcome, CompensationCause};
+    /// use saga_core::engine::{CompensationCause, ControlOutcome};
     /// use saga_core::memory::MemoryStore;
     /// use saga_core::store::Status;
     /// use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
@@ -74,17 +64,17 @@ impl<S: Store> SagaControl<S> {
     ///
     /// let started = runtime.start(&offer, "offer-1", "chai".to_owned()).await?;
     /// let offer = runtime.admin().actor("ann").control("offer-1");
-    /// assert_eq!(offer.cancel("the customer left").await?, CancelOutcome::Begun);
+    /// assert_eq!(offer.cancel("the customer left").await?, ControlOutcome::Applied);
     ///
     /// let outcome = started.outcome().await?;
     /// assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::Cancelled, .. }));
     /// let again = offer.cancel("the customer left").await?;
-    /// assert_eq!(again, CancelOutcome::Ended(Status::Compensated));
+    /// assert_eq!(again, ControlOutcome::Ended(Status::Compensated));
     /// # runtime.shutdown().await;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn cancel(&self, reason: &str) -> Result<CancelOutcome, RuntimeError> {
+    pub async fn cancel(&self, reason: &str) -> Result<ControlOutcome, RuntimeError> {
         cancel(&self.ctx, &Key::from_stored(&self.key)?, self.seen, reason).await
     }
 }
@@ -94,16 +84,16 @@ pub(crate) async fn cancel<S: Store>(
     key: &Key,
     seen: Option<u64>,
     reason: &str,
-) -> Result<CancelOutcome, RuntimeError> {
+) -> Result<ControlOutcome, RuntimeError> {
     outside_step()?;
     let entry = ctx.audit_entry("cancel", reason);
     if let Some(problem) = entry.problem() {
         return Err(refused(key, problem));
     }
     match until_applied(|| try_cancel(ctx, key, seen, CancelCause::Wanted(&entry))).await? {
-        Ok(()) => Ok(CancelOutcome::Begun),
-        Err((Refused::Compensating, _)) => Ok(CancelOutcome::UnderWay),
-        Err((Refused::Ended, status)) => Ok(CancelOutcome::Ended(status)),
+        Ok(()) => Ok(ControlOutcome::Applied),
+        Err((Refused::Compensating, _)) => Ok(ControlOutcome::Already),
+        Err((Refused::Ended, status)) => Ok(ControlOutcome::Ended(status)),
         Err((refusal, _)) => Err(refused(key, refusal.to_string())),
     }
 }

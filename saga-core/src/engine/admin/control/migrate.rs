@@ -57,7 +57,7 @@ impl<S: Store> SagaControl<S> {
     /// let runtime = Runtime::builder(MemoryStore::new()).saga(&v1).saga(&v2).start().await?;
     /// runtime.start(&v1, "visit-1", "Ada".to_owned()).after(Duration::from_hours(24)).await?;
     ///
-    /// let migration = Migration::from(&v1).to(&v2).build()?;
+    /// let migration = Migration::between(&v1, &v2).build()?;
     /// runtime.admin().control("visit-1").migrate(&migration, "visits end with a goodbye").await?;
     ///
     /// let status = runtime.status("visit-1").await?.expect("it was started");

@@ -2,6 +2,7 @@
 
 pub(super) mod cancel;
 pub(super) mod control_error;
+pub(super) mod control_outcome;
 pub(super) mod due_now;
 pub(super) mod migrate;
 pub(super) mod pause;

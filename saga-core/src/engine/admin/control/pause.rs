@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::control_error::{Applied, ControlError, until_applied};
+use super::control_outcome::ControlOutcome;
 use super::due_now::due_now;
 use super::saga_control::SagaControl;
 use crate::engine::admin::admin_context::{AdminContext, refused, unreadable};
@@ -12,26 +13,6 @@ use crate::engine::instance::AttemptDetails;
 use crate::key::Key;
 use crate::machine::{Event, Refused};
 use crate::store::{Miss, Status, Store};
-
-/// The outcome of [`SagaControl::pause`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PauseOutcome {
-    /// This call paused the saga.
-    Paused,
-    /// It was paused already, and nothing was changed.
-    Already,
-    /// It has ended, and nothing was changed.
-    Ended(Status),
-}
-
-/// The outcome of [`SagaControl::resume`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ResumeOutcome {
-    /// This call resumed the saga.
-    Resumed,
-    /// It is not paused, and has this status. Nothing was changed.
-    NotPaused(Status),
-}
 
 /// What is wanted.
 #[derive(Clone, Copy)]
@@ -56,7 +37,7 @@ impl<S: Store> SagaControl<S> {
     ///
     /// # Examples
     /// ```
-    /// use saga_core::engine::{PauseOutcome, ResumeOutcome};
+    /// use saga_core::engine::ControlOutcome;
     /// use saga_core::memory::MemoryStore;
     /// use saga_core::store::Status;
     /// use saga_core::{Outcome, Runtime, Saga, StepError, saga_step};
@@ -74,21 +55,21 @@ impl<S: Store> SagaControl<S> {
     /// let tomorrow = std::time::Duration::from_hours(24);
     /// let started = runtime.start(&newsletter, "issue-7", 7).after(tomorrow).await?;
     /// let issue = runtime.admin().actor("ann").control("issue-7");
-    /// assert_eq!(issue.pause("a picture is missing").await?, PauseOutcome::Paused);
-    /// assert_eq!(issue.pause("a picture is missing").await?, PauseOutcome::Already);
+    /// assert_eq!(issue.pause("a picture is missing").await?, ControlOutcome::Applied);
+    /// assert_eq!(issue.pause("a picture is missing").await?, ControlOutcome::Already);
     ///
     /// let status = runtime.status("issue-7").await?.ok_or("it is there")?;
     /// assert_eq!(status.summary.status, Status::Paused);
     /// assert_eq!(status.summary.paused.and_then(|pause| pause.actor).as_deref(), Some("ann"));
     ///
-    /// assert_eq!(issue.resume("it was found").await?, ResumeOutcome::Resumed);
+    /// assert_eq!(issue.resume("it was found").await?, ControlOutcome::Applied);
     /// # issue.cancel("the example is over").await?;
     /// # started.outcome().await?;
     /// # runtime.shutdown().await;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn pause(&self, reason: &str) -> Result<PauseOutcome, RuntimeError> {
+    pub async fn pause(&self, reason: &str) -> Result<ControlOutcome, RuntimeError> {
         pause(&self.ctx, &Key::from_stored(&self.key)?, self.seen, reason).await
     }
 
@@ -100,7 +81,7 @@ impl<S: Store> SagaControl<S> {
     ///
     /// # Cancel safety
     /// When dropped, the saga was resumed or not; the same call again says which.
-    pub async fn resume(&self, reason: &str) -> Result<ResumeOutcome, RuntimeError> {
+    pub async fn resume(&self, reason: &str) -> Result<ControlOutcome, RuntimeError> {
         resume(&self.ctx, &Key::from_stored(&self.key)?, self.seen, reason).await
     }
 }
@@ -110,11 +91,11 @@ pub(in crate::engine::admin) async fn pause<S: Store>(
     key: &Key,
     seen: Option<u64>,
     reason: &str,
-) -> Result<PauseOutcome, RuntimeError> {
+) -> Result<ControlOutcome, RuntimeError> {
     match pause_or_resume(ctx, PauseAction::Pause, key, seen, reason).await? {
-        Ok(()) => Ok(PauseOutcome::Paused),
-        Err((Refused::Ended, status)) => Ok(PauseOutcome::Ended(status)),
-        Err((Refused::Paused, _)) => Ok(PauseOutcome::Already),
+        Ok(()) => Ok(ControlOutcome::Applied),
+        Err((Refused::Ended, status)) => Ok(ControlOutcome::Ended(status)),
+        Err((Refused::Paused, _)) => Ok(ControlOutcome::Already),
         Err((refusal, _)) => Err(refused(key, refusal.to_string())),
     }
 }
@@ -124,10 +105,11 @@ pub(in crate::engine::admin) async fn resume<S: Store>(
     key: &Key,
     seen: Option<u64>,
     reason: &str,
-) -> Result<ResumeOutcome, RuntimeError> {
+) -> Result<ControlOutcome, RuntimeError> {
     match pause_or_resume(ctx, PauseAction::Resume, key, seen, reason).await? {
-        Ok(()) => Ok(ResumeOutcome::Resumed),
-        Err((Refused::Ended | Refused::NotPaused, status)) => Ok(ResumeOutcome::NotPaused(status)),
+        Ok(()) => Ok(ControlOutcome::Applied),
+        Err((Refused::Ended, status)) => Ok(ControlOutcome::Ended(status)),
+        Err((Refused::NotPaused, _)) => Ok(ControlOutcome::Already),
         Err((refusal, _)) => Err(refused(key, refusal.to_string())),
     }
 }

@@ -27,11 +27,12 @@ pub struct StepStatus {
     pub step: String,
     /// The steps that it follows: the step before it, or the last steps of the branches of the group before it.
     pub after: Vec<String>,
-    /// Its phase. In JSON it is its name, or `waiting` for a step that [waits](Self::waits_for), also for its lock.
+    /// Its phase. JSON has the [name](Self::phase_name) instead.
     #[serde(skip)]
     pub phase: StepPhase,
+    /// The name of its phase, or `waiting` for a step that [waits](Self::waits_for), also for its lock.
     #[serde(rename = "phase")]
-    phase_name: &'static str,
+    pub phase_name: &'static str,
     /// The sub-saga of the step, once it was begun.
     pub child: Option<ChildStatus>,
     /// The names of its arms, if it is a choice.
@@ -214,11 +215,6 @@ impl StepStatus {
             (self.phase_name, self.due_at) = ("waiting", None);
         }
         self.lock = Some(lock);
-    }
-
-    /// The name of its phase, or `waiting` for a step that [waits](Self::waits_for), also for its lock.
-    pub fn phase_name(&self) -> &'static str {
-        self.phase_name
     }
 
     /// Whether it is the status of one item of a list, whose name is `step#n`.

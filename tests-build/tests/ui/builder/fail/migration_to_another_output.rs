@@ -11,7 +11,7 @@ async fn reserve_stock(_order: String) -> Result<String, StepError> {
 }
 
 fn migration(v1: &Saga<MemoryStore, String>, v2: &Saga<MemoryStore, String>) {
-    let _ = Migration::from(v1).to(v2).step::<take_stock, reserve_stock>().build();
+    let _ = Migration::between(v1, v2).step::<take_stock, reserve_stock>().build();
 }
 
 fn main() {}

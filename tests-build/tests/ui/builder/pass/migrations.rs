@@ -24,8 +24,8 @@ fn a_step_becomes_another() {
     let first: Order = order(1).step::<take_stock>().build().expect("a valid saga");
     let second: Order = order(2).step::<take_pieces>().build().expect("a valid saga");
     let third: Order = order(3).step::<reserve_stock>().build().expect("a valid saga");
-    let renamed = Migration::from(&first).to(&second).step::<take_stock, take_pieces>().build();
+    let renamed = Migration::between(&first, &second).step::<take_stock, take_pieces>().build();
     assert!(renamed.is_ok(), "{renamed:?}");
-    let changed = Migration::from(&first).to(&third).step_with::<take_stock, reserve_stock>(|pieces| pieces.to_string());
+    let changed = Migration::between(&first, &third).step_with::<take_stock, reserve_stock>(|pieces| pieces.to_string());
     assert!(changed.build().is_ok());
 }

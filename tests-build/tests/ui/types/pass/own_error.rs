@@ -68,7 +68,8 @@ fn each_case_is_what_it_says() {
     assert_eq!(ready(reserve(2)).unwrap(), 2);
     ready(release(2, 2)).unwrap();
     assert_eq!(error_of::<reserve>(0).kind(), StepErrorKind::Transient);
-    let rejection = error_of::<reserve>(9).into_rejection().unwrap();
+    let error = error_of::<reserve>(9);
+    let rejection = error.rejection().unwrap();
     assert_eq!(rejection.message(), "only 3 left");
     assert_eq!(rejection.details::<ShopError>(), Some(ShopError::OutOfStock { left: 3 }));
     assert_eq!(error_of::<parse>("-1".to_owned()).kind(), StepErrorKind::Rejected);

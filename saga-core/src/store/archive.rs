@@ -8,9 +8,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::engine::admin::query::json;
+use super::{HistoryEntry, SagaId, SagaWithSteps, Status, StepRecord, Timestamp, json};
 use crate::key::{Key, Tenant};
-use crate::store::{HistoryEntry, SagaId, SagaWithSteps, Status, StepRecord, Timestamp};
 
 /// Keeps sagas elsewhere before they are purged.
 ///
@@ -41,7 +40,7 @@ pub struct ArchiveBatch {
 }
 
 impl ArchiveBatch {
-    pub(super) fn new(whole: Vec<SagaWithSteps>) -> Self {
+    pub(crate) fn new(whole: Vec<SagaWithSteps>) -> Self {
         Self { sagas: whole.into_iter().map(ArchivedSaga::from).collect() }
     }
 
