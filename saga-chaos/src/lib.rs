@@ -33,6 +33,9 @@
 //! With [`Options::purges`], what has ended is archived, becomes a tombstone and is deleted, while all of this goes on. The rig
 //! starts orders again that have become tombstones. In the end everything has been purged.
 //!
+//! The payments service also sends malformed messages about orders that have ended, which become dead letters. The operator discards
+//! each letter when the purge of its order was refused twice: no order is purged before that, and all are in the end.
+//!
 //! # Modules
 //!
 //! - [`plan`] decides which faults occur, when, and to which process or server. It is a pure function of the seed.

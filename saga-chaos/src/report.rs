@@ -24,7 +24,8 @@ pub struct Report {
     pub remainder: u64,
     /// The orders among which they are, as the checker reported them.
     pub reported: Vec<String>,
-    /// What the same judgement finds when one card was charged once more than it was. It must find something.
+    /// What the same judgement finds when one card was charged once more than it was and, in a run that purges, a dead letter was open
+    /// about an order that was purged. It must find both.
     pub planted: Vec<String>,
     /// The folder with everything, where something is wrong.
     pub folder: Option<PathBuf>,

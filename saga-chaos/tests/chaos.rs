@@ -89,6 +89,7 @@ async fn g13_what_has_ended_is_archived_and_purged_through_kills_and_no_key_star
     assert!(report.figure("sagas archived") > started, "the hosts archive their steps as well\n{report}");
     assert!(report.figure("steps deleted by their hosts") > started, "{report}");
     assert!(report.figure("starts of tombstones") > 0, "{report}");
+    assert!(report.figure("orders kept for an open dead letter") > 0, "{report}");
 }
 
 /// What section 4 of the design does not promise happens, is reported, and nothing else is.

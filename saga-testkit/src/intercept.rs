@@ -195,7 +195,7 @@ intercept! {
         fn lease_maintenance(owner: MemberId, ttl: Duration) -> Option<u64>;
         fn expired(limit: usize) -> Vec<ExpiredSaga>;
         fn whole_sagas(sagas: &[SagaId]) -> Vec<SagaWithSteps>;
-        fn purge(epoch: u64, sagas: &[ExpiredSaga]) -> Purged;
+        fn purge(epoch: u64, sagas: &[ExpiredSaga], retry_interval: Duration) -> Purged;
         fn count_expired(limit: usize) -> Vec<ExpiredCount>;
         fn set_expiry(tenant: &Tenant, key: &Key, expiry: Option<&Expiry>) -> bool;
         fn expire_ended(request: &ExpireEnded) -> EndedExpired;

@@ -22,6 +22,9 @@ pub struct RetentionArgs {
     /// By how much the clocks of two databases may differ [default: 5m]
     #[arg(long = "clock-skew", value_name = "TIME", value_parser = parse_duration)]
     pub clock_skew_max: Option<Duration>,
+    /// After how long an order that cannot be purged yet is tried again [default: 1h]
+    #[arg(long = "purge-retry", value_name = "TIME", value_parser = parse_duration)]
+    pub purge_retry_interval: Option<Duration>,
 }
 
 impl RetentionArgs {
@@ -37,6 +40,9 @@ impl RetentionArgs {
         }
         if let Some(clock_skew_max) = self.clock_skew_max {
             settings.clock_skew_max = clock_skew_max;
+        }
+        if let Some(purge_retry_interval) = self.purge_retry_interval {
+            settings.purge_retry_interval = purge_retry_interval;
         }
     }
 }

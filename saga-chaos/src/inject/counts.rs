@@ -31,6 +31,9 @@ pub(crate) enum Count {
     /// The most messages that were refused at a time by a full queue.
     Refused,
     Copies,
+    MalformedMessages,
+    /// Orders whose purge was refused since a dead letter about them was open.
+    PurgesHeldUp,
 }
 
 /// How often each.

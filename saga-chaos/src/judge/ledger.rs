@@ -175,6 +175,8 @@ impl Facts<'_> {
                 Happened::CutOff => enter(What::CutOff),
                 Happened::Reconnected => enter(What::Reconnected),
                 Happened::FaultsEnded => enter(What::FaultsEnded),
+                // They concern what is purged only.
+                Happened::LetterOpened { .. } | Happened::LetterDecided { .. } => {}
             }
         }
     }

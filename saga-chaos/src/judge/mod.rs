@@ -13,7 +13,8 @@
 //! In a run that purges, the store has no sagas in the end. How they ended is read in the archive, and a journal that each
 //! database keeps says what was purged, when, and what the archive had of it at that moment. So these rules bite as well (G13):
 //! what is purged has ended, its time is over, it was archived at its last revision, nothing of it is left, no open letter and
-//! no unsent message names it; nothing takes effect for it any more; and its key starts nothing again.
+//! no unsent message names it; nothing takes effect for it any more; and its key starts nothing again. The operator writes down
+//! when a dead letter about an order is open: such an order is not purged meanwhile.
 //!
 //! A few facts only a simulation has. The epoch of a call is not written down, so the rule about fences does not bite; nor
 //! what a step in the database was given to read, nor which steps were rolled back. There are no events in the order saga, so
@@ -23,6 +24,7 @@
 
 mod books;
 mod ledger;
+mod open_letters;
 mod planted;
 mod purges;
 mod remainder;
@@ -32,5 +34,6 @@ mod stored;
 mod tests;
 mod verdict;
 
+pub(crate) use open_letters::OpenLetters;
 pub(crate) use planted::with_a_charge_too_many;
 pub(crate) use verdict::{Evidence, Judged, judge};

@@ -3,6 +3,7 @@ use saga_testkit::checker::{Guarantee, Standing, check};
 
 use super::books::{Books, Done, Line, Written};
 use super::ledger::{Call, Facts, parse};
+use super::open_letters::OpenLetters;
 use super::purges::{Beside, Purge, Purges};
 use super::remainder::Remainder;
 use super::stored::{Record, Saga, Stored, UndoneByHost};
@@ -310,6 +311,25 @@ fn g13_a_purge_that_is_early_or_of_a_saga_that_something_names_is_found() {
     damaged(|purge| purge.beside.messages = 2, "2 messages of it wait to be sent");
     damaged(|purge| purge.beside.work = 1, "1 rows of work are left of it");
     damaged(|purge| purge.saga = 3, "A was the key of two sagas, 3 and 65");
+}
+
+#[test]
+fn g13_an_order_that_was_purged_while_its_dead_letter_was_open_is_found() {
+    let found = |order: &str, is_decided_before: bool| {
+        let mut run = Run::sound();
+        run.happened(Happened::LetterOpened { letter: 9, order: order.to_owned() });
+        // A purge that was under way when the letter came in is let off.
+        run.now += 2_000_000;
+        if is_decided_before {
+            run.happened(Happened::LetterDecided { letter: 9 });
+        }
+        run.purge("A", Standing::Completed, false);
+        run.happened(Happened::LetterDecided { letter: 9 });
+        OpenLetters::of(&run.diary).problems(&run.purges.expect("it purges"))
+    };
+    assert_eq!(found("A", true), Vec::<String>::new());
+    assert_eq!(found("B", false), Vec::<String>::new());
+    assert_eq!(found("A", false), ["A was purged while the operator had not decided about its dead letter"]);
 }
 
 /// What is read in the archive takes the place of the store, so that all other rules bite on it.

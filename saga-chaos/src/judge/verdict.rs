@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::books::Books;
 use super::ledger::Facts;
+use super::open_letters::OpenLetters;
 use super::purges::Purges;
 use super::remainder::Remainder;
 use super::stored::Stored;
@@ -48,6 +49,8 @@ pub(crate) struct Judged {
     /// Starts of orders that were tombstones.
     pub(crate) tombstones: u64,
     pub(crate) purges: Purges,
+    /// Dead letters that were open for a time.
+    pub(crate) open_letters: OpenLetters,
     pub(crate) received: u64,
     pub(crate) retries: u64,
     pub(crate) held: u64,
@@ -100,6 +103,7 @@ pub(crate) async fn judge(evidence: &Evidence<'_>) -> anyhow::Result<Judged> {
         remainder,
         ledgers,
         purges: purges.unwrap_or_default(),
+        open_letters: OpenLetters::of(evidence.diary),
     })
 }
 

@@ -13,6 +13,8 @@ const ON_THE_WAY: Duration = Duration::from_secs(16);
 const ON_THE_WAY_WITHOUT_SERVERS: Duration = Duration::from_secs(40);
 /// How long a start may be on its way, beyond the longest fault.
 const START_ON_THE_WAY: Duration = Duration::from_secs(20);
+/// Several times within the time for which anything is kept.
+const PURGE_RETRY_INTERVAL: Duration = Duration::from_secs(2);
 /// The orders of a file have ended, and are tombstones, so long after the age at which they become some.
 const FILE_ENDS_WITHIN: Duration = Duration::from_secs(10);
 
@@ -28,6 +30,8 @@ pub(crate) struct RetentionTimes {
     pub(crate) full: Duration,
     /// How long its key is kept.
     pub(crate) keys: Duration,
+    /// After how long an order that cannot be purged yet is tried again.
+    pub(crate) purge_retry: Duration,
     /// How long after a file was given out for the first time its orders may be started.
     pub(crate) starts_within: Duration,
 }
@@ -44,7 +48,8 @@ impl RetentionTimes {
         // There is some time in which a start meets a tombstone.
         let keys = full + (hosted * 2).max(FILE_ENDS_WITHIN * 3 + longest + START_ON_THE_WAY);
         let starts_within = keys.saturating_sub(longest + START_ON_THE_WAY);
-        Self { message_ids, clock_skew_max: CLOCK_SKEW_MAX, full, keys, starts_within }
+        let (clock_skew_max, purge_retry) = (CLOCK_SKEW_MAX, PURGE_RETRY_INTERVAL);
+        Self { message_ids, clock_skew_max, full, keys, purge_retry, starts_within }
     }
 
     /// Whether the orders of a file that was given out for the first time so long ago are tombstones, and may still be started.

@@ -6,7 +6,7 @@ use order_rig::outside::LateCalls;
 
 use super::world::World;
 use crate::inject::Count;
-use crate::judge::{Evidence, Judged, judge, with_a_charge_too_many};
+use crate::judge::{Evidence, Judged, OpenLetters, judge, with_a_charge_too_many};
 use crate::plan::Role;
 use crate::report::Report;
 use crate::watch::{NotAtRest, Watched};
@@ -47,17 +47,24 @@ impl World {
             problems.push(format!("{} calls landed after their undo, though it bars them", orders.len()));
         }
         problems.extend(judged.purges.problems());
+        problems.extend(judged.open_letters.problems(&judged.purges));
+        if self.options.purges && self.counts.of(Count::PurgesHeldUp) == 0 {
+            problems.push("no open dead letter held up the purge of its order".to_owned());
+        }
         problems.dedup();
         problems
     }
 
-    /// What is found when the book outside has a charge too many: the checker and the audit must each find it.
+    /// What is found when the book outside has a charge too many: the checker and the audit must each find it. And in a run that
+    /// purges, what is found when a dead letter was open about an order that was purged.
     pub(super) async fn planted(&self, evidence: &Evidence<'_>) -> anyhow::Result<Vec<String>> {
         let book = with_a_charge_too_many(&self.outside.book)?;
         let judged = judge(&Evidence { book: &book, ..*evidence }).await?;
         let checker = judged.beside_remainder.iter().map(|(_, violation)| violation.to_string()).next();
         let twice = judged.findings.iter().find(|(_, wrong)| wrong.contains("charged 2 times"));
-        Ok(checker.into_iter().chain(twice.map(|(subject, wrong)| format!("verify: {subject}: {wrong}"))).collect())
+        let twice = twice.map(|(subject, wrong)| format!("verify: {subject}: {wrong}"));
+        let lettered = OpenLetters::with_a_letter_about_what_was_purged(&judged.purges);
+        Ok(checker.into_iter().chain(twice).chain(lettered).collect())
     }
 
     pub(super) async fn count(&self, report: &mut Report, judged: &Judged, watched: &Watched, orders: usize) {
@@ -101,6 +108,8 @@ impl World {
         let hosts = [Role::Payments, Role::Shipping];
         report.count("steps deleted by their hosts", hosts.map(|role| judged.purges.count(role, true)).iter().sum());
         report.count("starts of tombstones", judged.tombstones);
+        report.count("malformed messages sent", counted(Count::MalformedMessages));
+        report.count("orders kept for an open dead letter", counted(Count::PurgesHeldUp));
         report.count("messages received once", judged.received);
         report.count("duplicates sent", counted(Count::Copies));
         report.count("calls outside that were retries", judged.retries);

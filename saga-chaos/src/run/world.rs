@@ -10,10 +10,10 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::options::{Options, Where};
-use crate::inject::{CALLS, Count, Counts, Injector, Locks, copy_everything};
+use crate::inject::{CALLS, Count, Counts, DeadLetters, Injector, Locks, copy_everything};
 use crate::judge::{Evidence, judge};
 use crate::orders::OrderBook;
-use crate::plan::{MEMBER_SILENCE, Plan, RetentionTimes, Role, Shape};
+use crate::plan::{MEMBER_SILENCE, Plan, PlannedLetter, RetentionTimes, Role, Shape};
 use crate::report::Report;
 use crate::watch::{NotAtRest, Watched, Watcher, look_for_rest, wait_for_rest};
 use crate::world::{
@@ -73,6 +73,8 @@ pub(super) struct World {
     pub(super) replicas: Arc<Vec<Replica>>,
     pub(super) waves: Arc<Waves>,
     pub(super) counts: Arc<Counts>,
+    /// In a run that purges.
+    dead_letters: Option<DeadLetters>,
     times: Times,
 }
 
@@ -116,7 +118,10 @@ impl World {
             replicas.push(Replica::new(key, setting(key)).await?);
         }
         let replicas = Arc::new(replicas);
-        Ok(Self { servers, outside, replicas, waves, counts: Arc::default(), options, folder, diary, times })
+        let counts = Arc::default();
+        let dead_letters = times.retention.map(|_| DeadLetters::new(servers.databases(), &counts, &diary));
+        let dead_letters = dead_letters.transpose()?;
+        Ok(Self { servers, outside, replicas, waves, counts, options, folder, diary, dead_letters, times })
     }
 
     async fn run(&self, plan: &Plan) -> anyhow::Result<Report> {
@@ -137,7 +142,8 @@ impl World {
         let faults = async {
             self.wait_for_flow(&watcher).await?;
             self.diary.say("orders flow, the faults begin");
-            self.injector().execute(plan).await?;
+            let injector = self.injector();
+            tokio::try_join!(injector.execute(plan), self.send_letters(plan))?;
             self.diary.enter(0, Happened::FaultsEnded);
             self.diary.say("the faults are over");
             self.waves.close();
@@ -152,6 +158,21 @@ impl World {
             not_at_rest = self.with_replicas(&mut tasks, self.settle()).await?;
         }
         self.judge(plan, &not_at_rest, &watcher.watched()).await
+    }
+
+    async fn send_letters(&self, plan: &Plan) -> anyhow::Result<()> {
+        match &self.dead_letters {
+            Some(dead_letters) => dead_letters.send(&PlannedLetter::of(plan)).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The operator is there for as long as the replicas run.
+    async fn decide_letters(&self) -> anyhow::Result<()> {
+        match &self.dead_letters {
+            Some(dead_letters) => dead_letters.decide().await,
+            None => std::future::pending().await,
+        }
     }
 
     fn injector(&self) -> Injector<'_> {
@@ -182,6 +203,7 @@ impl World {
             done = work => done?,
             Some(failed) = supervisors.join_next() => return Err(ended_early(failed)),
             Some(failed) = tasks.join_next() => return Err(ended_early(failed)),
+            failed = self.decide_letters() => return Err(ended_early(Ok(failed))),
         };
         supervisors.shutdown().await;
         // All at once: each lets its last request for messages end, which over SQS takes up to twenty seconds.
@@ -250,8 +272,8 @@ impl World {
         report.reported = reported.into_iter().collect();
         report.problems = self.problems(&judged, not_at_rest);
         report.planted = self.planted(&evidence).await?;
-        if report.planted.len() < 2 {
-            report.problems.push(format!("of a charge too many the judgement found only {:?}", report.planted));
+        if report.planted.len() < 2 + usize::from(purges) {
+            report.problems.push(format!("of what was planted the judgement found only {:?}", report.planted));
         }
         if !report.is_green() {
             let ledgers = serde_json::to_string(&judged.ledgers)?;

@@ -26,6 +26,10 @@ pub(crate) enum Happened {
     CutOff,
     /// It reaches it again.
     Reconnected,
+    /// The operator saw that a dead letter is open, and which order it names.
+    LetterOpened { letter: i64, order: String },
+    /// The operator is about to decide about it.
+    LetterDecided { letter: i64 },
     /// From here on nothing is disturbed any more.
     FaultsEnded,
 }

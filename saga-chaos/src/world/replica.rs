@@ -365,6 +365,7 @@ fn kept(times: RetentionTimes) -> Vec<String> {
         ("--keep-keys", times.keys),
         ("--keep-ids", times.message_ids),
         ("--clock-skew", times.clock_skew_max),
+        ("--purge-retry", times.purge_retry),
     ];
     options.into_iter().flat_map(|(name, time)| [name.to_owned(), seconds(time)]).collect()
 }

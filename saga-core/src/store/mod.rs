@@ -66,9 +66,7 @@ pub use self::messages::inbox::{ClaimedMessage, ClaimedMessages, Inbox, NewRecei
 pub use self::messages::lane::{LANES, lane_of};
 pub use self::messages::message::{Message, MessageKind, service_topic};
 pub use self::messages::outbox::{LeasedLane, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey};
-pub use self::purge::{
-    EndedExpired, ExpireEnded, ExpiredCount, ExpiredSaga, KEPT_AGAIN_FOR, KeptFor, NextAge, Purge, Purged,
-};
+pub use self::purge::{EndedExpired, ExpireEnded, ExpiredCount, ExpiredSaga, KeptFor, NextAge, Purge, Purged};
 pub use self::records::Records;
 pub use self::rows::expiry::Expiry;
 pub use self::rows::failing::Failing;

@@ -10,9 +10,6 @@ use super::{
 };
 use crate::key::{Key, Tenant};
 
-/// For how much longer [`Purge::purge`] keeps a saga that it must not take yet (`S-PURGE-5`).
-pub const KEPT_AGAIN_FOR: Duration = Duration::from_hours(1);
-
 /// What becomes of an ended saga when its time is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NextAge {
@@ -46,7 +43,7 @@ impl ExpiredSaga {
     }
 }
 
-/// Why a saga whose time is over is kept for another hour.
+/// Why a saga whose time is over cannot be purged yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeptFor {
@@ -65,7 +62,7 @@ pub struct Purged {
     pub tombstones: Vec<SagaId>,
     /// The sagas that were deleted.
     pub deleted: Vec<SagaId>,
-    /// The sagas that are kept for another hour, and why.
+    /// The sagas that cannot be purged yet, and why. They are due again after the retry interval.
     pub kept: Vec<(SagaId, KeptFor)>,
 }
 
@@ -117,7 +114,7 @@ pub struct ExpiredCount {
 /// - `S-PURGE-2` [`expired`](Purge::expired) lists at most `limit` ended sagas whose time is over by the store's clock, those that are over longest first, and no others.
 /// - `S-PURGE-3` [`purge`](Purge::purge) takes each saga whole or not at all, with its sub-sagas, in one commit. A tombstone keeps id, tenant, key, definition, digest, input hash, status, version, times and the history entries of the kind [`HistoryKind::Operator`](super::HistoryKind::Operator), also those of its sub-sagas; it has no hosts any more. A tombstone is kept for `delete_in` less `tombstone_in` from the moment at which it becomes one, however late that is. Of a deleted saga nothing is left.
 /// - `S-PURGE-4` [`purge`](Purge::purge) looks again at each saga under its lock: one whose version has moved, whose time is not over, or which has not ended is left as it is. So is one that another transaction holds; the call does not wait for it long.
-/// - `S-PURGE-5` [`purge`](Purge::purge) keeps for another hour, and says why, a saga that an open dead letter names, one that a message in the outbox names, and one with a work row or a sub-saga that has not ended. The header `saga-cause` names a saga by its key, by that of a sub-saga, or, for a hosted step, by the key of the saga that it is a step of.
+/// - `S-PURGE-5` [`purge`](Purge::purge) keeps for another `retry_interval`, counted from the call, and says why, a saga that an open dead letter names, one that a message in the outbox names, and one with a work row or a sub-saga that has not ended. The header `saga-cause` names a saga by its key, by that of a sub-saga, or, for a hosted step, by the key of the saga that it is a step of.
 /// - `S-PURGE-6` [`lease_maintenance`](Purge::lease_maintenance) gives one living member at a time the lease, with an epoch above every earlier one; the same member renews it under the same epoch. A [`purge`](Purge::purge) under an older epoch fails with the kind `Conflict` and changes nothing.
 /// - `S-PURGE-7` A start under the key of a tombstone is answered with [`Started::AlreadyExists`](super::Started::AlreadyExists) and its row; under the key of a deleted saga it is [`Started::New`](super::Started::New).
 /// - `S-PURGE-8` [`expire_hosted`](Purge::expire_hosted) dates the ended sagas of the given definitions whose keys begin with one of the given keys and `>`, of the same tenant, and no others: they are deleted that long after the call.
@@ -136,8 +133,8 @@ pub trait Purge: Send + Sync {
     /// These sagas with all that is known of them, each followed by its sub-sagas in the order of their keys.
     async fn whole_sagas(&self, sagas: &[SagaId]) -> Result<Vec<SagaWithSteps>, StoreError>;
 
-    /// Makes tombstones of these sagas, or deletes them.
-    async fn purge(&self, epoch: u64, sagas: &[ExpiredSaga]) -> Result<Purged, StoreError>;
+    /// Makes tombstones of these sagas, or deletes them. Those that cannot be purged yet are due again after `retry_interval`.
+    async fn purge(&self, epoch: u64, sagas: &[ExpiredSaga], retry_interval: Duration) -> Result<Purged, StoreError>;
 
     /// How many sagas are due, by definition: among the first `limit` that are.
     async fn count_expired(&self, limit: usize) -> Result<Vec<ExpiredCount>, StoreError>;

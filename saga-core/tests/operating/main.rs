@@ -6,6 +6,7 @@ mod held_keys;
 mod horizons;
 mod leases;
 mod limits;
+mod maintenance;
 mod moves;
 mod pause;
 mod restart;

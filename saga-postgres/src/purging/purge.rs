@@ -14,7 +14,7 @@ use sqlx::postgres::PgRow;
 use crate::clock::micros;
 use crate::error::store_error;
 use crate::purging::ended::{date_ended, date_hosted, date_saga};
-use crate::purging::purge_sagas::{MESSAGES_MAX, purge_all};
+use crate::purging::purge_sagas::{MESSAGES_MAX, PurgeCall};
 use crate::purging::unclosed::{known_sagas, next_part};
 use crate::purging::whole_sagas::read_whole_sagas;
 use crate::rows::expiry::{hosts, next_age};
@@ -57,8 +57,8 @@ impl Purge for PostgresStore {
         read_whole_sagas(self, sagas).await
     }
 
-    async fn purge(&self, epoch: u64, sagas: &[ExpiredSaga]) -> Result<Purged, StoreError> {
-        purge_all(self, epoch, sagas).await
+    async fn purge(&self, epoch: u64, sagas: &[ExpiredSaga], retry_interval: Duration) -> Result<Purged, StoreError> {
+        PurgeCall::new(self, epoch, retry_interval).purge(sagas).await
     }
 
     async fn count_expired(&self, limit: usize) -> Result<Vec<ExpiredCount>, StoreError> {

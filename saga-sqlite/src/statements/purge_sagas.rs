@@ -4,9 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _};
-use saga_core::store::{
-    ExpiredSaga, Headers, KEPT_AGAIN_FOR, KeptFor, Purged, SagaId, StoreError, StoreErrorKind, Timestamp,
-};
+use saga_core::store::{ExpiredSaga, Headers, KeptFor, Purged, SagaId, StoreError, StoreErrorKind, Timestamp};
 
 use crate::clock::{micros, plus};
 use crate::error::Failure;
@@ -33,7 +31,12 @@ struct Due<'a> {
 }
 
 /// Purges at most [`SAGAS_MAX`] sagas.
-pub(crate) fn purge(session: &mut Session, epoch: u64, sagas: &[ExpiredSaga]) -> Result<Purged, Failure> {
+pub(crate) fn purge(
+    session: &mut Session,
+    epoch: u64,
+    sagas: &[ExpiredSaga],
+    retry_interval: Duration,
+) -> Result<Purged, Failure> {
     let (conn, now) = (&session.conn, session.now());
     let current: i64 = conn
         .prepare_cached("SELECT epoch FROM saga_maintenance WHERE name = 'purge'")?
@@ -53,7 +56,7 @@ pub(crate) fn purge(session: &mut Session, epoch: u64, sagas: &[ExpiredSaga]) ->
     for due in &due {
         let id = due.saga.id;
         if let Some(why) = kept_for(conn, due, &working, &outbox)? {
-            keep(conn, id, now)?;
+            retry_at(conn, id, plus(now, retry_interval))?;
             purged.kept.push((id, why));
         } else if due.delete_at.is_some() {
             make_tombstone(conn, due, now)?;
@@ -137,11 +140,11 @@ impl OldMessages {
     }
 }
 
-fn keep(conn: &Connection, saga: SagaId, now: Timestamp) -> rusqlite::Result<()> {
+fn retry_at(conn: &Connection, saga: SagaId, at: Timestamp) -> rusqlite::Result<()> {
     conn.prepare_cached(
         "UPDATE saga_progress SET expires_at = ?2, delete_at = ?2 + (delete_at - expires_at) WHERE id = ?1",
     )?
-    .execute((saga.0, plus(now, KEPT_AGAIN_FOR).0))?;
+    .execute((saga.0, at.0))?;
     Ok(())
 }
 

@@ -48,11 +48,11 @@ impl Purge for SqliteStore {
         self.query("whole_sagas", move |conn| whole_sagas(conn, &sagas, now)).await
     }
 
-    async fn purge(&self, epoch: u64, sagas: &[ExpiredSaga]) -> Result<Purged, StoreError> {
+    async fn purge(&self, epoch: u64, sagas: &[ExpiredSaga], retry_interval: Duration) -> Result<Purged, StoreError> {
         let mut purged = Purged::default();
         for (number, some) in sagas.chunks(SAGAS_MAX).enumerate() {
             let some = some.to_vec();
-            match self.call("purge", move |session| purge(session, epoch, &some)).await {
+            match self.call("purge", move |session| purge(session, epoch, &some, retry_interval)).await {
                 Ok(more) => {
                     purged.tombstones.extend(more.tombstones);
                     purged.deleted.extend(more.deleted);

@@ -290,6 +290,8 @@ flaws! {
         IgnoresOpenLetters breaks "S-PURGE-5",
         /// A saga is purged although a message in the outbox names it.
         IgnoresTheOutbox breaks "S-PURGE-5",
+        /// A saga that cannot be purged yet is due again after an hour, whatever the call says.
+        RetriesPurgesHourly breaks "S-PURGE-5",
         /// A purge under an older epoch of the maintenance lease succeeds.
         PurgesUnderAnyEpoch breaks "S-PURGE-6",
         /// A start under the key of a tombstone is new.

@@ -46,7 +46,7 @@ impl Purge for FaultyStore {
         self.inner.whole_sagas(sagas).await
     }
 
-    async fn purge(&self, epoch: u64, sagas: &[ExpiredSaga]) -> Result<Purged, StoreError> {
+    async fn purge(&self, epoch: u64, sagas: &[ExpiredSaga], retry_interval: Duration) -> Result<Purged, StoreError> {
         let ids: Vec<SagaId> = sagas.iter().map(|saga| saga.id).collect();
         let before = self.inner.whole_sagas(&ids).await?;
         let mut sagas = sagas.to_vec();
@@ -65,7 +65,8 @@ impl Purge for FaultyStore {
         }
         let newest = self.noted().maintenance;
         let epoch = if self.has(StoreFlaw::PurgesUnderAnyEpoch) { newest } else { epoch };
-        let purged = self.inner.purge(epoch, &sagas).await?;
+        let retry_interval = if self.has(StoreFlaw::RetriesPurgesHourly) { LATER } else { retry_interval };
+        let purged = self.inner.purge(epoch, &sagas, retry_interval).await?;
         let gone = |saga: &&SagaWithSteps| {
             let of = saga.saga.key.as_str().split('>').next();
             let outer = before.iter().find(|outer| Some(outer.saga.key.as_str()) == of);
@@ -206,7 +207,7 @@ impl FaultyStore {
             self.inner.set_expiry(&saga.tenant, &saga.key, Some(&Expiry::default())).await?;
             let epoch = self.noted().maintenance;
             let expired = self.inner.expired(usize::MAX).await?;
-            self.inner.purge(epoch, &expired).await?;
+            self.inner.purge(epoch, &expired, LATER).await?;
         }
         Ok(())
     }
@@ -233,7 +234,7 @@ impl FaultyStore {
         let mut expired = self.inner.expired(usize::MAX).await?;
         expired.retain(|expired| subs().any(|sub| sub.id == expired.id));
         let letters = self.discard_letters().await?;
-        self.inner.purge(epoch, &expired).await?;
+        self.inner.purge(epoch, &expired, LATER).await?;
         self.inner.add_dead_letters(letters).await?;
         Ok(())
     }

@@ -7,6 +7,7 @@ mod desk;
 mod guarantees;
 mod killed_locks;
 mod lists;
+mod lock_tries;
 mod operator;
 mod pieces;
 mod results;

@@ -94,7 +94,7 @@ impl Purger {
     /// Purges one batch; answers how many sagas it took.
     pub(super) async fn batch(&self, size: usize) -> Result<usize> {
         let expired = self.store.expired(size).await?;
-        let purged = self.store.purge(self.epoch, &expired).await?;
+        let purged = self.store.purge(self.epoch, &expired, LEASE_TTL).await?;
         ensure!(purged.kept.is_empty(), "sagas were kept: {:?}", purged.kept.first());
         Ok(purged.deleted.len() + purged.tombstones.len())
     }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio::sync::SetOnce;
+
 use super::lost_claim::LostClaim;
 use crate::engine::bulkhead::{CLAIM_MAX, ClaimPlan};
 use crate::engine::commit::{Committer, changes};
@@ -34,6 +36,8 @@ pub(crate) struct Poller<S: Store> {
     inline_steps: Arc<InlineSteps<S>>,
     /// Whether more work was due than the last claim could take.
     is_behind: AtomicBool,
+    /// Set when the first claim has succeeded, or has found no slot.
+    polled: SetOnce<()>,
     lost_claim: LostClaim,
 }
 
@@ -49,6 +53,7 @@ impl<S: Store> Poller<S> {
             decider,
             inline_steps,
             is_behind: AtomicBool::new(false),
+            polled: SetOnce::new(),
             lost_claim: LostClaim::default(),
         }
     }
@@ -72,6 +77,14 @@ impl<S: Store> Poller<S> {
     /// Whether more work was due than the last claim could take.
     pub(crate) fn is_behind(&self) -> bool {
         self.is_behind.load(Ordering::Relaxed)
+    }
+
+    /// Waits until this process has claimed for the first time what was due when it started.
+    ///
+    /// # Cancel safety
+    /// When dropped, nothing is lost.
+    pub(crate) async fn first_poll(&self) {
+        self.polled.wait().await;
     }
 
     /// Claims work until the runtime stops.
@@ -99,6 +112,7 @@ impl<S: Store> Poller<S> {
             let Some(plan) = self.committer.scheduler.bulkheads.plan(&self.ctx.definition_ids, is_fair) else {
                 // A slot that becomes free leads to the next poll.
                 self.committer.scheduler.poll_timer.begin(now, next);
+                self.has_polled();
                 continue;
             };
             self.committer.scheduler.poll_timer.begin(now, next);
@@ -108,6 +122,7 @@ impl<S: Store> Poller<S> {
                     self.committer.scheduler.poll_timer.has_polled(claimed);
                     was_full = claimed == CLAIM_MAX || is_fair && claimed > 0;
                     self.is_behind.store(was_full, Ordering::Relaxed);
+                    self.has_polled();
                     let next_due_in = if was_full { Some(Duration::ZERO) } else { next_due_in };
                     if let Some(due_in) = next_due_in {
                         self.committer.scheduler.announce_work(due_in);
@@ -119,6 +134,11 @@ impl<S: Store> Poller<S> {
                 }
             }
         }
+    }
+
+    fn has_polled(&self) {
+        // Every poll but the first is refused.
+        self.polled.set(()).ok();
     }
 
     async fn claim(

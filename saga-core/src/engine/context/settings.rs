@@ -94,6 +94,9 @@ pub struct Settings {
     pub clock_skew_max: Duration,
     /// How long sagas are kept after their end if their definition does not say so: for ever. See [`Retention`].
     pub default_retention: Option<Retention>,
+    /// How often an ended saga is tried to be purged that cannot be purged yet, since an open dead letter or an unsent message names
+    /// it: 1 h.
+    pub purge_retry_interval: Duration,
     /// How long steps that events asked for, and the timelines of choreographed sagas, are kept after they last changed: for ever.
     /// No service says when such a saga has ended, so this must be longer than all its parts may take together.
     pub events_retention: Option<Duration>,
@@ -144,6 +147,7 @@ impl Default for Settings {
             retention: Duration::from_hours(30 * 24),
             clock_skew_max: Duration::from_mins(5),
             default_retention: None,
+            purge_retry_interval: Duration::from_hours(1),
             events_retention: None,
             closed_asked_after: Some(Duration::from_hours(7 * 24)),
             starts_repeat_within: Duration::from_hours(24),
@@ -193,6 +197,10 @@ impl Settings {
             self.closed_asked_after.is_none_or(|after| after > self.reply_timeout),
             "closed_asked_after is not longer than reply_timeout; make it longer, 7 days is usual, or `None` to never ask",
         );
+        demand(
+            self.purge_retry_interval >= self.poll_interval,
+            "purge_retry_interval is shorter than poll_interval; make it longer, 1 h is usual",
+        );
         demand(self.publish_backoff_max > Duration::ZERO, "publish_backoff_max is zero; 30 s is usual");
         demand(self.publish_timeout > Duration::ZERO, "publish_timeout is zero; 15 s is usual");
         demand(self.publish_attempts > 0, "publish_attempts is 0; at least 1 is needed");
@@ -214,6 +222,7 @@ impl Settings {
             ("reply_timeout", self.reply_timeout),
             ("retention", self.retention),
             ("clock_skew_max", self.clock_skew_max),
+            ("purge_retry_interval", self.purge_retry_interval),
         ];
         let too_long = durations.iter().filter(|(_, duration)| *duration > LONGEST);
         problems.extend(too_long.map(|(name, _)| format!("{name} is longer than 100 years; make it shorter")));

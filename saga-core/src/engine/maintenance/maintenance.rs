@@ -51,16 +51,16 @@ impl<S: Store> Maintenance<S> {
 }
 
 impl<S: Store> Maintenance<S> {
-    /// Runs until the runtime stops.
+    /// Runs until the runtime stops. Its first turn is at once, so that a process which soon stops has one too.
     pub(crate) async fn run(self: Arc<Self>) {
-        let often = |shortest: Duration| (shortest / LOOKS).clamp(self.ctx.settings.poll_interval, INTERVAL_MAX);
-        let interval = self.ctx.shortest_retention().map_or(IDLE_INTERVAL, often);
-        // A saga may wait for a lock of a step whose command is gone.
-        let interval = if self.ctx.locks_calls() { interval.min(INTERVAL_MAX) } else { interval };
+        let interval = self.interval();
         let (mut failures, mut pace) = (0, Pace::new());
+        let mut is_first = true;
         loop {
             let pausing = async {
-                if failures > 0 {
+                if is_first {
+                    self.first_turn().await;
+                } else if failures > 0 {
                     self.ctx.env.sleep(backoff_after(failures).max(self.ctx.settings.poll_interval)).await;
                 } else {
                     self.ctx.env.pause(Pause::of(interval)).await;
@@ -74,6 +74,7 @@ impl<S: Store> Maintenance<S> {
             if !self.committer.scheduler.membership.wait_until_alive().await {
                 return;
             }
+            is_first = false;
             failures = match self.pass(&mut pace).await {
                 Ok(()) => {
                     self.ctx.health.store_works("purge");
@@ -89,6 +90,20 @@ impl<S: Store> Maintenance<S> {
                 }
             };
         }
+    }
+
+    /// How long it pauses between two turns.
+    fn interval(&self) -> Duration {
+        let often = |shortest: Duration| (shortest / LOOKS).clamp(self.ctx.settings.poll_interval, INTERVAL_MAX);
+        let interval = self.ctx.shortest_retention().map_or(IDLE_INTERVAL, often);
+        // A saga may wait for a lock of a step whose command is gone.
+        if self.ctx.locks_calls() { interval.min(INTERVAL_MAX) } else { interval }
+    }
+
+    /// Waits while work that was due when the process started finds no worker.
+    async fn first_turn(&self) {
+        self.poller.first_poll().await;
+        self.wait_while_behind().await;
     }
 
     /// Does what is due, if this process has the lease.
@@ -115,6 +130,10 @@ impl<S: Store> Maintenance<S> {
         if !rest.is_zero() {
             self.ctx.env.sleep(rest).await;
         }
+        self.wait_while_behind().await;
+    }
+
+    async fn wait_while_behind(&self) {
         while self.poller.is_behind() && !self.ctx.lifecycle.is_stopping() {
             self.ctx.env.sleep(self.ctx.settings.poll_interval).await;
         }

@@ -21,7 +21,8 @@ impl<S: Store> Maintenance<S> {
         }
         let archived = self.archive(expired).await?;
         self.tell_hosts(&archived).await?;
-        let purged = catch_panic("purge", self.ctx.store.purge(epoch, &archived)).await?;
+        let retry_interval = self.ctx.settings.purge_retry_interval;
+        let purged = catch_panic("purge", self.ctx.store.purge(epoch, &archived, retry_interval)).await?;
         log_batch(&purged);
         // What was skipped is looked at in the next pass.
         Ok(archived.len() == size && !is_nothing(&purged))

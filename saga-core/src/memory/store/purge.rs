@@ -58,16 +58,16 @@ impl Purge for MemoryStore {
         .await
     }
 
-    async fn purge(&self, epoch: u64, sagas: &[ExpiredSaga]) -> Result<Purged, StoreError> {
+    async fn purge(&self, epoch: u64, sagas: &[ExpiredSaga], retry_interval: Duration) -> Result<Purged, StoreError> {
         self.writing("purge", |data, now| {
             if data.maintenance.epoch != epoch {
                 return Some(Err(lost_lease("purge")));
             }
-            let mut purged = Purged::default();
+            let mut purging = Purging { now, retry_interval, purged: Purged::default() };
             for saga in sagas {
-                purge(data, saga, now, &mut purged);
+                purging.purge(data, saga);
             }
-            Some(Ok(purged))
+            Some(Ok(purging.purged))
         })
         .await
     }
@@ -193,36 +193,46 @@ fn due(data: &Data, now: Timestamp) -> impl Iterator<Item = (&SagaData, &Dated)>
     })
 }
 
-fn purge(data: &mut Data, expired: &ExpiredSaga, now: Timestamp, purged: &mut Purged) {
-    let Some(saga) = data.sagas.get(&expired.id) else { return };
-    let Some(dated) = saga.dated.clone() else { return };
-    let is_same = saga.row.version == expired.version && dated.next() == expired.next;
-    if !is_same || dated.at > now || saga.row.ended_at.is_none() {
-        return;
-    }
-    let family = data.family(&expired.tenant, &expired.key);
-    if family.iter().any(|id| data.locks.holder(&Lock::Saga(*id), None).is_some()) {
-        return;
-    }
-    if let Some(why) = kept_for(data, expired, &family) {
-        data.set_dated(expired.id, Some(dated.kept_again(now)));
-        purged.kept.push((expired.id, why));
-        return;
-    }
-    let subs: Vec<SagaId> = family.into_iter().filter(|id| *id != expired.id).collect();
-    for id in subs {
-        keep_audit_log(data, id, expired.id);
-        data.delete_saga(id);
-    }
-    match dated.emptied(now) {
-        None => {
-            data.delete_saga(expired.id);
-            purged.deleted.push(expired.id);
+/// One call of `purge`.
+struct Purging {
+    now: Timestamp,
+    retry_interval: Duration,
+    purged: Purged,
+}
+
+impl Purging {
+    fn purge(&mut self, data: &mut Data, expired: &ExpiredSaga) {
+        let now = self.now;
+        let Some(saga) = data.sagas.get(&expired.id) else { return };
+        let Some(dated) = saga.dated.clone() else { return };
+        let is_same = saga.row.version == expired.version && dated.next() == expired.next;
+        if !is_same || dated.at > now || saga.row.ended_at.is_none() {
+            return;
         }
-        Some(tombstone) => {
-            empty(data, expired);
-            data.set_dated(expired.id, Some(tombstone));
-            purged.tombstones.push(expired.id);
+        let family = data.family(&expired.tenant, &expired.key);
+        if family.iter().any(|id| data.locks.holder(&Lock::Saga(*id), None).is_some()) {
+            return;
+        }
+        if let Some(why) = kept_for(data, expired, &family) {
+            data.set_dated(expired.id, Some(dated.retried_in(self.retry_interval, now)));
+            self.purged.kept.push((expired.id, why));
+            return;
+        }
+        let subs: Vec<SagaId> = family.into_iter().filter(|id| *id != expired.id).collect();
+        for id in subs {
+            keep_audit_log(data, id, expired.id);
+            data.delete_saga(id);
+        }
+        match dated.emptied(now) {
+            None => {
+                data.delete_saga(expired.id);
+                self.purged.deleted.push(expired.id);
+            }
+            Some(tombstone) => {
+                empty(data, expired);
+                data.set_dated(expired.id, Some(tombstone));
+                self.purged.tombstones.push(expired.id);
+            }
         }
     }
 }

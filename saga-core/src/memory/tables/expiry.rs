@@ -1,8 +1,10 @@
 //! When the time of an ended saga is over.
 
+use std::time::Duration;
+
 use super::work_row::HeldLease;
 use crate::memory::clock::Moment;
-use crate::store::{Expiry, KEPT_AGAIN_FOR, NextAge, Timestamp, UnclosedWalk};
+use crate::store::{Expiry, NextAge, Timestamp, UnclosedWalk};
 
 /// The dates of an ended saga.
 #[derive(Debug, Clone)]
@@ -29,9 +31,10 @@ impl Dated {
         Self { at: ended_at.plus(expiry.delete_in), delete_at: None, hosts: Vec::new() }
     }
 
-    /// It could not be purged at its time, and is kept for that long. Its tombstone is kept for as long as it would have been.
-    pub(in crate::memory) fn kept_again(self, now: Timestamp) -> Self {
-        let at = now.plus(KEPT_AGAIN_FOR);
+    /// It could not be purged at its time, and is due again after that interval. Its tombstone is kept for as long as it would
+    /// have been.
+    pub(in crate::memory) fn retried_in(self, retry_interval: Duration, now: Timestamp) -> Self {
+        let at = now.plus(retry_interval);
         Self { at, delete_at: self.delete_at.map(|delete_at| delete_at.plus(at.since(self.at))), hosts: self.hosts }
     }
 
@@ -57,8 +60,6 @@ pub(in crate::memory) struct MaintenanceLease {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     const HOUR: Duration = Duration::from_hours(1);
@@ -81,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_tombstone_of_a_saga_that_is_kept_for_longer_is_kept_as_long_as_another_one() {
-        let kept = dated().kept_again(hours(1));
+        let kept = dated().retried_in(HOUR, hours(1));
         assert_eq!((kept.at, kept.delete_at), (hours(2), Some(hours(3))));
         assert_eq!(kept.emptied(hours(2)).map(|dated| dated.at), Some(hours(3)));
     }

@@ -54,7 +54,7 @@ async fn a_saga_that_another_transaction_holds_is_left() {
     let progress = format!("SELECT 1 FROM {{schema}}.progress WHERE id = {} FOR UPDATE", expired[1].id.0);
     let one = hold(&place, &progress).await;
     let other = hold(&place, "SELECT 1 FROM {schema}.records WHERE key = 'k-4' FOR UPDATE").await;
-    let mut deleted = store.purge(epoch, &expired).await.unwrap().deleted;
+    let mut deleted = store.purge(epoch, &expired, HOUR).await.unwrap().deleted;
     deleted.sort_unstable();
     let taken: Vec<SagaId> = [0, 2, 4].map(|index| expired[index].id).into();
     assert_eq!(deleted, taken);
@@ -63,7 +63,7 @@ async fn a_saga_that_another_transaction_holds_is_left() {
     let left = [expired[1].clone(), expired[3].clone()];
     loop {
         // The server may not have noticed yet that both transactions ended.
-        let purged = store.purge(epoch, &left).await.unwrap();
+        let purged = store.purge(epoch, &left, HOUR).await.unwrap();
         assert_eq!((purged.kept.len(), purged.tombstones.len()), (0, 0));
         if sagas(&store, &keys).await == [false; 5] {
             break;
@@ -84,10 +84,10 @@ async fn a_family_of_which_a_sub_saga_is_held_is_left_whole() {
     let id = sub.id;
     store.start(vec![sub]).await.unwrap();
     let mut holder = hold(&place, &format!("SELECT 1 FROM {{schema}}.progress WHERE id = {} FOR UPDATE", id.0)).await;
-    assert_eq!(store.purge(epoch, &expired).await.unwrap(), Purged::default());
+    assert_eq!(store.purge(epoch, &expired, HOUR).await.unwrap(), Purged::default());
     assert_eq!(store.whole_sagas(&[expired[0].id]).await.unwrap().len(), 2);
     holder.execute("COMMIT").await.unwrap();
-    assert_eq!(store.purge(epoch, &expired).await.unwrap().deleted, [expired[0].id]);
+    assert_eq!(store.purge(epoch, &expired, HOUR).await.unwrap().deleted, [expired[0].id]);
     assert_eq!(store.sagas_by_id(&[id]).await.unwrap().len(), 0);
     store.close().await;
     place.remove().await;
@@ -150,12 +150,12 @@ async fn a_purge_that_is_killed_at_any_statement_leaves_families_whole() {
         );
         let run = |sql: &str| sqlx::raw_sql(AssertSqlSafe(sql.replace("{schema}", &place.schema)));
         conn.execute(run(&kill)).await.unwrap();
-        store.purge(epoch, &expired).await.unwrap_err();
+        store.purge(epoch, &expired, HOUR).await.unwrap_err();
         store.close().await;
         let store = place.open().await;
         assert_eq!(sagas(&store, &keys).await, [true, true], "{table}");
         conn.execute(run(&format!("DROP TRIGGER kill ON {{schema}}.{table}"))).await.unwrap();
-        store.purge(epoch, &expired).await.unwrap();
+        store.purge(epoch, &expired, HOUR).await.unwrap();
         assert_eq!(sagas(&store, &keys).await, [false, false], "{table}");
         store.close().await;
         place.remove().await;

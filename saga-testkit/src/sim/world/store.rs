@@ -154,10 +154,12 @@ impl Intercept for SimCalls {
         self.data.rejoin(former, ttl).await
     }
 
-    async fn purge(&self, epoch: u64, sagas: &[ExpiredSaga]) -> Result<Purged, StoreError> {
-        let Some(Seat { world, service, .. }) = &self.seat else { return self.data.purge(epoch, sagas).await };
+    async fn purge(&self, epoch: u64, sagas: &[ExpiredSaga], retry_interval: Duration) -> Result<Purged, StoreError> {
+        let Some(Seat { world, service, .. }) = &self.seat else {
+            return self.data.purge(epoch, sagas, retry_interval).await;
+        };
         world.purges.expect(world.control.now(), *service, sagas.iter().map(|saga| saga.id)).await;
-        let purged = self.data.purge(epoch, sagas).await;
+        let purged = self.data.purge(epoch, sagas, retry_interval).await;
         world.enter_purges().await;
         purged
     }

@@ -82,10 +82,19 @@ pub(in crate::store) async fn purge_these<H: StoreHarness>(
     bench: &Bench<H>,
     due: &[ExpiredSaga],
 ) -> Result<Purged, Failed> {
+    purge_with(bench, due, HOUR).await
+}
+
+/// Purges these under a new lease, and tries those that are kept again after that interval.
+pub(in crate::store) async fn purge_with<H: StoreHarness>(
+    bench: &Bench<H>,
+    due: &[ExpiredSaga],
+    retry_interval: Duration,
+) -> Result<Purged, Failed> {
     let member = bench.member().await?;
     let epoch = bench.store.lease_maintenance(member, HOUR).await?;
     let epoch = epoch.ok_or_else(|| Failed("no member has the lease, and it is not given".into()))?;
-    let purged = bench.store.purge(epoch, due).await?;
+    let purged = bench.store.purge(epoch, due, retry_interval).await?;
     bench.store.leave(member).await?;
     Ok(purged)
 }
@@ -272,11 +281,11 @@ pub(crate) async fn one_member_does_the_maintenance<H: StoreHarness>(bench: Benc
     let short = bench.harness.timing().lease;
     let second = lease(other, short).await?.ok_or_else(|| Failed("a dead member keeps the lease".into()))?;
     ensure!(second > first, "the epoch {second} came after {first}");
-    let stale = bench.store.purge(first, &listed).await;
+    let stale = bench.store.purge(first, &listed, HOUR).await;
     let kind = stale.as_ref().err().map(saga_core::store::StoreError::kind);
     ensure_eq!(kind, Some(StoreErrorKind::Conflict), "how a purge under an older epoch ends");
     ensure_eq!(bench.whole(&saga).await?.records.len(), 1, "the records after a purge under an older epoch");
-    ensure_eq!(bench.store.purge(second, &listed).await?.deleted, [saga.id], "what is purged under the epoch");
+    ensure_eq!(bench.store.purge(second, &listed, HOUR).await?.deleted, [saga.id], "what is purged under the epoch");
     bench.outlast_lease().await;
     let bench = bench.reopen().await?;
     let next = bench.store.lease_maintenance(bench.member().await?, HOUR).await?;

@@ -8,8 +8,7 @@ use saga_core::store::{
     NextAge, Outbox, Purge, Purged, SagaId, Status,
 };
 
-use super::purge::purge_these;
-use super::purge::{NONE, at_once, due, end, ended, family, purge, started, tombstone};
+use super::purge::{NONE, at_once, due, end, ended, family, purge, purge_these, purge_with, started, tombstone};
 use crate::check::{Failed, Outcome, ensure_eq};
 use crate::fixture::{Begun, Bench, HOUR, definition, name, tenant};
 use crate::harness::{StartInHarness, StoreHarness};
@@ -98,6 +97,29 @@ pub(crate) async fn what_has_not_ended_keeps_a_saga<H: StoreHarness>(bench: Benc
     was_kept(&bench, &outer, KeptFor::Unfinished).await?;
     bench.apply(Changes { finished, ..Changes::default() }).await?;
     ensure_eq!(purge(&bench).await?.deleted, [outer.id], "what was deleted");
+    Ok(())
+}
+
+pub(crate) async fn a_saga_that_is_kept_is_due_again_after_the_retry_interval<H: StoreHarness>(
+    bench: Bench<H>,
+) -> Outcome {
+    let begun = ended(&bench, "k-1", Some(tombstone())).await?;
+    let letter = bury(&bench, 0, "k-1").await?;
+    let retry = async |retry_interval| -> Outcome {
+        let listed = bench.store.expired(100).await?;
+        let kept = Purged { kept: vec![(begun.id, KeptFor::DeadLetter)], ..Purged::default() };
+        ensure_eq!(purge_with(&bench, &listed, retry_interval).await?, kept, "what was purged");
+        Ok(())
+    };
+    retry(Duration::ZERO).await?;
+    ensure_eq!(due(&bench).await?, [begun.id], "what is due again at once");
+    retry(bench.harness.timing().lease).await?;
+    bench.outlast_lease().await;
+    ensure_eq!(due(&bench).await?, [begun.id], "what is due again after the interval");
+    bench.store.discard_dead_letter(&letter.tenant, letter.id, "not needed").await?;
+    ensure_eq!(purge(&bench).await?.tombstones, [begun.id], "what became a tombstone then");
+    let listed = bench.store.expired(100).await?;
+    ensure_eq!(listed, [], "what is due of the tombstone, which is kept for as long as another one");
     Ok(())
 }
 
@@ -234,7 +256,7 @@ pub(crate) async fn a_saga_is_purged_once<H: StoreHarness>(bench: Bench<H>) -> O
         let member = bench.member().await?;
         let epoch = bench.store.lease_maintenance(member, HOUR).await?.unwrap_or_default();
         // The answer is lost, or came before the fault was met.
-        _ = doubtful.purge(epoch, &listed).await;
+        _ = doubtful.purge(epoch, &listed, HOUR).await;
         bench.store.leave(member).await?;
         let records = bench.whole(&outer).await?.records.len();
         let family = bench.store.whole_sagas(&[outer.id]).await?.len();

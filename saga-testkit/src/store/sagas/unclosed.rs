@@ -33,7 +33,7 @@ pub(crate) async fn unclosed_steps_are_listed_part_by_part<H: StoreHarness>(benc
     let emptied = ended(&bench, "k-4>charge", Some(tombstone())).await?;
     let (member, epoch_before) = lease(&bench).await?;
     let due = bench.store.expired(100).await?.into_iter().filter(|due| due.id == emptied.id).collect::<Vec<_>>();
-    ensure_eq!(bench.store.purge(epoch_before, &due).await?.tombstones, [emptied.id], "the tombstone");
+    ensure_eq!(bench.store.purge(epoch_before, &due, HOUR).await?.tombstones, [emptied.id], "the tombstone");
     bench.store.set_expiry(&emptied.tenant, &emptied.key, None).await?;
     let last = started(&bench, &Tenant::default(), "k-5>charge").await?;
     bench.apply(end(&last, None)).await?;

@@ -3,5 +3,6 @@
 mod ages;
 mod archive;
 mod closed;
+mod dead_letters;
 mod operating;
 mod orders;
