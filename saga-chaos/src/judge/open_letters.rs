@@ -44,14 +44,14 @@ impl OpenLetters {
     /// The orders that were purged while a letter named them.
     pub(crate) fn problems(&self, purges: &Purges) -> Vec<String> {
         let of_orders = || purges.0.iter().filter(|purge| purge.role == Role::Orders);
-        let purged = |letter: &OpenLetter, at: i64| {
+        let was_open = |letter: &OpenLetter, at: i64| {
             let from = letter.from_micros + PURGE_UNDER_WAY_MICROS;
             from <= at && letter.until_micros.is_none_or(|until| at < until)
         };
         let wrong = self.0.iter().filter_map(|letter| {
             let OpenLetter { order, .. } = letter;
             of_orders()
-                .any(|purge| purge.order() == order && purged(letter, purge.at_micros))
+                .any(|purge| purge.order() == order && was_open(letter, purge.at_micros))
                 .then(|| format!("{order} was purged while the operator had not decided about its dead letter"))
         });
         wrong.collect()

@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn each_plan_has_letters_early_enough_and_the_same_seed_the_same() {
         for seed in 0..50 {
-            let plan = Plan::of(seed, Duration::from_secs(60), Shape::ReplicasOnly);
+            let plan = Plan::of(seed, Duration::from_mins(1), Shape::ReplicasOnly);
             let letters = PlannedLetter::of(&plan);
             assert!(letters.len() as u64 >= LETTERS_MIN, "{letters:?}");
             assert!(letters.is_sorted_by_key(|letter| letter.at), "{letters:?}");

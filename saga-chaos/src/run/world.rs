@@ -121,7 +121,7 @@ impl World {
         let counts = Arc::default();
         let dead_letters = times.retention.map(|_| DeadLetters::new(servers.databases(), &counts, &diary));
         let dead_letters = dead_letters.transpose()?;
-        Ok(Self { servers, outside, replicas, waves, counts, options, folder, diary, dead_letters, times })
+        Ok(Self { options, folder, diary, servers, outside, replicas, waves, counts, dead_letters, times })
     }
 
     async fn run(&self, plan: &Plan) -> anyhow::Result<Report> {
@@ -143,7 +143,7 @@ impl World {
             self.wait_for_flow(&watcher).await?;
             self.diary.say("orders flow, the faults begin");
             let injector = self.injector();
-            tokio::try_join!(injector.execute(plan), self.send_letters(plan))?;
+            tokio::try_join!(Box::pin(injector.execute(plan)), Box::pin(self.send_letters(plan)))?;
             self.diary.enter(0, Happened::FaultsEnded);
             self.diary.say("the faults are over");
             self.waves.close();
@@ -203,7 +203,7 @@ impl World {
             done = work => done?,
             Some(failed) = supervisors.join_next() => return Err(ended_early(failed)),
             Some(failed) = tasks.join_next() => return Err(ended_early(failed)),
-            failed = self.decide_letters() => return Err(ended_early(Ok(failed))),
+            failed = Box::pin(self.decide_letters()) => return Err(ended_early(Ok(failed))),
         };
         supervisors.shutdown().await;
         // All at once: each lets its last request for messages end, which over SQS takes up to twenty seconds.

@@ -18,9 +18,11 @@ mod semantic_locks;
 mod store;
 mod transaction;
 mod transport;
+mod transport_flaw;
 mod work;
 
-pub use self::flaw::{StoreFlaw, TransportFlaw};
+pub use self::flaw::StoreFlaw;
 pub use self::harness::FaultyHarness;
 pub use self::store::FaultyStore;
 pub use self::transport::FaultyTransport;
+pub use self::transport_flaw::TransportFlaw;

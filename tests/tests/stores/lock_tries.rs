@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use saga_core::engine::SemanticLocksFilter;
 use saga_core::saga::SagaBuilder;
-use saga_core::store::{
-    Claim, LockAnswer, LockRequest, SemanticLocks as _, Store, StoreError, TransactError, TransactionBody,
-};
+use saga_core::store::{Claim, LockAnswer, LockRequest, Store, StoreError, TransactError, TransactionBody};
 use saga_core::{Entity, Outcome, Runtime, Saga, SagaHandle, SemanticLock, State, StepContext, StepError, saga_step};
 use saga_testkit::intercept::{Intercept, Intercepted};
 use saga_tests::Books;

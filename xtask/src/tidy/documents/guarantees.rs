@@ -49,7 +49,8 @@ mod tests {
 
     #[test]
     fn a_guarantee_without_a_test_is_found() {
-        let all_but_seven = "// G1, G2 and G3. G4; G5: G6\nfn g8_x() {}\nfn g9_y() {}\n// G10 G11 G12 G71 xG7 big7_\n";
+        let all_but_seven =
+            "// G1, G2 and G3. G4; G5: G6\nfn g8_x() {}\nfn g9_y() {}\n// G10 G11 G12 G13 G71 xG7 big7_\n";
         let missing = each_has_a_test(&Tree::of(&[("tests/tests/a.rs", all_but_seven)]));
         assert_eq!(missing.len(), 1, "{missing:?}");
         assert!(missing[0].message.contains("G7"));
@@ -65,10 +66,10 @@ mod tests {
             let files = [("ARCHITECTURE.md", &*statements.join("\n")), ("tests/tests/a.rs", &*tests.concat())];
             each_is_written_down(&Tree::of(&files)).iter().map(ToString::to_string).collect()
         };
-        let statements: Vec<String> = (1..=12).map(|number| format!("- **G{number}** It\n  holds.")).collect();
-        let tests: Vec<String> = (1..=12).map(|number| format!("fn g{number}_x() {{}}\n")).collect();
+        let statements: Vec<String> = (1..=13).map(|number| format!("- **G{number}** It\n  holds.")).collect();
+        let tests: Vec<String> = (1..=13).map(|number| format!("fn g{number}_x() {{}}\n")).collect();
         assert_eq!(found(&statements, &tests), [""; 0]);
-        assert!(found(&statements[..11], &tests)[0].contains("G12 is missing"));
+        assert!(found(&statements[..12], &tests)[0].contains("G13 is missing"));
         assert!(found(&statements, &tests[1..])[0].contains("no test is named after G1:"));
     }
 }
