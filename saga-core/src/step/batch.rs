@@ -17,8 +17,8 @@ use super::{Emitted, IntoStepError, StepContext, StepError};
 /// - **An `Err` of the whole call, an SQL error or a panic** rolls back all writes of the call. The runtime then calls the
 ///   step with half of the inputs, until the error concerns a single saga, and counts as an attempt of that saga. One bad
 ///   input in a hundred costs about fourteen more calls, and no further transaction.
-/// - All inputs of a batch, which is a slice of them, belong to one saga definition, and there is at least one. The number of inputs depends on how
-///   many sagas wait. An input that was recovered from a dead process is always alone.
+/// - A batch is a slice of its inputs. All of them belong to one saga definition, and there is at least one. The number of
+///   inputs depends on how many sagas wait. An input that was recovered from a dead process is always alone.
 ///
 /// # Examples
 ///

@@ -20,7 +20,8 @@ const COUNTED: [(&str, &str); 10] = [
 ];
 
 /// Counts the public items by kind. An item that is public by several paths counts once, and not at all if each of its paths
-/// begins with one of `doors`. What a trait provides counts with the trait, not with the types that have it. `items` are the items as they are rendered, by their ids in the JSON of rustdoc.
+/// begins with one of `doors`. What a trait provides counts with the trait, not with the types that have it. `items` are the items
+/// as they are rendered, by their ids in the JSON of rustdoc.
 pub(crate) fn count_outside<'a>(
     items: impl Iterator<Item = (u32, String)>,
     json: &'a Value,
