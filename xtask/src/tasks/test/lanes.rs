@@ -1,5 +1,6 @@
 //! Test programs side by side: most of them wait most of the time, for a server, a lease or a poll.
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
@@ -30,15 +31,22 @@ pub(super) struct Ended {
     pub(super) output: String,
 }
 
-/// Runs all `jobs`, in their order, `lanes` at a time, and tells `report` of each as it ends, with its output whole.
+/// Jobs that wait. Several calls of [`side_by_side`] may take from it.
+pub(super) type Queue = RefCell<VecDeque<Job>>;
+
+/// These jobs, in their order.
+pub(super) fn queue(jobs: Vec<Job>) -> Queue {
+    RefCell::new(jobs.into())
+}
+
+/// Runs all jobs of `waiting`, in their order, `lanes` at a time, and tells `report` of each as it ends, with its output whole.
 ///
 /// Dropped, what runs is ended.
-pub(super) async fn side_by_side(jobs: Vec<Job>, lanes: usize, mut report: impl FnMut(Ended)) -> Result<()> {
-    let mut waiting = VecDeque::from(jobs);
+pub(super) async fn side_by_side(waiting: &Queue, lanes: usize, mut report: impl FnMut(Ended)) -> Result<()> {
     let mut running = JoinSet::new();
     loop {
         while running.len() < lanes.max(1)
-            && let Some(job) = waiting.pop_front()
+            && let Some(job) = waiting.borrow_mut().pop_front()
         {
             running.spawn(job.run());
         }
@@ -88,10 +96,11 @@ fn read_whole(file: &mut File) -> std::io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
     use std::path::Path;
     use std::process::Command;
 
-    use super::{Ended, Job, side_by_side};
+    use super::{Ended, Job, queue, side_by_side};
 
     fn job(title: &str, script: &str, folder: &Path) -> Job {
         let mut command = Command::new("sh");
@@ -101,7 +110,7 @@ mod tests {
 
     async fn run(jobs: Vec<Job>, lanes: usize) -> Vec<Ended> {
         let mut ended = Vec::new();
-        side_by_side(jobs, lanes, |job| ended.push(job)).await.unwrap();
+        side_by_side(&queue(jobs), lanes, |job| ended.push(job)).await.unwrap();
         ended
     }
 
@@ -135,6 +144,23 @@ mod tests {
         assert!(ended.len() == 3 && folder.path().join("third").exists());
     }
 
+    /// Each waits for what the other does, so neither call has both.
+    #[tokio::test]
+    async fn calls_share_the_jobs_of_a_queue() {
+        let folder = tempfile::tempdir().unwrap();
+        let (left, right) = (folder.path().join("left"), folder.path().join("right"));
+        let made = Command::new("mkfifo").args([&left, &right]).status().unwrap();
+        assert!(made.success());
+        let jobs = queue(vec![
+            job("one", "echo > left; read line < right", folder.path()),
+            job("two", "read line < left; echo > right", folder.path()),
+        ]);
+        let ended = RefCell::new(Vec::new());
+        let report = |job: Ended| ended.borrow_mut().push(job.title);
+        tokio::try_join!(side_by_side(&jobs, 1, report), side_by_side(&jobs, 1, report)).unwrap();
+        assert_eq!(ended.into_inner().len(), 2);
+    }
+
     #[tokio::test]
     async fn a_job_in_the_background_is_the_same_job_with_the_lowest_priority() {
         let folder = tempfile::tempdir().unwrap();
@@ -148,6 +174,6 @@ mod tests {
     #[tokio::test]
     async fn what_cannot_be_run_is_an_error() {
         let jobs = vec![Job { title: "none".to_owned(), command: Command::new("/nowhere/none") }];
-        assert!(side_by_side(jobs, 2, drop).await.is_err());
+        assert!(side_by_side(&queue(jobs), 2, drop).await.is_err());
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use saga_servers::Addresses;
 
 use super::failures::last_words;
-use super::lanes::{Ended, Job, side_by_side};
+use super::lanes::{Ended, Job, queue, side_by_side};
 use super::totals::Totals;
 
 /// How many test programs run at once for each processor: they wait more than they compute.
@@ -26,8 +26,13 @@ pub(super) async fn run_jobs(
     let lanes = std::thread::available_parallelism().map_or(1, NonZero::get) * LANES_PER_PROCESSOR;
     let ended = RefCell::new(Report::default());
     let report = |job| ended.borrow_mut().add(job);
-    let background = async { side_by_side(background.await?, 1, report).await };
-    tokio::try_join!(side_by_side(jobs, lanes, report), background)?;
+    let jobs = queue(jobs);
+    let background = async {
+        side_by_side(&queue(background.await?), 1, report).await?;
+        // Nothing else would use its processor time from then on.
+        side_by_side(&jobs, 1, report).await
+    };
+    tokio::try_join!(side_by_side(&jobs, lanes, report), background)?;
     let Report { totals, failed, titles } = ended.into_inner();
     println!("\n{}", totals.note());
     if !failed.is_empty() {
