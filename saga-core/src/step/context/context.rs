@@ -140,11 +140,10 @@ impl StepContext {
         self
     }
 
-    /// The same context of a call that is cancelled.
-    #[must_use]
-    pub fn with_cancelled(self) -> Self {
+    /// Cancels the call, as the runtime does when the work of a step is no longer wanted. A test calls it before the step, or
+    /// beside it.
+    pub fn cancel_for_test(&self) {
         self.parts.cancel.cancel();
-        self
     }
 
     /// The idempotency key of this call for other services: `key:step`, or `namespace/tenant/key:step` if a namespace is set
@@ -329,9 +328,18 @@ mod tests {
     fn a_test_sets_what_the_step_looks_at() {
         let plain = StepContext::for_test("order-7:charge");
         assert_eq!((plain.attempt(), plain.fencing_token(), plain.time_left()), (1, 1, None));
-        assert!(!plain.is_cancelled());
-        let ctx = plain.with_attempt(3).with_fencing_token(9).with_time_left(Duration::from_secs(2)).with_cancelled();
+        let ctx = plain.with_attempt(3).with_fencing_token(9).with_time_left(Duration::from_secs(2));
         assert_eq!((ctx.attempt(), ctx.fencing_token(), ctx.time_left()), (3, 9, Some(Duration::from_secs(2))));
+    }
+
+    #[tokio::test]
+    async fn a_test_cancels_a_step_halfway() {
+        let ctx = StepContext::for_test("order-7:charge");
+        let step = async {
+            assert!(!ctx.is_cancelled(), "it has begun");
+            ctx.cancelled().await;
+        };
+        tokio::join!(step, async { ctx.cancel_for_test() });
         assert!(ctx.is_cancelled());
     }
 
