@@ -11,13 +11,9 @@ const HAS_TLS: bool = cfg!(feature = "tls");
 const FILES: [&str; 3] = ["ssl.ca.location", "ssl.certificate.location", "ssl.key.location"];
 
 /// What librdkafka and OpenSSL say, and what to do. OpenSSL does not say whether it does not accept the authority or the name.
-const HINTS: [(&str, &str); 4] = [
+const HINTS: [(&str, &str); 3] = [
     // The first bytes of an alert, taken for a length.
     ("Invalid response size", "if the broker expects TLS, write kafka+ssl://, or set security.protocol"),
-    (
-        "connecting to a PLAINTEXT broker listener",
-        "the broker seems to have no TLS there; write kafka://, or check the port",
-    ),
     (
         "certificate verify failed",
         "the broker's certificate is not accepted: an authority of `ssl.ca.location` (without it, of the system) must have signed it, and it must \
@@ -37,11 +33,14 @@ pub(crate) const AUTHORITIES: Option<(&str, &str)> =
 
 /// What to do about a connection that failed because of TLS, by what librdkafka says about it: its error codes do not tell.
 pub(crate) fn hint(said: &str) -> Option<&'static str> {
-    let is_silent = said.contains("Disconnected") && said.contains("in state APIVERSION_QUERY");
-    if is_silent && !said.contains("ssl://") {
+    let was_closed_in = |state: &str| said.contains("Disconnected") && said.contains(state);
+    if was_closed_in("in state APIVERSION_QUERY") && !said.contains("ssl://") {
         return Some(
             "the broker closed the connection before it said anything; if it expects TLS, write kafka+ssl://, or set security.protocol",
         );
+    }
+    if was_closed_in("in state SSL_HANDSHAKE") {
+        return Some("the broker seems to have no TLS there; write kafka://, or check the port");
     }
     HINTS.into_iter().find(|(known, _)| said.contains(known)).map(|(_, hint)| hint)
 }
@@ -111,6 +110,21 @@ mod tests {
         }
         let plain = properties(&[("security.protocol", "sasl_plaintext"), ("sasl.mechanisms", "PLAIN")]);
         assert_eq!(refuse_without_tls(&plain, false), Ok(()));
+    }
+
+    /// librdkafka adds its own guess only where the handshake had to wait for the broker.
+    #[test]
+    fn a_connection_that_ends_in_the_handshake_has_one_hint() {
+        for said in [
+            "ssl://127.0.0.1:1/bootstrap: Disconnected: SSL connection closed by peer (after 0ms in state SSL_HANDSHAKE)",
+            "ssl://127.0.0.1:1/bootstrap: SSL handshake failed: Disconnected: connection closed by peer: connecting to a PLAINTEXT broker listener? \
+             (after 2ms in state SSL_HANDSHAKE)",
+        ] {
+            assert!(hint(said).is_some_and(|hint| hint.contains("write kafka://")), "{said}");
+        }
+        let refused = "SSL handshake failed: error:0A000086:SSL routines::certificate verify failed (after 3ms in state SSL_HANDSHAKE)";
+        assert!(hint(refused).is_some_and(|hint| hint.contains("ssl.ca.location")), "{refused}");
+        assert_eq!(hint("ssl://127.0.0.1:1/1: Disconnected (after 60000ms in state UP)"), None);
     }
 
     #[test]
