@@ -38,11 +38,7 @@ pub(crate) fn commit_error(operation: &'static str, error: Error) -> StoreError 
 /// The error of a `BEGIN`. No step has run, so none is to blame; after a switchover the server may be a standby.
 pub(crate) fn begin_error(operation: &'static str, error: Error) -> StoreError {
     if sql_state(&error).is_some_and(|state| matches!(&*state, "0A000" | "25006")) {
-        let detail =
-            format!("the server is a standby or read-only ({}); waiting for one that can be written", sentence(&error));
-        return StoreError::new(StoreErrorKind::NotWritable, operation, detail)
-            .with_class(RetryClass::Transient)
-            .with_source(error);
+        return not_writable(operation, &sentence(&error)).with_source(error);
     }
     let (kind, class) = classify(&error);
     let (kind, class) = match kind {
@@ -50,6 +46,12 @@ pub(crate) fn begin_error(operation: &'static str, error: Error) -> StoreError {
         _ => (kind, class),
     };
     StoreError::new(kind, operation, sentence(&error)).with_class(class).with_source(error)
+}
+
+/// The error of a transaction on a server that takes no writes.
+pub(crate) fn not_writable(operation: &'static str, said: &str) -> StoreError {
+    let detail = format!("the server is a standby or read-only ({said}); waiting for one that can be written");
+    StoreError::new(StoreErrorKind::NotWritable, operation, detail).with_class(RetryClass::Transient)
 }
 
 /// The error of a commit of handlers' writes. If the server reports a missing right or relation here, a deferred

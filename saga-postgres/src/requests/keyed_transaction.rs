@@ -10,10 +10,10 @@ use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
 use crate::error::{
-    FAILED_TRANSACTION, NO_CURSOR, NO_STATEMENT, begin_error, handlers_commit_error, is_answer_of_server, sql_state,
-    store_error,
+    FAILED_TRANSACTION, NO_CURSOR, NO_STATEMENT, begin_error, handlers_commit_error, is_answer_of_server, not_writable,
+    sql_state, store_error,
 };
-use crate::requests::admission::{admission, unanswered};
+use crate::requests::admission::{Lock, unanswered};
 use crate::store::connection::PooledConn;
 use crate::store::store::PostgresStore;
 
@@ -114,8 +114,12 @@ async fn admit(
         answer = rows_of(conn, statements.prepare_and_admit(request)).await;
     }
     let rows = answer.map_err(|error| begin_error(OPERATION, error))?;
-    let row = rows.first().ok_or_else(|| unanswered(OPERATION))?;
-    admission(row).map_err(|error| store_error(OPERATION, error))
+    let Some((lock, kept)) = rows.split_first() else { return Err(unanswered(OPERATION)) };
+    let lock = Lock::read(lock).map_err(|error| store_error(OPERATION, error))?;
+    if lock.is_read_only {
+        return Err(not_writable(OPERATION, "the transaction is read-only"));
+    }
+    lock.admission(kept.first()).map_err(|error| store_error(OPERATION, error))
 }
 
 async fn rows_of(conn: &mut PgConnection, message: String) -> Result<Vec<PgRow>, sqlx::Error> {
