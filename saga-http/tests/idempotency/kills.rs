@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use http::StatusCode;
 use saga_core::memory::MemoryStore;
@@ -101,15 +102,19 @@ async fn kill_at(path: &Path, point: Point) {
     server.process.kill().await.unwrap();
 }
 
+/// How long a request may take until it sends a statement.
+const SENT_WITHIN: Duration = Duration::from_mins(1);
+
 /// The statements of a request, by what is in their text when they are sent first, and whether the connection has served a
 /// request before.
-const STATEMENTS: [(&[u8], bool); 6] = [
-    (b"PREPARE saga_admit_", false),
-    (b"EXECUTE saga_admit_", true),
-    (b"INSERT INTO payments", false),
-    (b"SELECT count(*) FROM payments", false),
-    (b"EXECUTE saga_keep_", true),
-    (b"COMMIT", true),
+const STATEMENTS: [(&str, bool); 7] = [
+    ("PREPARE saga_lock_", false),
+    ("EXECUTE saga_lock_", true),
+    ("EXECUTE saga_look_", true),
+    ("INSERT INTO payments", false),
+    ("SELECT count(*) FROM payments", false),
+    ("EXECUTE saga_keep_", true),
+    ("COMMIT", true),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,11 +128,14 @@ async fn a_process_on_postgres_may_be_killed_at_every_statement() {
             server.pay(&format!("before-{number}")).read_to_string(&mut String::new()).unwrap();
         }
         // The server of the database runs the statement, and its process never hears of it.
-        proxy.cut(Cut::after(Direction::ToClient, 0).seeing(Direction::ToServer, statement));
+        proxy.cut(Cut::after(Direction::ToClient, 0).seeing(Direction::ToServer, statement.as_bytes()));
         let _request = server.pay(&name);
-        while proxy.counts().cuts == 0 {
-            tokio::task::yield_now().await;
-        }
+        let is_cut = async {
+            while proxy.counts().cuts == 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(SENT_WITHIN, is_cut).await.unwrap_or_else(|_| panic!("no request sends {statement}"));
         server.process.kill().await.unwrap();
         check(&store, &name).await;
     }
