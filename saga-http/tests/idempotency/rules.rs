@@ -134,5 +134,4 @@ pub(crate) async fn a_key_is_new_after_its_time<S: Ledger>(shop: Application<S>)
         let ran = send(&short, request("/payments", "k-1"), Order::of("rent").text()).await;
         assert_eq!(String::from_utf8(ran.body).unwrap(), format!("{number} of rent"));
     }
-    assert_eq!(shop.store.delete_expired_keys(10).await.unwrap(), 1);
 }
