@@ -25,7 +25,8 @@ struct Arguments {
     /// What carries the messages; faults that only RabbitMQ can have are left out elsewhere
     #[arg(long, value_enum, default_value_t = Carrier::Rabbitmq)]
     transport: Carrier,
-    /// Archives and purges what ended a minute or longer ago, and starts orders again that have become tombstones
+    /// Archives and purges what ended a minute or longer ago, and starts orders again that have become tombstones; not on SQS, which
+    /// may deliver a message again after days
     #[arg(long)]
     retention: bool,
     /// The services outside carry out calls that land after their undo
@@ -85,6 +86,12 @@ async fn main() -> ExitCode {
 }
 
 async fn chaos(arguments: &Arguments) -> anyhow::Result<bool> {
+    if arguments.retention && matches!(arguments.transport, Carrier::Sqs) {
+        anyhow::bail!(
+            "--retention does not go with --transport sqs: SQS may deliver a message again after 14 days, and message ids are kept for \
+             longer than that, so a run of minutes could purge nothing; take --transport rabbitmq or kafka"
+        );
+    }
     let seed = arguments.seed.unwrap_or_else(random_seed);
     let seconds = arguments.seconds.unwrap_or(arguments.minutes * 60).max(SECONDS_MIN);
     eprintln!("the seed is {seed}");

@@ -101,3 +101,11 @@ async fn without_a_bar_outside_exactly_the_calls_that_landed_behind_their_undo_a
     assert!(report.remainder >= 2, "calls were held past their undo on purpose\n{report}");
     assert!(!report.reported.is_empty(), "{report}");
 }
+
+#[test]
+fn purges_on_sqs_are_refused_before_anything_starts() {
+    let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_saga-chaos"));
+    let ended = program.args(["--retention", "--transport", "sqs"]).output().expect("the program runs");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(!ended.status.success() && said.contains("take --transport rabbitmq or kafka"), "{said}");
+}
