@@ -1,9 +1,11 @@
 //! What a key costs on PostgreSQL, counted.
 
+use std::time::Duration;
+
 use saga_core::memory::MemoryStore;
 use saga_core::store::StoreError;
 use saga_http::Idempotency;
-use saga_postgres::PostgresStore;
+use saga_postgres::{PostgresOptions, PostgresStore, sqlx};
 use saga_servers::{FaultProxy, Traffic};
 use tokio::task::JoinSet;
 
@@ -16,6 +18,8 @@ const MORE: u64 = 0;
 const REPLAY: u64 = 1;
 /// A process that has not seen it begins a transaction.
 const REPLAY_ELSEWHERE: u64 = 2;
+/// How long the server may take until it shows what sessions counted that have ended.
+const COUNTED_WITHIN: Duration = Duration::from_mins(1);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_costs_no_round_trip() {
@@ -47,6 +51,35 @@ async fn a_key_costs_no_round_trip() {
     assert_eq!([keyed, replay, other], [bare + MORE, REPLAY, REPLAY_ELSEWHERE], "the handler alone: {bare}");
 }
 
+/// A plan that is made while the table is empty would read all of it later, if it did not use the index.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_looked_up_by_an_index_also_if_the_table_was_empty_at_first() {
+    const REQUESTS: i64 = 30;
+    let (store, database) = PostgresStore::fresh().await;
+    sqlx::query("VACUUM ANALYZE saga.idempotency_keys").execute(store.pool()).await.unwrap();
+    let shop = Application::<MemoryStore>::start().await.shop;
+    let app = routes(&Idempotency::of_store(store.clone()).principal(user).required(), &shop.on());
+    for number in 0..REQUESTS {
+        let paid = send(&app, request("/payments", &format!("k-{number}")), Order::of("rent").text()).await;
+        assert!(paid.status.is_success(), "{}", paid.status);
+    }
+    // A session tells what it counted when it ends.
+    store.close().await;
+    let reader = PostgresStore::connect(database.url()).await.unwrap();
+    let counts = "SELECT n_tup_ins, seq_scan FROM pg_stat_user_tables WHERE relname = 'idempotency_keys'";
+    let read_from_end_to_end = async {
+        loop {
+            let (kept, scans): (i64, i64) = sqlx::query_as(counts).fetch_one(reader.pool()).await.unwrap();
+            if kept == REQUESTS {
+                return scans;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let scans = tokio::time::timeout(COUNTED_WITHIN, read_from_end_to_end).await.expect("the sessions have ended");
+    assert!(scans < REQUESTS, "{scans} scans of the whole table for {REQUESTS} requests");
+}
+
 /// How many replays are asked for at once, and how many statements may look them up: one that is under way, and one for all that arrive
 /// meanwhile. A few more, since nothing says when the last one has arrived.
 const TOGETHER: usize = 60;
@@ -58,7 +91,9 @@ const STATEMENTS_MAX: u64 = 6;
 async fn many_replays_share_a_round_trip() {
     let (_store, database) = PostgresStore::fresh().await;
     let proxy = FaultProxy::start(database.url()).await.unwrap();
-    let through = PostgresStore::connect(proxy.url()).await.unwrap();
+    // A second connection that is opened meanwhile would have round trips of its own.
+    let options = PostgresOptions::from_url(proxy.url()).unwrap().connections_max(1);
+    let through = PostgresStore::connect_with(options).await.unwrap();
     let shop = Application::<MemoryStore>::start().await.shop;
     let app = routes(&Idempotency::of_store(through).principal(user).required(), &shop.on());
     let mut firsts = Vec::new();
