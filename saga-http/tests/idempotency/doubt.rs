@@ -1,8 +1,11 @@
-//! Commits whose outcome is unknown, and connections that break in the middle of a request.
+//! Commits whose outcome is unknown, connections that break in the middle of a request, and a server that takes no writes.
+
+use std::sync::atomic::Ordering;
 
 use http::StatusCode;
+use saga_core::memory::MemoryStore;
 use saga_http::Idempotency;
-use saga_postgres::PostgresStore;
+use saga_postgres::{PostgresOptions, PostgresStore};
 use saga_servers::{Cut, Direction, FaultProxy};
 
 use crate::support::application::{routes, user};
@@ -66,4 +69,21 @@ async fn a_connection_that_breaks_anywhere_leaves_one_effect() {
             assert!(first.status == StatusCode::OK || first.status.is_server_error(), "{name}: {first:?}");
         }
     }
+}
+
+/// What becomes of a request on a standby, with a key and without.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_takes_no_writes_runs_no_handler() {
+    let (_store, database) = PostgresStore::fresh().await;
+    let options = PostgresOptions::from_url(database.url()).unwrap().read_only();
+    let reading = PostgresStore::connect_with(options).await.unwrap();
+    let shop = Application::<MemoryStore>::start().await.shop;
+    let app = routes(&Idempotency::of_store(reading).principal(user), &shop.on());
+    let mut without = request("/payments", "k-1");
+    without.headers_mut().unwrap().remove("idempotency-key");
+    for request in [request("/payments", "k-1"), without] {
+        let refused = send(&app, request, Order::of("rent").text()).await;
+        assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE, "{refused:?}");
+    }
+    assert_eq!(shop.gate.calls.load(Ordering::SeqCst), 0, "no handler ran");
 }
