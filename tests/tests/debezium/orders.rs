@@ -159,6 +159,13 @@ async fn run() {
     eventually("a charge", async || (!effects(&payments).await.is_empty()).then_some(())).await;
     worker.kill().await.unwrap();
     placed.extend(shop.place_orders(ORDERS..2 * ORDERS).await);
+    // Without these, nothing would depend on the connector that comes back.
+    let unsent = eventually("messages that no connector has sent", async || {
+        let unsent = records::unsent(&place.brokers(), &outbox::rows(orders.pool()).await).await;
+        (unsent >= 2 * ORDERS as usize).then_some(unsent)
+    })
+    .await;
+    println!("unsent while the connector was dead: {unsent}");
     worker.restart().await.unwrap();
     for (number, saga) in &placed {
         let outcome = saga.outcome().await.unwrap();

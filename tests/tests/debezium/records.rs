@@ -72,14 +72,27 @@ impl Record {
 
 /// What connectors sent to the topics of these rows, once each row has a record: partition by partition, in their order.
 pub(crate) async fn with_all(brokers: &str, rows: &[Row]) -> Vec<Record> {
-    let topics: BTreeSet<String> = rows.iter().map(|row| Record::of(row).topic).collect();
     eventually("a record for each row", async || {
-        let (brokers, topics) = (brokers.to_owned(), topics.clone());
-        let records = tokio::task::spawn_blocking(move || read(&brokers, &topics)).await.unwrap();
-        let ids: BTreeSet<&str> = records.iter().map(Record::id).collect();
-        rows.iter().all(|row| ids.contains(&*row.id.to_string())).then_some(records)
+        let records = of_topics_of(brokers, rows).await;
+        (without_record(rows, &records) == 0).then_some(records)
     })
     .await
+}
+
+/// How many of these rows have no record.
+pub(crate) async fn unsent(brokers: &str, rows: &[Row]) -> usize {
+    without_record(rows, &of_topics_of(brokers, rows).await)
+}
+
+async fn of_topics_of(brokers: &str, rows: &[Row]) -> Vec<Record> {
+    let topics: BTreeSet<String> = rows.iter().map(|row| Record::of(row).topic).collect();
+    let brokers = brokers.to_owned();
+    tokio::task::spawn_blocking(move || read(&brokers, &topics)).await.unwrap()
+}
+
+fn without_record(rows: &[Row], records: &[Record]) -> usize {
+    let ids: BTreeSet<&str> = records.iter().map(Record::id).collect();
+    rows.iter().filter(|row| !ids.contains(&*row.id.to_string())).count()
 }
 
 /// Each row has its record, and no record is anything else. A record may be there twice.
