@@ -129,7 +129,7 @@ pub(super) async fn write<C: SqlConn>(conn: &mut C, changes: &Changes, book: &Bo
         let (new_resources, known_resources) = (Json(resources(Change::Inserted)), Json(resources(Change::Updated)));
         let (new, known) = (Json(reservations(Change::Inserted)), Json(reservations(Change::Updated)));
         let written: i64 = conn.query_one(WRITE_ALL, &[&new_resources, &known_resources, &new, &known]).await?;
-        return found_all(usize::try_from(written) == Ok(changes.len()));
+        return expect_written(u64::try_from(written).unwrap_or(0), changes.len());
     }
     for change in [Change::Inserted, Change::Updated] {
         for resource in resources(change) {
@@ -145,8 +145,8 @@ pub(super) async fn write<C: SqlConn>(conn: &mut C, changes: &Changes, book: &Bo
 }
 
 /// Where a row was not written, another transaction inserted it at the same time.
-fn found_all(is_all: bool) -> Result<(), WorkError> {
-    if is_all { Ok(()) } else { Err(WorkError::Race) }
+fn expect_written(written: u64, expected: usize) -> Result<(), WorkError> {
+    if usize::try_from(written) == Ok(expected) { Ok(()) } else { Err(WorkError::Race) }
 }
 
 async fn write_resource<C: SqlConn>(conn: &mut C, resource: &Resource, change: Change) -> Result<(), WorkError> {
@@ -161,7 +161,7 @@ async fn write_resource<C: SqlConn>(conn: &mut C, resource: &Resource, change: C
         }
         Change::Updated => conn.execute(UPDATE_RESOURCE, &[&name, &capacity, &confirmed, &held, &token]).await?,
     };
-    found_all(written == 1)
+    expect_written(written, 1)
 }
 
 async fn write_reservation<C: SqlConn>(
@@ -181,7 +181,7 @@ async fn write_reservation<C: SqlConn>(
         }
         Change::Updated => conn.execute(UPDATE_RESERVATION, &[&key, &state, &token, &expires_at, &changed_at]).await?,
     };
-    found_all(written == 1)
+    expect_written(written, 1)
 }
 
 /// What the databases have for a whole number. The book has none above 2^53.
