@@ -19,7 +19,7 @@ pub enum RetentionCommand {
     Show(RetentionShowArgs),
     /// Apply the retention of a definition to sagas that ended before it was set
     Apply(RetentionApplyArgs),
-    /// Keep an ended saga for ever
+    /// Keep an ended saga until it is unexempted or reopened, or `apply` is run for its definition
     Exempt(ActionArgs),
     /// Let an exempted saga age again
     Unexempt(ActionArgs),
