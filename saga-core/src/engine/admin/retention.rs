@@ -121,7 +121,7 @@ impl<S: Store> RetentionAdmin<S> {
         Ok(dated)
     }
 
-    /// Keeps this ended saga until it is reopened or its definition is [applied](Self::apply) again.
+    /// Keeps this ended saga until it is unexempted or reopened, or its definition is [applied](Self::apply) again.
     ///
     /// # Errors
     /// When there is no such saga, it has not ended, no reason is given, or the store fails.
