@@ -25,5 +25,6 @@ pub use self::request::{AcquireRequest, HeldLock, TTL_MAX, TTL_MIN};
 #[doc(hidden)]
 pub mod __private {
     pub use crate::connection::{Answer, Connection};
+    pub use crate::epochs::{EpochTurn, Missed};
     pub use crate::scripts::{BEGIN_EPOCH, Call, Text};
 }

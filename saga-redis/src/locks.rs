@@ -9,7 +9,7 @@ use saga_core::Entity;
 
 use crate::connection::Connection;
 use crate::contract::{Acquired, LockService};
-use crate::epochs::Epochs;
+use crate::epochs::{Epochs, Missed};
 use crate::error::LockError;
 use crate::keys::Place;
 use crate::options::RedisOptions;
@@ -24,8 +24,8 @@ const RENEWING: &str = "renew a lock";
 const RELEASING: &str = "release a lock";
 const WITHDRAWING: &str = "withdraw a request for a lock";
 
-/// How often an epoch is begun for one request: other processes may begin one at the same time.
-const EPOCHS_MAX: u32 = 8;
+/// How often Redis is asked for one entity until it has an epoch that is checked: other processes may begin one as well.
+const ASKS_MAX: u32 = 16;
 
 /// Locks in Redis. Clones share the connection.
 #[derive(Clone)]
@@ -68,18 +68,18 @@ impl RedisLocks {
     }
 
     async fn acquire_one(&self, request: &AcquireRequest, place: &Place) -> Result<Reply, LockError> {
-        for _ in 0..EPOCHS_MAX {
+        let turn = self.epochs.turn(place.slot);
+        for _ in 0..ASKS_MAX {
+            let view = turn.view();
             let call = self.ask(request, place);
             let answer = self.connection.call_confirmed(&call, Reply::is_granted).await?;
-            match Reply::read(&answer.words).ok_or_else(|| self.not_understood(&answer.words))? {
-                Reply::Stale(epoch) => self.begin_epoch(place, epoch).await?,
-                Reply::Unchecked(epoch) => {
-                    if !self.epochs.check(ACQUIRING, place.slot, epoch).await? {
-                        self.begin_epoch(place, epoch).await?;
-                    }
-                }
+            let (epoch, missed) = match Reply::read(&answer.words).ok_or_else(|| self.not_understood(&answer.words))? {
+                Reply::Unchecked(epoch) if self.epochs.check(ACQUIRING, place.slot, epoch).await? => continue,
+                Reply::Unchecked(epoch) => (epoch, Missed::Behind(epoch)),
+                Reply::Stale(epoch) => (epoch, Missed::Stale),
                 reply => return Ok(reply),
-            }
+            };
+            turn.begin(view, missed, self.begin_epoch(place, epoch)).await?;
         }
         let source = "other processes began new epochs all the time; do they use the same store of epochs?";
         Err(LockError::Epochs { operation: ACQUIRING, source: source.into() })

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::epochs::Epochs;
+use crate::epochs::{EpochTurn, Epochs};
 use crate::error::LockError;
 use crate::keys::SLOTS;
 use crate::token::EPOCH_MAX;
@@ -14,16 +14,26 @@ pub(crate) struct SlotEpochs {
     epochs: Box<dyn Epochs>,
     /// The epoch of each slot that was the store's while it was in Redis, or 0.
     checked: Vec<AtomicU64>,
+    turns: Vec<EpochTurn>,
 }
 
 impl SlotEpochs {
     pub(crate) fn new(epochs: impl Epochs) -> Self {
-        Self { epochs: Box::new(epochs), checked: (0..SLOTS).map(|_| AtomicU64::new(0)).collect() }
+        Self {
+            epochs: Box::new(epochs),
+            checked: (0..SLOTS).map(|_| AtomicU64::new(0)).collect(),
+            turns: (0..SLOTS).map(|_| EpochTurn::default()).collect(),
+        }
     }
 
     /// The epoch of a slot of which tokens may be used.
     pub(crate) fn checked(&self, slot: u16) -> u64 {
         self.checked[usize::from(slot)].load(Ordering::Acquire)
+    }
+
+    /// Whose turn it is to begin an epoch of a slot.
+    pub(crate) fn turn(&self, slot: u16) -> &EpochTurn {
+        &self.turns[usize::from(slot)]
     }
 
     /// Compares the epoch that a slot has in Redis with the store, and says whether it is the last one.

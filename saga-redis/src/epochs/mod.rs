@@ -6,6 +6,8 @@ mod memory;
 mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod turn;
 
 pub use self::contract::Epochs;
 pub use self::memory::MemoryEpochs;
+pub use self::turn::{EpochTurn, Missed};

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use saga_redis::__private::{BEGIN_EPOCH, Call, Connection, Text};
+use saga_redis::__private::{BEGIN_EPOCH, Call, Connection, EpochTurn, Missed, Text};
 use saga_redis::RedisOptions;
 
 use super::reply::Reply;
@@ -11,7 +11,7 @@ use crate::book::ReservationKey;
 use crate::{ReservationsError, SqlReservations};
 
 /// How often an epoch is begun for one call: other processes may begin one at the same time.
-const EPOCHS_MAX: u32 = 8;
+const ASKS_MAX: u32 = 16;
 
 /// The highest epoch: tokens stay below 2^53, where the numbers of JSON and Lua are exact.
 const EPOCH_MAX: u64 = (1 << 21) - 1;
@@ -32,8 +32,7 @@ pub(super) struct Holds {
     keys: Vec<String>,
     /// The epoch that was SQL's while it was in Redis, or 0.
     checked: AtomicU64,
-    /// How many epochs this process has begun. The callers that miss one at the same time begin one together.
-    begun: tokio::sync::Mutex<u64>,
+    turn: EpochTurn,
 }
 
 /// What a script answered, and in which epoch.
@@ -59,7 +58,7 @@ impl Holds {
         let connecting = Box::pin(Connection::open(options)).await;
         let connection = connecting.map_err(|error| ReservationsError::unavailable("connect to Redis", error))?;
         let keys = scripts::keys(connection.prefix());
-        Ok(Self { connection, sql, keys, checked: AtomicU64::new(0), begun: tokio::sync::Mutex::default() })
+        Ok(Self { connection, sql, keys, checked: AtomicU64::new(0), turn: EpochTurn::default() })
     }
 
     pub(super) fn address(&self) -> &str {
@@ -119,7 +118,7 @@ impl Holds {
         script: &'static Text,
         arguments: Vec<String>,
     ) -> Result<InEpoch<Vec<String>>, ReservationsError> {
-        for _ in 0..EPOCHS_MAX {
+        for _ in 0..ASKS_MAX {
             let epoch = self.epoch();
             if let Some(answer) = self.try_words(epoch, operation, script, &arguments).await? {
                 return Ok(InEpoch { epoch, answer });
@@ -135,7 +134,7 @@ impl Holds {
         script: &'static Text,
         arguments: &[String],
     ) -> Result<Option<Vec<String>>, ReservationsError> {
-        let begun_before = *self.begun.lock().await;
+        let view = self.turn.view();
         let mut all = vec![epoch.to_string(), self.sql.clock_moved_by().to_string()];
         all.extend_from_slice(arguments);
         let call = Call::new(operation, script, self.keys.clone(), all).with_run_id();
@@ -143,32 +142,24 @@ impl Holds {
         let called = self.connection.call_confirmed(&call, counts).await;
         let words = called.map_err(|error| ReservationsError::unavailable(operation, error))?.words;
         let in_redis = || words.get(1).and_then(|epoch| epoch.parse().ok()).unwrap_or_default();
-        match words.first().map(String::as_str) {
-            Some("stale") => self.begin_epoch(operation, in_redis(), begun_before).await?,
+        let missed = match words.first().map(String::as_str) {
+            Some("stale") => Missed::Stale,
             Some("unchecked") => {
                 let current = self.sql.current_epoch().await?;
                 if current == in_redis() {
                     self.checked.store(current, Ordering::Release);
-                } else {
-                    self.begin_epoch(operation, in_redis(), begun_before).await?;
+                    return Ok(None);
                 }
+                Missed::Behind(in_redis())
             }
             _ => return Ok(Some(words)),
-        }
+        };
+        self.turn.begin(view, missed, self.begin_epoch(operation, in_redis())).await?;
         Ok(None)
     }
 
     /// Begins an epoch. It counts when it was compared with SQL afterwards.
-    async fn begin_epoch(
-        &self,
-        operation: &'static str,
-        above: u64,
-        begun_before: u64,
-    ) -> Result<(), ReservationsError> {
-        let mut begun = self.begun.lock().await;
-        if *begun != begun_before {
-            return Ok(());
-        }
+    async fn begin_epoch(&self, operation: &'static str, above: u64) -> Result<(), ReservationsError> {
         let epoch = self.sql.raise_epoch(above).await?;
         if epoch > EPOCH_MAX {
             return Err(ReservationsError::unavailable(operation, Problem::NoMoreTokens));
@@ -177,7 +168,6 @@ impl Holds {
         let call = Call::new(operation, &BEGIN_EPOCH, keys, [epoch.to_string()]).with_run_id();
         let called = self.connection.call(&call).await;
         called.map_err(|error| ReservationsError::unavailable(operation, error))?;
-        *begun += 1;
         tracing::warn!(epoch, "began an epoch of holds: Redis has none that is known");
         Ok(())
     }
