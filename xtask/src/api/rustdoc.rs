@@ -20,14 +20,11 @@ pub(crate) struct Documented {
     pub(crate) json: Value,
 }
 
-/// Documents libraries of the workspace in one run, with their default features: what they have in common is checked once.
-///
-/// A feature that one of them turns on in another is on for both, so such libraries are not documented together.
-pub(crate) fn document(names: &[&str]) -> Result<Vec<Documented>> {
-    let packages = names.iter().flat_map(|name| ["--package", name]);
+/// Documents the packages that these options of cargo select, warnings denied, and returns what rustdoc knows of the libraries `names`.
+pub(crate) fn document(selection: &[&str], names: &[&str]) -> Result<Vec<Documented>> {
     let mut command = cargo();
-    command.args(["doc", "--quiet", "--no-deps", "--lib"]).args(packages);
-    command.env("RUSTDOCFLAGS", "-Z unstable-options --output-format json --cap-lints allow");
+    command.args(["doc", "--quiet", "--no-deps"]).args(selection);
+    command.env("RUSTDOCFLAGS", "-Z unstable-options --output-format json -D warnings");
     run(command.env("RUSTDOC", root().join(RUSTDOC)))?;
 
     let folder = target_folder()?.join("doc");

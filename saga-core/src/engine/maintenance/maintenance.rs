@@ -100,10 +100,10 @@ impl<S: Store> Maintenance<S> {
         if self.ctx.locks_calls() { interval.min(INTERVAL_MAX) } else { interval }
     }
 
-    /// Waits while work that was due when the process started finds no worker.
+    /// Waits for the first claim, and gives way to work that was due when the process started.
     async fn first_turn(&self) {
         self.poller.first_poll().await;
-        self.wait_while_behind().await;
+        self.give_way().await;
     }
 
     /// Does what is due, if this process has the lease.
@@ -130,11 +130,14 @@ impl<S: Store> Maintenance<S> {
         if !rest.is_zero() {
             self.ctx.env.sleep(rest).await;
         }
-        self.wait_while_behind().await;
+        self.give_way().await;
     }
 
-    async fn wait_while_behind(&self) {
-        while self.poller.is_behind() && !self.ctx.lifecycle.is_stopping() {
+    /// Waits while more work is due than this process can claim.
+    async fn give_way(&self) {
+        let began = self.ctx.env.now();
+        let waited = || self.ctx.env.now().saturating_sub(began);
+        while Pace::gives_way(waited(), self.poller.is_behind()) && !self.ctx.lifecycle.is_stopping() {
             self.ctx.env.sleep(self.ctx.settings.poll_interval).await;
         }
     }

@@ -13,6 +13,9 @@ const AIM: Duration = Duration::from_millis(50);
 /// While the process has work, the task rests this many times as long as it worked.
 const RESTS: u32 = 9;
 
+/// How long the task gives way to work that this process cannot claim yet. Then it does one batch: a backlog of hours does not stop it.
+const GIVE_WAY_MAX: Duration = Duration::from_mins(1);
+
 /// The pace of the maintenance task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pace {
@@ -44,6 +47,11 @@ impl Pace {
     pub(crate) fn rest(worked: Duration, is_busy: bool) -> Duration {
         if is_busy { worked.saturating_mul(RESTS) } else { Duration::ZERO }
     }
+
+    /// Whether the task waits on, after it has waited for so long since its last batch.
+    pub(crate) fn gives_way(waited: Duration, is_behind: bool) -> bool {
+        is_behind && waited < GIVE_WAY_MAX
+    }
 }
 
 #[cfg(test)]
@@ -72,5 +80,12 @@ mod tests {
         let worked = Duration::from_millis(40);
         assert_eq!(Pace::rest(worked, true), worked * 9);
         assert_eq!(Pace::rest(worked, false), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_backlog_delays_each_batch_by_a_minute_at_most() {
+        assert!(Pace::gives_way(Duration::ZERO, true) && Pace::gives_way(GIVE_WAY_MAX - AIM, true));
+        assert!(!Pace::gives_way(GIVE_WAY_MAX, true), "it goes on");
+        assert!(!Pace::gives_way(Duration::ZERO, false), "no work waits");
     }
 }
