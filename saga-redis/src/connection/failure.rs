@@ -30,6 +30,7 @@ fn is_refusal(kind: ErrorKind) -> bool {
 }
 
 /// Why there is no answer.
+#[derive(Clone)]
 pub(super) enum Unsent {
     Error(RedisError),
     /// The server that was connected to is not fit for locks.

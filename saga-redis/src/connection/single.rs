@@ -6,6 +6,7 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, ConnectionInfo, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::failure::Unsent;
 use super::policy::{ask_for_policy, check_policy};
@@ -14,8 +15,15 @@ use super::policy::{ask_for_policy, check_policy};
 pub(super) struct Single {
     client: Client,
     config: AsyncConnectionConfig,
-    open: Mutex<Option<Open>>,
+    state: Mutex<State>,
     opened: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    open: Option<Open>,
+    /// When the last attempt to connect failed, and why.
+    failed: Option<(Instant, Unsent)>,
 }
 
 #[derive(Clone)]
@@ -36,7 +44,7 @@ impl Single {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(connect_timeout))
             .set_response_timeout(Some(response_timeout));
-        Ok(Self { client: Client::open(server)?, config, open: Mutex::default(), opened: AtomicU64::default() })
+        Ok(Self { client: Client::open(server)?, config, state: Mutex::default(), opened: AtomicU64::default() })
     }
 
     /// Sends commands at once. If the connection turns out to be closed, they are sent again on a new one: each script may be
@@ -60,18 +68,31 @@ impl Single {
             Err(error) => error.is_unrecoverable_error() || error.kind() == ErrorKind::Io,
         };
         if is_of_no_use {
-            let mut current = self.open.lock().await;
-            current.take_if(|current| current.number == open.number);
+            self.state.lock().await.open.take_if(|current| current.number == open.number);
         }
         answer
     }
 
-    /// The open connection, or a new one to a server that is fit for locks.
+    /// The open connection, or a new one to a server that is fit for locks. Callers that need one at the same time share one attempt,
+    /// and its failure: while no server answers, each would wait for the attempts of all callers before it.
     pub(super) async fn connection(&self) -> Result<Open, Unsent> {
-        let mut current = self.open.lock().await;
-        if let Some(open) = &*current {
+        let asked_at = Instant::now();
+        let mut state = self.state.lock().await;
+        if let Some(open) = &state.open {
             return Ok(open.clone());
         }
+        if let Some((_, problem)) = state.failed.as_ref().filter(|(failed_at, _)| *failed_at >= asked_at) {
+            return Err(problem.clone());
+        }
+        let opened = self.open().await;
+        match &opened {
+            Ok(open) => *state = State { open: Some(Open { is_new: false, ..open.clone() }), failed: None },
+            Err(problem) => state.failed = Some((Instant::now(), problem.clone())),
+        }
+        opened
+    }
+
+    async fn open(&self) -> Result<Open, Unsent> {
         let connecting = self.client.get_multiplexed_async_connection_with_config(&self.config);
         let mut connection = connecting.await.map_err(Unsent::Error)?;
         let said: Value = ask_for_policy().query_async(&mut connection).await.map_err(Unsent::Error)?;
@@ -80,8 +101,6 @@ impl Single {
             redis::cmd("INFO").arg("server").query_async(&mut connection).await.map_err(Unsent::Error)?;
         let run_id = said.lines().find_map(|line| line.strip_prefix("run_id:")).unwrap_or_default().trim().to_owned();
         let number = self.opened.fetch_add(1, Ordering::Relaxed);
-        let open = Open { number, is_new: true, run_id, connection };
-        *current = Some(Open { is_new: false, ..open.clone() });
-        Ok(open)
+        Ok(Open { number, is_new: true, run_id, connection })
     }
 }

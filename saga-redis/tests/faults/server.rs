@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use saga_redis::{LockError, LockService as _, MemoryEpochs, RedisLocks, RedisOptions};
 use saga_servers::{FaultProxy, RedisServer, Traffic};
+use tokio::task::JoinSet;
 
 use crate::support::{assert_unavailable, connect, granted, options, request, token, waits};
 
@@ -116,6 +117,31 @@ async fn a_server_that_cannot_be_reached_is_named_without_its_password() {
     proxy.set_traffic(Traffic::Flows);
     locks.renew(&lock).await.expect("the lock is still there");
     waits(&locks, &request("b")).await;
+}
+
+/// Each waited for the attempts to connect of all callers before it.
+#[tokio::test]
+async fn callers_at_once_wait_for_one_attempt_to_connect() {
+    let server = RedisServer::start().await.unwrap();
+    let proxy = FaultProxy::start(&server.url()).await.unwrap();
+    let locks = connect(options(proxy.url()).connect_timeout(Duration::from_secs(3))).await;
+    let lock = granted(&locks, &request("before")).await;
+    proxy.set_traffic(Traffic::Stalls);
+    proxy.cut_all();
+
+    let before = proxy.counts().connections;
+    let mut asking = JoinSet::new();
+    for nth in 0..20 {
+        let locks = locks.clone();
+        asking.spawn(async move { locks.acquire(&request(&nth.to_string())).await });
+    }
+    for answer in asking.join_all().await {
+        assert_unavailable(answer, &proxy.address().to_string());
+    }
+    assert_eq!(proxy.counts().connections - before, 1);
+
+    proxy.set_traffic(Traffic::Flows);
+    locks.renew(&lock).await.expect("a later call connects again");
 }
 
 #[tokio::test]

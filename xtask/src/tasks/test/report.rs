@@ -13,7 +13,10 @@ use super::totals::Totals;
 /// How many test programs run at once for each processor: they wait more than they compute.
 const LANES_PER_PROCESSOR: usize = 1;
 
-/// Runs `jobs` side by side, and beside them those of the `background`, one after the other, when these are built. Prints what each
+/// How many jobs of the background run at once: large parts of each use one processor only.
+const LANES_IN_BACKGROUND: usize = 2;
+
+/// Runs `jobs` side by side, and beside them those of the `background`, when these are built. Prints what each
 /// printed when it ended, and fails at the end with the names of the failed.
 pub(super) async fn run_jobs(
     mut jobs: Vec<Job>,
@@ -28,7 +31,7 @@ pub(super) async fn run_jobs(
     let report = |job| ended.borrow_mut().add(job);
     let jobs = queue(jobs);
     let background = async {
-        side_by_side(&queue(background.await?), 1, report).await?;
+        side_by_side(&queue(background.await?), LANES_IN_BACKGROUND, report).await?;
         // Nothing else would use its processor time from then on.
         side_by_side(&jobs, 1, report).await
     };

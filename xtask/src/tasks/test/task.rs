@@ -81,7 +81,7 @@ async fn start(given: Addresses) -> Result<(String, Services)> {
 }
 
 /// All tests: of units, of crates, of the conformance suites (tests without harness), of the documentation, and the simulation. `messages`
-/// is what cargo said when it built them, and `check` a job that runs behind the simulation.
+/// is what cargo said when it built them, and `check` a job that runs beside the simulation.
 async fn all_tests(messages: &str, check: Option<Job>, addresses: &Addresses) -> Result<String> {
     let programs = TestProgram::all(messages)?;
     // Those of the simulation are run when they are optimised.
@@ -92,7 +92,9 @@ async fn all_tests(messages: &str, check: Option<Job>, addresses: &Addresses) ->
     let documentation = Job { title: shown(&documentation), command: documentation };
     let jobs = [documentation].into_iter().chain(programs).collect();
     let background = async {
-        let jobs = Simulation::build().await?.into_jobs().into_iter().chain(check);
+        let simulation = Simulation::build().await?;
+        // The longest first.
+        let jobs = check.into_iter().chain(simulation.into_jobs());
         Ok(jobs.map(Job::in_background).collect())
     };
     run_jobs(jobs, background, addresses).await
