@@ -1,11 +1,11 @@
 //! The connection to one server.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, ConnectionInfo, ErrorKind, Pipeline, RedisError, ServerErrorKind, Value};
-use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::failure::Unsent;
@@ -16,6 +16,7 @@ pub(super) struct Single {
     client: Client,
     config: AsyncConnectionConfig,
     state: Mutex<State>,
+    connecting: tokio::sync::Mutex<()>,
     opened: AtomicU64,
 }
 
@@ -24,6 +25,14 @@ struct State {
     open: Option<Open>,
     /// When the last attempt to connect failed, and why.
     failed: Option<(Instant, Unsent)>,
+}
+
+impl State {
+    /// The open connection, or why an attempt failed after this time.
+    fn since(&self, asked_at: Instant) -> Option<Result<Open, Unsent>> {
+        let failed = || self.failed.as_ref().filter(|(failed_at, _)| *failed_at >= asked_at);
+        self.open.clone().map(Ok).or_else(|| failed().map(|(_, problem)| Err(problem.clone())))
+    }
 }
 
 #[derive(Clone)]
@@ -44,7 +53,13 @@ impl Single {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(connect_timeout))
             .set_response_timeout(Some(response_timeout));
-        Ok(Self { client: Client::open(server)?, config, state: Mutex::default(), opened: AtomicU64::default() })
+        Ok(Self {
+            client: Client::open(server)?,
+            config,
+            state: Mutex::default(),
+            connecting: tokio::sync::Mutex::default(),
+            opened: AtomicU64::default(),
+        })
     }
 
     /// Sends commands at once. If the connection turns out to be closed, they are sent again on a new one: each script may be
@@ -68,7 +83,7 @@ impl Single {
             Err(error) => error.is_unrecoverable_error() || error.kind() == ErrorKind::Io,
         };
         if is_of_no_use {
-            self.state.lock().await.open.take_if(|current| current.number == open.number);
+            self.state().open.take_if(|current| current.number == open.number);
         }
         answer
     }
@@ -77,19 +92,23 @@ impl Single {
     /// and its failure: while no server answers, each would wait for the attempts of all callers before it.
     pub(super) async fn connection(&self) -> Result<Open, Unsent> {
         let asked_at = Instant::now();
-        let mut state = self.state.lock().await;
-        if let Some(open) = &state.open {
-            return Ok(open.clone());
+        if let Some(answer) = self.state().since(asked_at) {
+            return answer;
         }
-        if let Some((_, problem)) = state.failed.as_ref().filter(|(failed_at, _)| *failed_at >= asked_at) {
-            return Err(problem.clone());
+        let _turn = self.connecting.lock().await;
+        if let Some(answer) = self.state().since(asked_at) {
+            return answer;
         }
         let opened = self.open().await;
-        match &opened {
-            Ok(open) => *state = State { open: Some(Open { is_new: false, ..open.clone() }), failed: None },
-            Err(problem) => state.failed = Some((Instant::now(), problem.clone())),
-        }
+        *self.state() = match &opened {
+            Ok(open) => State { open: Some(Open { is_new: false, ..open.clone() }), failed: None },
+            Err(problem) => State { open: None, failed: Some((Instant::now(), problem.clone())) },
+        };
         opened
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn open(&self) -> Result<Open, Unsent> {
