@@ -72,25 +72,25 @@ mod tests {
 
     use super::*;
 
-    async fn begun(turn: &EpochTurn, view: u64, missed: Missed) -> bool {
-        let mut begun = false;
+    async fn begins(turn: &EpochTurn, view: u64, missed: Missed) -> bool {
+        let mut has_begun = false;
         let begin = async {
-            begun = true;
+            has_begun = true;
             tokio::task::yield_now().await;
             Ok::<_, Infallible>(())
         };
         turn.begin(view, missed, begin).await.unwrap();
-        begun
+        has_begun
     }
 
     #[tokio::test]
     async fn callers_that_miss_an_epoch_together_begin_one() {
         let turn = EpochTurn::default();
         let view = turn.view();
-        let miss = || begun(&turn, view, Missed::Stale);
+        let miss = || begins(&turn, view, Missed::Stale);
         let (one, two, three) = tokio::join!(miss(), miss(), miss());
-        assert_eq!([one, two, three].iter().filter(|begun| **begun).count(), 1);
-        assert!(begun(&turn, turn.view(), Missed::Stale).await, "it was missed again");
+        assert_eq!([one, two, three].iter().filter(|begins| **begins).count(), 1);
+        assert!(begins(&turn, turn.view(), Missed::Stale).await, "it was missed again");
     }
 
     #[tokio::test]
@@ -98,19 +98,19 @@ mod tests {
         let turn = EpochTurn::default();
         let view = turn.view();
         assert_eq!(turn.begin(view, Missed::Stale, async { Err("unreachable") }).await, Err("unreachable"));
-        assert!(begun(&turn, view, Missed::Stale).await);
+        assert!(begins(&turn, view, Missed::Stale).await);
     }
 
     #[tokio::test]
     async fn an_epoch_of_another_process_gets_time_once() {
         let turn = EpochTurn::default();
         let view = turn.view();
-        assert!(!begun(&turn, view, Missed::Behind(5)).await);
+        assert!(!begins(&turn, view, Missed::Behind(5)).await);
         assert!(
-            !begun(&turn, view, Missed::Behind(5)).await,
+            !begins(&turn, view, Missed::Behind(5)).await,
             "this caller asked before the other process got its time"
         );
-        assert!(begun(&turn, turn.view(), Missed::Behind(5)).await, "the other process did not begin it");
-        assert!(!begun(&turn, turn.view(), Missed::Behind(6)).await);
+        assert!(begins(&turn, turn.view(), Missed::Behind(5)).await, "the other process did not begin it");
+        assert!(!begins(&turn, turn.view(), Missed::Behind(6)).await);
     }
 }
