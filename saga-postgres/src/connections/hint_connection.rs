@@ -70,7 +70,9 @@ impl HintConnection {
     }
 
     pub(crate) fn listen(&self) -> Option<Box<dyn Listener>> {
-        self.runs().then(|| self.shared.board.listen())
+        // Before the task begins: its first hints are for this listener too.
+        let listener = self.shared.board.listen();
+        self.runs().then_some(listener)
     }
 
     /// Whether there is a task; starts one, unless hints are switched off.
