@@ -67,7 +67,7 @@ async fn tokens_grow_when_redis_and_the_process_are_new() {
     }
 }
 
-/// Epochs of which two raises cross: the store answers after a while.
+/// The store of these epochs answers slowly, so that the calls of several callers overlap.
 #[derive(Clone, Default)]
 struct SlowEpochs {
     epochs: MemoryEpochs,

@@ -10,7 +10,7 @@ use super::scripts;
 use crate::book::ReservationKey;
 use crate::{ReservationsError, SqlReservations};
 
-/// How often an epoch is begun for one call: other processes may begin one at the same time.
+/// How often Redis is asked for one call until it has an epoch that is checked: other processes may begin one as well.
 const ASKS_MAX: u32 = 16;
 
 /// The highest epoch: tokens stay below 2^53, where the numbers of JSON and Lua are exact.

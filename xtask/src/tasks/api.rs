@@ -49,7 +49,8 @@ impl Api {
     }
 }
 
-/// Documents the workspace, and lists the public items of each library crate in docs/api, or compares with what is listed there. Returns what it counted.
+/// Documents the workspace, and lists the public items of each library crate in docs/api, or compares with what is listed there.
+/// Returns what it counted.
 pub(crate) fn api(options: &Api) -> Result<String> {
     let mut changed = Vec::new();
     let mut note = String::new();

@@ -5,7 +5,7 @@
 /// The engine is generic over its store, so each program would compile it anew. In a build without optimisation, a program uses
 /// the generic code that a library which it depends on has compiled already, so a program over this store builds faster after
 /// each change. The crate of a store calls this once, outside of functions. In optimised builds the macro is empty, since there each
-/// program compiles the generic code that it uses; so it is in the unit tests of the crate itself, which no program depends on.
+/// program compiles the generic code that it uses. It is empty in the unit tests of the crate itself too: no program depends on them.
 ///
 /// ```
 /// use saga_core::memory::MemoryStore;

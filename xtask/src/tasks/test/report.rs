@@ -16,8 +16,8 @@ const LANES_PER_PROCESSOR: usize = 1;
 /// How many jobs of the background run at once: large parts of each use one processor only.
 const LANES_IN_BACKGROUND: usize = 2;
 
-/// Runs `jobs` side by side, and beside them those of the `background`, when these are built. Prints what each
-/// printed when it ended, and fails at the end with the names of the failed.
+/// Runs `jobs` side by side, and beside them those of the `background`, when these are built. Prints what each printed when it ended,
+/// and fails at the end with the names of the failed.
 pub(super) async fn run_jobs(
     mut jobs: Vec<Job>,
     background: impl Future<Output = Result<Vec<Job>>>,
