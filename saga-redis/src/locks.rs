@@ -94,14 +94,14 @@ impl RedisLocks {
             millis(request.wait_ttl_given()),
             COUNTER_MAX.to_string(),
         ];
-        Call::new(ACQUIRING, &ACQUIRE, keys, arguments).with_run_id()
+        Call::new(ACQUIRING, &ACQUIRE, keys, arguments)
     }
 
     /// Begins a new epoch of a slot. It counts when it was compared with the store afterwards.
     async fn begin_epoch(&self, place: &Place, above: u64) -> Result<(), LockError> {
         let epoch = self.epochs.raise(ACQUIRING, place.slot, above).await?;
         let call = Call::new(ACQUIRING, &BEGIN_EPOCH, [place.incarnation(), place.counter()], [epoch.to_string()]);
-        self.connection.call(&call.with_run_id()).await?;
+        self.connection.call(&call).await?;
         tracing::warn!(slot = place.slot, epoch, "began an epoch of tokens: Redis has none that is known");
         Ok(())
     }

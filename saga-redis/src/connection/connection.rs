@@ -127,22 +127,18 @@ impl Connection {
         Ok(answer)
     }
 
-    async fn send(&self, call: &Call, script: fn(&Call, &str) -> Cmd) -> Result<Answer, Unsent> {
-        let pipeline = |run_id: &str| {
-            let mut pipeline = Pipeline::new();
-            pipeline.add_command(script(call, run_id));
-            if self.options.replicas > 0 {
-                // On the same connection: on another one Redis would not know what is to be confirmed.
-                let timeout = self.options.confirm_timeout.as_millis().max(1) as u64;
-                pipeline.add_command(cmd("WAIT").arg(self.options.replicas).arg(timeout).take());
-            }
-            pipeline
-        };
+    async fn send(&self, call: &Call, script: fn(&Call) -> Cmd) -> Result<Answer, Unsent> {
+        let mut pipeline = Pipeline::new();
+        pipeline.add_command(script(call));
+        if self.options.replicas > 0 {
+            // On the same connection: on another one Redis would not know what is to be confirmed.
+            let timeout = self.options.confirm_timeout.as_millis().max(1) as u64;
+            pipeline.add_command(cmd("WAIT").arg(self.options.replicas).arg(timeout).take());
+        }
         let values = match &self.servers {
-            Servers::One(single) => single.send(pipeline).await?,
+            Servers::One(single) => single.send(&pipeline).await?,
             Servers::Cluster(cluster) => {
                 let route = SingleNodeRoutingInfo::SpecificNode(Route::with_key(call.key(), SlotAddr::Master));
-                let pipeline = pipeline("");
                 let count = pipeline.len();
                 cluster.clone().route_pipeline(pipeline, 0, count, route).await.map_err(Unsent::Error)?
             }

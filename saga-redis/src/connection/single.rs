@@ -39,8 +39,6 @@ impl State {
 pub(super) struct Open {
     number: u64,
     is_new: bool,
-    /// A connection leads to one process of a server, for as long as it lasts.
-    run_id: String,
     connection: MultiplexedConnection,
 }
 
@@ -64,12 +62,12 @@ impl Single {
 
     /// Sends commands at once. If the connection turns out to be closed, they are sent again on a new one: each script may be
     /// run twice.
-    pub(super) async fn send(&self, pipeline: impl Fn(&str) -> Pipeline) -> Result<Vec<Value>, Unsent> {
+    pub(super) async fn send(&self, pipeline: &Pipeline) -> Result<Vec<Value>, Unsent> {
         let open = self.connection().await?;
-        match self.send_on(&open, &pipeline(&open.run_id)).await {
+        match self.send_on(&open, pipeline).await {
             Err(error) if !open.is_new && error.is_connection_dropped() && !error.is_timeout() => {
                 let open = self.connection().await?;
-                self.send_on(&open, &pipeline(&open.run_id)).await.map_err(Unsent::Error)
+                self.send_on(&open, pipeline).await.map_err(Unsent::Error)
             }
             answer => answer.map_err(Unsent::Error),
         }
@@ -116,10 +114,7 @@ impl Single {
         let mut connection = connecting.await.map_err(Unsent::Error)?;
         let said: Value = ask_for_policy().query_async(&mut connection).await.map_err(Unsent::Error)?;
         check_policy(&said).map_err(Unsent::Unfit)?;
-        let said: String =
-            redis::cmd("INFO").arg("server").query_async(&mut connection).await.map_err(Unsent::Error)?;
-        let run_id = said.lines().find_map(|line| line.strip_prefix("run_id:")).unwrap_or_default().trim().to_owned();
         let number = self.opened.fetch_add(1, Ordering::Relaxed);
-        Ok(Open { number, is_new: true, run_id, connection })
+        Ok(Open { number, is_new: true, connection })
     }
 }

@@ -1,15 +1,11 @@
 -- Grants an entity to a holder, or puts the holder into the queue.
 -- KEYS: incarnation, counter, lock, queue, waits.
--- ARGV: the epoch that the client has checked, holder, lease in ms, wait in ms, highest counter, run_id of this server if the
--- client knows it.
-local run = ARGV[6]
-if run == '' then
-  run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
-end
+-- ARGV: the epoch that the client has checked, holder, lease in ms, wait in ms, highest counter.
+local reign = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 local incarnation = redis.call('GET', KEYS[1])
-local epoch, begun_on = string.match(incarnation or '', '^(%d+):(%x+)$')
--- Another server may lack counters that were given out, and a missing incarnation means that all was lost.
-if begun_on ~= run then
+local epoch, begun_in = string.match(incarnation or '', '^(%d+):(%x+)$')
+-- A server that was a replica in between may lack counters that were given out, and a missing incarnation means that all was lost.
+if begun_in ~= reign then
   return { 'stale', epoch or '0' }
 end
 if epoch ~= ARGV[1] then

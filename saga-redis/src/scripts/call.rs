@@ -12,7 +12,6 @@ pub struct Call {
     script: &'static Text,
     keys: Vec<String>,
     arguments: Vec<String>,
-    takes_run_id: bool,
 }
 
 impl Call {
@@ -23,13 +22,7 @@ impl Call {
         keys: impl Into<Vec<String>>,
         arguments: impl Into<Vec<String>>,
     ) -> Self {
-        Self { operation, script, keys: keys.into(), arguments: arguments.into(), takes_run_id: false }
-    }
-
-    /// Its last argument is the `run_id` of the server, or nothing if the connection does not know it.
-    #[must_use]
-    pub fn with_run_id(self) -> Self {
-        Self { takes_run_id: true, ..self }
+        Self { operation, script, keys: keys.into(), arguments: arguments.into() }
     }
 
     /// Any of its keys: they are on one server.
@@ -38,21 +31,16 @@ impl Call {
     }
 
     /// The call by the hash of the script.
-    pub(crate) fn by_hash(&self, run_id: &str) -> Cmd {
-        self.command("EVALSHA", self.script.hash(), run_id)
+    pub(crate) fn by_hash(&self) -> Cmd {
+        self.command("EVALSHA", self.script.hash())
     }
 
     /// The call with the text, which Redis keeps.
-    pub(crate) fn with_text(&self, run_id: &str) -> Cmd {
-        self.command("EVAL", self.script.text(), run_id)
+    pub(crate) fn with_text(&self) -> Cmd {
+        self.command("EVAL", self.script.text())
     }
 
-    fn command(&self, name: &str, script: &str, run_id: &str) -> Cmd {
-        let mut command = cmd(name);
-        command.arg(script).arg(self.keys.len()).arg(&self.keys).arg(&self.arguments);
-        if self.takes_run_id {
-            command.arg(run_id);
-        }
-        command
+    fn command(&self, name: &str, script: &str) -> Cmd {
+        cmd(name).arg(script).arg(self.keys.len()).arg(&self.keys).arg(&self.arguments).take()
     }
 }

@@ -27,7 +27,7 @@ impl Text {
 }
 
 pub(crate) static ACQUIRE: Text = Text::new(include_str!("acquire.lua"));
-/// Keys: the incarnation, the counter, and what else ends with the epoch. Arguments: the epoch, and the `run_id`.
+/// Keys: the incarnation, the counter, and what else ends with the epoch. Argument: the epoch.
 pub static BEGIN_EPOCH: Text = Text::new(include_str!("begin_epoch.lua"));
 pub(crate) static RENEW: Text = Text::new(include_str!("renew.lua"));
 pub(crate) static RELEASE: Text = Text::new(include_str!("release.lua"));

@@ -46,6 +46,37 @@ async fn tokens_grow_when_a_replica_that_lags_takes_over() {
     assert!(matches!(error, LockError::Lost { .. }), "{error:?}");
 }
 
+/// The old primary never stopped, and has its epoch again by way of the replica: only the counters of the last locks are gone.
+#[tokio::test]
+async fn tokens_grow_when_the_old_primary_takes_over_again() {
+    let primary = RedisServer::start().await.unwrap();
+    let replica = primary.start_replica().await.unwrap();
+    let (before, _) = both(&primary, &replica, 0).await;
+    let first = granted(&before, &request("a")).await;
+    before.release(&first).await.unwrap();
+    let counter = primary.command(&["KEYS", "*:counter"]).await.unwrap();
+    while replica.command(&["GET", &counter]).await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+
+    replica.command(&["REPLICAOF", "127.0.0.1", "1"]).await.unwrap();
+    let lost = granted(&before, &request("b")).await;
+    replica.command(&["REPLICAOF", "NO", "ONE"]).await.unwrap();
+    // The replica does not see a request before it gives way again.
+    let (host, port) = ("127.0.0.1", replica.port().to_string());
+    primary.command(&["REPLICAOF", host, &port]).await.unwrap();
+    let has_lost = async || primary.command(&["KEYS", "*:lock:*"]).await.unwrap().is_empty();
+    while !(primary.command(&["INFO", "replication"]).await.unwrap().contains("master_link_status:up")
+        && has_lost().await)
+    {
+        tokio::task::yield_now().await;
+    }
+    primary.command(&["REPLICAOF", "NO", "ONE"]).await.unwrap();
+
+    let lock = granted(&before, &request("c")).await;
+    assert!(token(&lost) > token(&first) && token(&lock) > token(&lost), "{first:?} {lost:?} {lock:?}");
+}
+
 #[tokio::test]
 async fn a_grant_counts_when_the_replica_has_it_and_survives_the_failover() {
     let mut primary = RedisServer::start().await.unwrap();

@@ -137,7 +137,7 @@ impl Holds {
         let view = self.turn.view();
         let mut all = vec![epoch.to_string(), self.sql.clock_moved_by().to_string()];
         all.extend_from_slice(arguments);
-        let call = Call::new(operation, script, self.keys.clone(), all).with_run_id();
+        let call = Call::new(operation, script, self.keys.clone(), all);
         let counts = |words: &[String]| words.first().is_some_and(|word| word == "done");
         let called = self.connection.call_confirmed(&call, counts).await;
         let words = called.map_err(|error| ReservationsError::unavailable(operation, error))?.words;
@@ -165,7 +165,7 @@ impl Holds {
             return Err(ReservationsError::unavailable(operation, Problem::NoMoreTokens));
         }
         let keys = scripts::keys_of_epoch(self.connection.prefix());
-        let call = Call::new(operation, &BEGIN_EPOCH, keys, [epoch.to_string()]).with_run_id();
+        let call = Call::new(operation, &BEGIN_EPOCH, keys, [epoch.to_string()]);
         let called = self.connection.call(&call).await;
         called.map_err(|error| ReservationsError::unavailable(operation, error))?;
         tracing::warn!(epoch, "began an epoch of holds: Redis has none that is known");

@@ -1,7 +1,7 @@
 -- Notes keys that SQL has. Behind the last ones, Redis knows all keys of SQL in this epoch.
 -- ARGV: .., whether they are the last, keys.
 local keys = {}
-for i = 4, #ARGV - 1 do
+for i = 4, #ARGV do
   keys[i - 3] = ARGV[i]
 end
 note_keys(keys)

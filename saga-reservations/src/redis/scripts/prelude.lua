@@ -1,17 +1,15 @@
 -- Stands before each script.
 -- KEYS: incarnation, counter, holds, resources, expiry, marks, ended, idle, keys, loaded.
--- ARGV: the epoch that the client has checked, how far a test moved the clock, .., run_id of this server if the client knows it.
+-- ARGV: the epoch that the client has checked, how far a test moved the clock, ..
 -- Times are in microseconds. They and the tokens are below 2^53, where Lua's numbers are exact, and Redis takes them as they are.
-local run = ARGV[#ARGV]
-if run == '' then
-  run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
-end
+local reign = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 local epoch = ARGV[1]
 local incarnation, counter, loaded = unpack(redis.call('MGET', KEYS[1], KEYS[2], KEYS[10]))
-if incarnation ~= epoch .. ':' .. run then
-  local begun, begun_on = string.match(incarnation or '', '^(%d+):(%x+)$')
-  -- Another server may lack counters that were given out, and a missing incarnation means that all was lost.
-  if begun_on ~= run then
+if incarnation ~= epoch .. ':' .. reign then
+  local begun, begun_in = string.match(incarnation or '', '^(%d+):(%x+)$')
+  -- A server that was a replica in between may lack counters that were given out, and a missing incarnation means that all was
+  -- lost.
+  if begun_in ~= reign then
     return { 'stale', begun or '0' }
   end
   return { 'unchecked', begun }

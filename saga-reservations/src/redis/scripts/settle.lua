@@ -22,7 +22,7 @@ if is_open and (token == '' or hold.token == tonumber(token)) then
   end
 end
 local names = {}
-for i = 6, #ARGV - 1, 6 do
+for i = 6, #ARGV, 6 do
   local name, version = ARGV[i], tonumber(ARGV[i + 1])
   local known = resource_of(name)
   -- What was read earlier must not replace what was read later. A hold of an earlier epoch counts as long as it is here.
