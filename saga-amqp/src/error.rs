@@ -34,9 +34,10 @@ pub(crate) fn too_late(operation: &'static str, doing: &str, limit: Duration) ->
     TransportError::new(TransportErrorKind::Unavailable, operation, detail)
 }
 
-/// Whether the broker closed only the channel, and says that what was asked for does not fit.
-pub(crate) fn is_precondition_failed(error: &Error) -> bool {
-    soft(error) == Some(AMQPSoftError::PRECONDITIONFAILED)
+/// Whether the broker takes no message of this topic at present: it is not permitted, its exchange is missing, or is locked.
+pub(crate) fn is_of_the_topic(error: &Error) -> bool {
+    use AMQPSoftError as Soft;
+    matches!(soft(error), Some(Soft::ACCESSREFUSED | Soft::NOTFOUND | Soft::RESOURCELOCKED))
 }
 
 /// Whether an exchange or a queue is missing.
@@ -58,7 +59,8 @@ fn is_lasting(error: &Error) -> bool {
     is_soft || hard(error) == Some(AMQPHardError::NOTALLOWED)
 }
 
-fn soft(error: &Error) -> Option<AMQPSoftError> {
+/// The reason for which the broker closed a channel, and not its connection.
+pub(crate) fn soft(error: &Error) -> Option<AMQPSoftError> {
     let ErrorKind::ProtocolError(error) = error.kind() else { return None };
     if let AMQPErrorKind::Soft(soft) = error.kind() { Some(soft.clone()) } else { None }
 }
@@ -91,6 +93,9 @@ fn remedy(error: &Error) -> Option<&'static str> {
         }
         (Some(AMQPSoftError::NOTFOUND), _) => {
             Some("have it made first, or let the transport do it with `Topology::Declare`")
+        }
+        (_, Some(AMQPHardError::NOTALLOWED)) if text.contains("number of channels") => {
+            Some("raise the limit of channels of the user, or lower `publish_channels`")
         }
         (_, Some(AMQPHardError::NOTALLOWED)) => {
             Some("check that the virtual host in the address exists and that the user may use it")

@@ -3,7 +3,7 @@
 //! # Cancel safety
 //! A dropped call leaves each of its messages sent or not sent, and its channel is closed.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lapin::options::ConfirmSelectOptions;
@@ -12,10 +12,10 @@ use saga_core::transport::{TransportError, TransportErrorKind};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::error::{describe, failed, is_not_found, is_precondition_failed, too_late};
+use crate::error::{describe, is_not_found, is_of_the_topic, soft, too_late};
 use crate::health::HealthCell;
 use crate::names::Names;
-use crate::options::AmqpOptions;
+use crate::options::{AmqpOptions, Topology};
 use crate::supervisor::{Link, Supervisor};
 use crate::topology::{Needs, Queues};
 use crate::window::{Fate, Kept, Limits};
@@ -73,24 +73,49 @@ impl Publisher {
     }
 
     /// Sends messages, and says of each what became of it.
+    ///
+    /// A message that the broker does not take closes the channel, and the other messages under way get no answer. They are sent
+    /// again in halves, until the message is alone and its error is its own.
     pub(crate) async fn publish(&self, messages: &[Arc<Outgoing>]) -> Vec<Result<Fate, TransportError>> {
-        let mut fates = match self.send(messages).await {
-            Ok(fates) => fates,
-            Err(error) => {
-                let text = error.to_string();
-                let detail = text.strip_prefix("publish: ").unwrap_or(&text);
-                let again = || TransportError::new(error.kind(), "publish", detail);
-                return messages.iter().map(|_| Err(again())).collect();
-            }
-        };
-        // One message that the broker does not take as it is closes the channel, and takes along all that were under
-        // way. They are sent again one by one, so that it is an error of that message only.
-        if messages.len() > 1 && fates.iter().any(closed_the_channel) {
-            for (fate, message) in fates.iter_mut().zip(messages) {
-                if matches!(fate, Fate::Broken(_) | Fate::NotSent) {
-                    let Ok(mut alone) = self.send(std::slice::from_ref(message)).await else { break };
-                    *fate = alone.pop().unwrap_or(Fate::NotSent);
+        let mut fates = vec![Fate::NotSent; messages.len()];
+        // The next part is the last one, so the messages are sent in their order.
+        let mut parts: Vec<Vec<usize>> = vec![(0..messages.len()).collect()];
+        // What becomes of the other messages of a topic that the broker takes none of.
+        let mut forbidden = HashMap::new();
+        while let Some(mut part) = parts.pop() {
+            part.retain(|index| match forbidden.get(messages[*index].routing_key.as_str()) {
+                Some(fate) => {
+                    fates[*index] = Fate::clone(fate);
+                    false
                 }
+                None => true,
+            });
+            if part.is_empty() {
+                continue;
+            }
+            let sent: Vec<Arc<Outgoing>> = part.iter().map(|index| Arc::clone(&messages[*index])).collect();
+            let answers = match self.send(&sent).await {
+                Ok(answers) => answers,
+                Err(error) if part.len() == messages.len() => return again(&error, messages.len()),
+                // No channel can be had. The messages that are left keep the fates that they have.
+                Err(_) => break,
+            };
+            let is_alone = part.len() == 1;
+            let is_closed = answers.iter().any(closed_the_channel);
+            for (index, answer) in part.iter().zip(answers) {
+                fates[*index] = match answer {
+                    Fate::Broken(ref error) if is_alone && is_of_the_topic(error) => {
+                        forbidden.insert(messages[*index].routing_key.as_str(), answer.clone());
+                        answer
+                    }
+                    Fate::Broken(_) if is_closed && !is_alone => Fate::Unanswered,
+                    answer => answer,
+                };
+            }
+            if is_closed && !is_alone {
+                part.retain(|index| matches!(fates[*index], Fate::Unanswered | Fate::NotSent));
+                let behind = part.split_off(part.len().div_ceil(2));
+                parts.extend([behind, part].into_iter().filter(|part| !part.is_empty()));
             }
         }
         fates.into_iter().map(|fate| self.judge(fate)).collect()
@@ -121,7 +146,9 @@ impl Publisher {
             }
             open = left;
         }
-        if fates.iter().any(|fate| matches!(fate, Fate::Broken(error) if is_not_found(error))) {
+        // Elsewhere a new connection changes nothing about an exchange that is missing, and holds up all other messages.
+        let is_declared = self.options.topology == Topology::Declare;
+        if is_declared && fates.iter().any(|fate| matches!(fate, Fate::Broken(error) if is_not_found(error))) {
             self.supervisor.renew(held.kept.generation);
         } else if held.kept.is_usable() {
             lock(&self.idle).push(held.kept);
@@ -143,7 +170,7 @@ impl Publisher {
             match fate {
                 Fate::Late => _ = slow.insert(topic.to_owned()),
                 Fate::Confirmed | Fate::Returned | Fate::Refused => _ = slow.remove(topic),
-                Fate::Broken(_) | Fate::Silent | Fate::NotSent => {}
+                Fate::Broken(_) | Fate::Unanswered | Fate::Silent | Fate::NotSent => {}
             }
         }
         if slow.len() > SLOW_MAX {
@@ -220,7 +247,11 @@ impl Publisher {
         };
         match timeout_at(deadline, opening).await {
             Ok(Ok(channel)) => Ok(channel),
-            Ok(Err(error)) => Err(failed("publish", "open a channel", &error)),
+            // Whatever it is, it is not about the messages.
+            Ok(Err(error)) => {
+                let detail = describe("open a channel", &error);
+                Err(TransportError::new(TransportErrorKind::Unavailable, "publish", detail))
+            }
             Err(_) => {
                 self.supervisor.renew(generation);
                 Err(too_late("publish", "open a channel", self.options.unavailable_timeout))
@@ -237,10 +268,19 @@ impl Publisher {
                               raise its limit";
                 error(TransportErrorKind::Nacked, detail.to_owned())
             }
-            Fate::Broken(cause) if is_precondition_failed(&cause) => {
-                error(TransportErrorKind::Refused, describe("publish the message", &cause))
+            Fate::Broken(cause) => {
+                let kind = match soft(&cause) {
+                    // A person can permit it, or make what is missing, and the message is sent.
+                    Some(_) if is_of_the_topic(&cause) => TransportErrorKind::Nacked,
+                    Some(_) => TransportErrorKind::Refused,
+                    None => TransportErrorKind::Unknown,
+                };
+                error(kind, describe("publish the message", &cause))
             }
-            Fate::Broken(cause) => error(TransportErrorKind::Unknown, describe("publish the message", &cause)),
+            Fate::Unanswered => {
+                let detail = "no confirmation: the broker closed the channel because of another message";
+                error(TransportErrorKind::Unknown, detail.to_owned())
+            }
             Fate::Late => {
                 let limit = self.options.confirm_timeout;
                 let detail =
@@ -260,7 +300,14 @@ impl Publisher {
 }
 
 fn closed_the_channel(fate: &Fate) -> bool {
-    matches!(fate, Fate::Broken(error) if is_precondition_failed(error))
+    matches!(fate, Fate::Broken(error) if soft(error).is_some())
+}
+
+/// One error for each message of a call.
+fn again(error: &TransportError, count: usize) -> Vec<Result<Fate, TransportError>> {
+    let text = error.to_string();
+    let detail = text.strip_prefix("publish: ").unwrap_or(&text);
+    std::iter::repeat_with(|| Err(TransportError::new(error.kind(), "publish", detail))).take(count).collect()
 }
 
 fn not_sent(fates: &[Fate]) -> Vec<usize> {

@@ -50,6 +50,8 @@ pub(crate) enum Fate {
     Refused,
     /// The channel or the connection broke before an answer came.
     Broken(Error),
+    /// The broker closed the channel because of another message before an answer came.
+    Unanswered,
     /// No answer came in time. It may come later: the channel is kept.
     Late,
     /// No answer came in time, and the broker does not answer anything else on this connection.

@@ -1,14 +1,15 @@
 //! Whatever somebody writes or sends wrongly: one clear sentence, or one delivery that says what is wrong with it.
 
 use lapin::BasicProperties;
-use lapin::options::QueueDeclareOptions;
+use lapin::ExchangeKind;
+use lapin::options::{ExchangeDeclareOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldArray, FieldTable};
 use saga_amqp::{AmqpOptions, AmqpTransport, Topology};
-use saga_core::transport::{Subscription, Transport as _, TransportError, TransportErrorKind};
+use saga_core::transport::{MessageKind, Subscription, Transport as _, TransportError, TransportErrorKind};
 use serde_json::json;
 
 use crate::support::messages::{
-    TOPIC, message, publish_until_confirmed, receive, receive_all, receive_unreadable, subscribe,
+    TOPIC, addressed, message, publish_until_confirmed, receive, receive_all, receive_unreadable, subscribe,
 };
 use crate::support::{Broker, unique_prefix};
 
@@ -84,6 +85,58 @@ async fn a_missing_permission_is_one_sentence() {
     for name in [none, reads] {
         forget(&name).await;
     }
+}
+
+/// Publishes events, and commands that the broker does not take: each command is an error of its own.
+async fn check_that_only_commands_are_nacked(transport: &AmqpTransport, says: &[&str]) {
+    let command = |number| addressed(MessageKind::Command, number);
+    let messages = vec![message(1), command(2), message(4), command(5), command(8), message(10)];
+    let answers = transport.publish(messages).await;
+    for (index, answer) in answers.iter().enumerate() {
+        if [0, 2, 5].contains(&index) {
+            assert!(answer.is_ok(), "{index}: {answers:?}");
+        } else {
+            check(answer.as_ref().unwrap_err(), TransportErrorKind::Nacked, says);
+        }
+    }
+    transport.reachable().await.expect("other messages can be sent");
+}
+
+/// T-PUB-2: the broker closes the channel, and the other messages of the call are sent again.
+#[tokio::test(flavor = "multi_thread")]
+async fn message_without_permission_is_refused_alone() {
+    let broker = Broker::shared();
+    let (name, url) = host(&broker, Some([".*", ".*events$", ".*"])).await;
+    let transport = AmqpTransport::connect(&url).await.unwrap();
+    check_that_only_commands_are_nacked(&transport, &["saga.services", "give the user the permissions"]).await;
+    forget(&name).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn message_to_a_missing_exchange_is_refused_alone() {
+    let (broker, prefix) = (Broker::shared(), unique_prefix());
+    let (_connection, channel) = broker.channel().await;
+    let options = ExchangeDeclareOptions { durable: true, ..Default::default() };
+    let events = format!("{prefix}events");
+    channel.exchange_declare(events.into(), ExchangeKind::Topic, options, FieldTable::default()).await.unwrap();
+    let options = AmqpOptions::new(&broker.url).prefix(&prefix).topology(Topology::None);
+    let transport = AmqpTransport::connect_with(options).await.unwrap();
+    check_that_only_commands_are_nacked(&transport, &[&format!("{prefix}services"), "Topology::Declare"]).await;
+}
+
+/// The limit is of all connections of the user, so the messages are as good as any.
+#[tokio::test(flavor = "multi_thread")]
+async fn limit_of_channels_makes_the_broker_unavailable() {
+    let broker = Broker::shared();
+    let (name, url) = host(&broker, Some([".*", ".*", ".*"])).await;
+    let transport = AmqpTransport::connect(&url).await.unwrap();
+    let (management, limit) = (Broker::management(), format!("user-limits/{name}/max-channels"));
+    management.put(&limit, &json!({ "value": 0 })).await.unwrap();
+    let answers = transport.publish(vec![message(1)]).await;
+    check(answers[0].as_ref().unwrap_err(), TransportErrorKind::Unavailable, &["open a channel", "raise the limit"]);
+    management.delete(&limit).await.unwrap();
+    publish_until_confirmed(&transport, vec![message(1)]).await;
+    forget(&name).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
