@@ -56,8 +56,9 @@ impl IdempotencyKeys for PostgresStore {
 impl PostgresStore {
     /// Deletes keys whose time to live is over.
     pub(crate) async fn forget_keys(&self, limit: usize) -> Result<u64, StoreError> {
+        // The time is read once: compared with a function that may change, the index would be read to its end.
         let sql = "DELETE FROM {schema}.idempotency_keys WHERE ctid = ANY (ARRAY(SELECT k.ctid \
-             FROM {schema}.idempotency_keys k WHERE k.expires_at <= clock_timestamp() \
+             FROM {schema}.idempotency_keys k WHERE k.expires_at <= (SELECT clock_timestamp()) \
              AND coalesce(k.leased_until <= clock_timestamp(), true) ORDER BY k.expires_at LIMIT $1 \
              FOR UPDATE SKIP LOCKED))";
         self.execute("delete_expired_keys", sqlx::query(self.sql(sql)).bind(rows::limit(limit))).await

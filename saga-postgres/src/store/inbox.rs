@@ -53,9 +53,10 @@ impl Inbox for PostgresStore {
     }
 
     async fn forget_received(&self, older_than: Duration, limit: usize) -> Result<u64, StoreError> {
-        // They are locked first: an id that a replay receives again at this moment is not deleted.
+        // They are locked first: an id that a replay receives again at this moment is not deleted. The time is read once, so
+        // that the index is read only as far as they are old.
         let sql = "WITH old AS MATERIALIZED (SELECT r.id FROM {schema}.received r \
-             WHERE r.received_at < clock_timestamp() - $1 * interval '1 microsecond' \
+             WHERE r.received_at < (SELECT clock_timestamp() - $1 * interval '1 microsecond') \
              AND NOT EXISTS (SELECT 1 FROM {schema}.work w WHERE w.id = r.work) \
              ORDER BY r.received_at LIMIT $2 FOR UPDATE OF r SKIP LOCKED) \
              DELETE FROM {schema}.received r USING old o WHERE r.id = o.id";

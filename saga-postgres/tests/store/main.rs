@@ -7,6 +7,7 @@ mod support;
 mod admin;
 mod batch_steps;
 mod ended_session;
+mod forgetting;
 mod hints;
 mod interleavings;
 mod lock_mistakes;
