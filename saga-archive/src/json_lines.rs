@@ -47,7 +47,9 @@ impl JsonLines {
 impl Archive for JsonLines {
     async fn store(&self, batch: &ArchiveBatch) -> Result<(), ArchiveError> {
         let path = self.path(batch);
-        let object = compressed(&batch.to_json_lines())?;
+        let lines = batch.to_json_lines();
+        // A batch may have many megabytes, and a thread of the runtime has other tasks.
+        let object = tokio::task::spawn_blocking(move || compressed(&lines)).await??;
         self.store.put(&path, object.into()).await?;
         Ok(())
     }

@@ -86,6 +86,7 @@ impl<S: Store> Maintenance<S> {
                 }
                 Err(PassError::Archive(error)) => {
                     log::warn!(%error, "archive failed");
+                    pace.refused(failures + 1);
                     failures + 1
                 }
             };
@@ -112,8 +113,13 @@ impl<S: Store> Maintenance<S> {
         while let Some(epoch) = self.ctx.store.lease_maintenance(owner, self.ctx.settings.lease_ttl).await? {
             let began = self.ctx.env.now();
             let size = pace.batch();
-            let more =
-                self.purge_batch(epoch, size).await? | self.forget_batch().await? | self.ask_for_closed(epoch).await?;
+            // What is not archived is deleted also while the archive fails.
+            let purged = match self.purge_batch(epoch, size).await {
+                Err(PassError::Store(error)) => return Err(error.into()),
+                purged => purged,
+            };
+            let others = self.forget_batch().await? | self.ask_for_closed(epoch).await?;
+            let more = purged? | others;
             let worked = self.ctx.env.now().saturating_sub(began);
             if !more || self.ctx.lifecycle.is_stopping() {
                 break;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 /// How many sagas the first batch takes.
 const FIRST: usize = 200;
+/// A slow batch is not followed by a smaller one than this.
 const SMALLEST: usize = 50;
 const LARGEST: usize = 2_000;
 
@@ -35,12 +36,20 @@ impl Pace {
     /// A full batch took so long: the next one is smaller or larger.
     pub(crate) fn took(&mut self, took: Duration) {
         self.batch = if took > AIM {
-            (self.batch / 2).max(SMALLEST)
+            (self.batch / 2).max(SMALLEST.min(self.batch))
         } else if took < AIM / 2 {
             (self.batch * 2).min(LARGEST)
         } else {
             self.batch
         };
+    }
+
+    /// The archive refused a batch, so many times by now. It may be too large for it. It is repeated once as it was: an archive that
+    /// kept it, and could not say so, overwrites it then.
+    pub(crate) fn refused(&mut self, failures: u32) {
+        if failures > 1 {
+            self.batch = (self.batch / 2).max(1);
+        }
     }
 
     /// How long the task rests after it has worked for so long.
@@ -73,6 +82,19 @@ mod tests {
         assert_eq!(pace.batch(), LARGEST);
         pace.took(AIM * 3 / 4);
         assert_eq!(pace.batch(), LARGEST);
+    }
+
+    #[test]
+    fn a_batch_that_the_archive_refuses_twice_is_followed_by_a_smaller_one() {
+        let mut pace = Pace::new();
+        pace.refused(1);
+        assert_eq!(pace.batch(), FIRST, "the same once more");
+        (2..20).for_each(|failures| pace.refused(failures));
+        assert_eq!(pace.batch(), 1);
+        pace.took(AIM * 2);
+        assert_eq!(pace.batch(), 1, "a slow batch is not followed by a larger one");
+        pace.took(AIM / 4);
+        assert_eq!(pace.batch(), 2);
     }
 
     #[test]

@@ -21,6 +21,8 @@ enum CellarState {
     Open,
     Full,
     OnFire,
+    /// It has room for batches of so many sagas.
+    Small(usize),
 }
 
 #[async_trait]
@@ -29,7 +31,8 @@ impl Archive for Cellar {
         let state = *self.state.lock().unwrap();
         match state {
             // The test's runtime is idle meanwhile.
-            CellarState::Open => {
+            CellarState::Small(room) if batch.sagas().len() > room => return Err("the batch is too large".into()),
+            CellarState::Open | CellarState::Small(_) => {
                 let work = || (0..3_000_000_u32).fold(0, |sum, number| std::hint::black_box(number) ^ sum);
                 _ = tokio::task::spawn_blocking(work).await?;
             }
@@ -76,5 +79,28 @@ async fn what_cannot_be_archived_is_not_purged() {
     assert_eq!(archived.len(), 2, "{archived:?}");
     assert_eq!(said(0), (Some("o-1"), Some("completed"), Some(1), Some(2)));
     assert_eq!(said(1), (Some("o-13"), Some("compensated"), Some(13), Some(3)));
+    test.runtime.shutdown().await;
+}
+
+/// The first batch takes 200 sagas. It is repeated once as it was, and then it is smaller.
+#[tokio::test]
+async fn a_batch_that_is_too_large_for_the_archive_becomes_smaller() {
+    let cellar = Cellar::default();
+    let saga = orders(Some(Retention::days(1).key_days(2)));
+    let test = Test::of(saga, |builder| builder.archive(cellar.clone())).await;
+    *cellar.state.lock().unwrap() = CellarState::Small(60);
+    let keys: Vec<String> = (100..230).map(|order| format!("o-{order}")).collect();
+    for (key, order) in keys.iter().zip(100..) {
+        test.run(key, order).await;
+    }
+    test.time.advance(DAY).await;
+    for _ in 0..10 {
+        test.time.advance(PASS).await;
+    }
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    let ages = test.ages(&keys).await;
+    assert!(ages.iter().all(|age| *age == "tombstone"), "{ages:?}");
+    let lines = cellar.lines.lock().unwrap().clone();
+    assert_eq!(lines.len(), keys.len(), "each is archived once");
     test.runtime.shutdown().await;
 }
