@@ -25,6 +25,10 @@ const REASON_BYTES_MAX: usize = 64 * 1_024;
 /// | another 4xx, such as 422 | is rejected, and the saga compensates: [`StepError::reject`] |
 /// | 3xx that the client does not follow, or a request that cannot be made | is stuck, since the program or its settings are wrong |
 ///
+/// Build the client with `reqwest::redirect::Policy::none()`. A client that follows redirects may reach a service which does what it is
+/// asked for, and then no connection to where that service sends it: the error says only that there was no connection, and the step
+/// would count as not sent.
+///
 /// A service that uses keys answers 409 while the first request with the key is in progress, and 422 if another request had the key.
 pub trait ForStep: Sized {
     /// The answer, if it is one of success. The reason of a rejection says which status the service answered.

@@ -1,22 +1,22 @@
 //! Handlers without the store's transaction: the key is claimed first, and the response is kept in a second commit.
 
 use std::fmt;
-use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use saga_core::env::BoxFuture;
-use saga_core::store::{Admission, IdempotencyKey, IdempotencyKeys, KeyedRequest};
+use saga_core::store::{Admission, IdempotencyKey, IdempotencyKeys};
 use tower::{Layer, Service, ServiceExt as _};
 
 use super::answer::{in_flight, other_request, replayed, unavailable};
-use super::in_progress::LOOK_AGAIN;
 use super::incoming::Incoming;
 use super::kept::{Fate, Kept};
+use super::partial_body::read_as_far_as_it_comes;
+use super::patience::Patience;
 use super::settings::Settings;
 use crate::Problem;
 
@@ -107,45 +107,49 @@ where
         Ok(incoming) => incoming,
         Err(refusal) => return Ok(refusal.into_response()),
     };
-    let Some(keyed) = incoming.keyed.clone() else {
-        return inner.oneshot(incoming.request()).await.map(IntoResponse::into_response);
-    };
-    let epoch = match claim(&settings, &incoming, &keyed).await {
-        Ok(epoch) => epoch,
-        Err(refusal) => return Ok(refusal),
-    };
-    let mut request = incoming.request();
-    request.extensions_mut().insert(ClaimedKey { key: keyed.key.clone(), epoch });
-    let call = call(settings, inner, request, (keyed.key, epoch));
-    // A client that goes away drops this future, and not the task.
-    tokio::spawn(call).await.unwrap_or_else(|error| {
-        tracing::error!(%error, "the task of a request ended");
-        let detail = "the server failed while it handled the request; send it again with the same key";
-        Ok(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response())
-    })
-}
-
-/// Leases the key, and waits for a call that has it as long as the client wants.
-async fn claim<S: IdempotencyKeys>(
-    settings: &Settings<S>,
-    incoming: &Incoming,
-    keyed: &KeyedRequest,
-) -> Result<u64, Response> {
-    let mut is_over = pin!(incoming.wait.map(tokio::time::sleep));
+    let mut patience = Patience::new(incoming.wait, &settings.places);
+    let incoming = Arc::new(incoming);
     loop {
-        match settings.store.claim_key(keyed, settings.lease_ttl).await {
-            Ok(Admission::Granted(epoch)) => return Ok(epoch),
-            Ok(Admission::Replay(bytes)) => return Err(replayed(&bytes)),
-            Ok(Admission::OtherRequest) => return Err(other_request().into_response()),
-            Ok(Admission::InFlight) => {}
-            Err(error) => return Err(unavailable(&error).into_response()),
-        }
-        let Some(is_over) = is_over.as_mut().as_pin_mut() else { return Err(in_flight().into_response()) };
-        tokio::select! {
-            () = is_over => return Err(in_flight().into_response()),
-            () = tokio::time::sleep(LOOK_AGAIN) => {}
+        let attempt = attempt(Arc::clone(&settings), inner.clone(), Arc::clone(&incoming));
+        // A client that goes away drops this future, and not the task: a claim is followed by its call.
+        match tokio::spawn(attempt).await {
+            Ok(Some(answer)) => return answer,
+            Ok(None) if patience.pause().await => {}
+            Ok(None) => return Ok(in_flight().into_response()),
+            Err(error) => {
+                tracing::error!(%error, "the task of a request ended");
+                let detail = "the server failed while it handled the request; send it again with the same key";
+                return Ok(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response());
+            }
         }
     }
+}
+
+/// Leases the key, and calls the handler if it got it. `None` if another call has the key.
+async fn attempt<S, T>(
+    settings: Arc<Settings<S>>,
+    inner: T,
+    incoming: Arc<Incoming>,
+) -> Option<Result<Response, T::Error>>
+where
+    S: IdempotencyKeys,
+    T: Service<Request, Error: Send, Future: Send, Response: IntoResponse + Send> + Send + 'static,
+    T::Error: 'static,
+    T::Response: 'static,
+{
+    let mut request = incoming.request();
+    let Some(keyed) = &incoming.keyed else {
+        return Some(inner.oneshot(request).await.map(IntoResponse::into_response));
+    };
+    let epoch = match settings.store.claim_key(keyed, settings.lease_ttl).await {
+        Ok(Admission::Granted(epoch)) => epoch,
+        Ok(Admission::Replay(bytes)) => return Some(Ok(replayed(&bytes))),
+        Ok(Admission::OtherRequest) => return Some(Ok(other_request().into_response())),
+        Ok(Admission::InFlight) => return None,
+        Err(error) => return Some(Ok(unavailable(&error).into_response())),
+    };
+    request.extensions_mut().insert(ClaimedKey { key: keyed.key.clone(), epoch });
+    Some(call(settings, inner, request, (keyed.key.clone(), epoch)).await)
 }
 
 /// Calls the handler under its key, and keeps the response.
@@ -196,7 +200,7 @@ async fn release<S: IdempotencyKeys>(settings: &Settings<S>, key: &IdempotencyKe
 
 /// What is kept of a response: of one that is too long, or streamed, the status and the headers.
 async fn keep(response: Response, bytes_max: usize) -> (Response, Kept) {
-    let (parts, body) = response.into_parts();
+    let (mut parts, body) = response.into_parts();
     let is_short = body.size_hint().exact().is_some_and(|bytes| bytes <= bytes_max as u64);
     if !is_short {
         let mut headers = parts.headers.clone();
@@ -205,7 +209,10 @@ async fn keep(response: Response, bytes_max: usize) -> (Response, Kept) {
         return (Response::from_parts(parts, body), kept);
     }
     // A body of a known length that ends early is kept as far as it came: its effect took place.
-    let body = to_bytes(body, bytes_max).await.unwrap_or_default();
+    let (body, is_whole) = read_as_far_as_it_comes(body, bytes_max).await;
+    if !is_whole {
+        parts.headers.remove(http::header::CONTENT_LENGTH);
+    }
     let kept = Kept::new(parts.status, &parts.headers, body.clone(), None);
     (Response::from_parts(parts, Body::from(body)), kept)
 }

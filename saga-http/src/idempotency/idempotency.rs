@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::request::Parts;
 use saga_core::store::IdempotencyKeys;
 use saga_core::{Runtime, Tenant};
+use tokio::sync::Semaphore;
 
 use super::claim_first::ClaimFirst;
 use super::handler::IdempotentHandler;
@@ -177,6 +178,14 @@ impl<S: IdempotencyKeys> Idempotency<S> {
     #[must_use]
     pub fn response_bytes_max(mut self, bytes: usize) -> Self {
         self.settings.response_bytes_max = bytes;
+        self
+    }
+
+    /// How many clients may wait at the same time, with `Prefer: wait`, for a key in flight or for the outcome of a saga: 1,000.
+    /// Another one is answered at once, as if it did not want to wait.
+    #[must_use]
+    pub fn waiting_max(mut self, clients: usize) -> Self {
+        self.settings.places = Arc::new(Semaphore::new(clients.min(Semaphore::MAX_PERMITS)));
         self
     }
 

@@ -1,26 +1,22 @@
 //! A request on its way: in a task of its own, and waited for as long as its client wants.
 
-use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Json;
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use saga_core::store::{Admission, IdempotencyKeys, KeyedBody};
-use tokio::time::Sleep;
+use tokio::time::timeout_at;
 
 use super::accepted::AcceptedSaga;
 use super::answer::{in_flight, other_request, replayed, unavailable};
 use super::body::Slot;
 use super::incoming::Incoming;
 use super::kept::IDEMPOTENT_REPLAYED;
+use super::patience::Patience;
 use super::settings::Settings;
 use crate::Problem;
 use crate::status::Shown;
-
-/// The time between two looks at a key that is in flight.
-pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
@@ -40,7 +36,7 @@ impl<S: IdempotencyKeys> InProgress<S> {
         self,
         mut make: impl FnMut(Slot) -> Box<dyn KeyedBody<S::Conn>> + Send + 'static,
     ) -> Response {
-        let mut is_over = pin!(self.incoming.wait.map(tokio::time::sleep));
+        let mut patience = Patience::new(self.incoming.wait, &self.settings.places);
         let mut response;
         loop {
             let attempt = attempt(Arc::clone(&self.settings), Arc::clone(&self.incoming), make);
@@ -52,7 +48,7 @@ impl<S: IdempotencyKeys> InProgress<S> {
                 }
                 Ok((None, again)) => {
                     make = again;
-                    if self.wait_a_little(is_over.as_mut()).await {
+                    if !patience.pause().await {
                         return in_flight().into_response();
                     }
                 }
@@ -64,34 +60,22 @@ impl<S: IdempotencyKeys> InProgress<S> {
             }
         }
         let saga = response.extensions_mut().remove::<AcceptedSaga>();
-        if let (Some(AcceptedSaga(key)), Some(is_over)) = (saga, is_over.as_mut().as_pin_mut()) {
-            return self.outcome(&key, response, is_over).await;
-        }
-        response
-    }
-
-    /// Whether the client waits no longer.
-    async fn wait_a_little(&self, is_over: Pin<&mut Option<Sleep>>) -> bool {
-        let Some(is_over) = is_over.as_pin_mut() else { return true };
-        tokio::select! {
-            () = is_over => true,
-            () = tokio::time::sleep(LOOK_AGAIN) => false,
+        match saga {
+            Some(AcceptedSaga(key)) => self.outcome(&key, response, &mut patience).await,
+            None => response,
         }
     }
 
     /// The outcome of the saga instead of the response, if it ends in time.
-    async fn outcome(&self, key: &str, accepted: Response, is_over: Pin<&mut Sleep>) -> Response {
+    async fn outcome(&self, key: &str, accepted: Response, patience: &mut Patience) -> Response {
         let Some(runtime) = &self.settings.runtime else { return accepted };
+        let Some(until) = patience.wait_until() else { return accepted };
         let runtime = runtime.tenant(self.incoming.tenant.clone());
         let ended = async {
             runtime.attach(key).await?.outcome().await?;
             runtime.status(key).await
         };
-        let status = tokio::select! {
-            status = ended => status,
-            () = is_over => return accepted,
-        };
-        let Ok(Some(status)) = status else { return accepted };
+        let Ok(Ok(Some(status))) = timeout_at(until, ended).await else { return accepted };
         let mut response = Json(Shown::of(&status)).into_response();
         let headers = response.headers_mut();
         for (from, to) in [(header::LOCATION, header::CONTENT_LOCATION), (IDEMPOTENT_REPLAYED, IDEMPOTENT_REPLAYED)] {

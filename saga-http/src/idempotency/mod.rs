@@ -12,6 +12,8 @@ mod in_progress;
 mod incoming;
 mod kept;
 mod key;
+mod partial_body;
+mod patience;
 mod settings;
 mod soon;
 mod transaction;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::request::Parts;
 use saga_core::store::IdempotencyKeys;
 use saga_core::{Runtime, Tenant};
+use tokio::sync::Semaphore;
 
 use super::ttl;
 
@@ -17,6 +18,8 @@ const RESPONSE_BYTES_MAX: usize = 256 << 10;
 const TIME_MAX: Duration = Duration::from_secs(30);
 /// How long a key is leased by a handler without the store's transaction.
 const LEASE_TTL: Duration = Duration::from_mins(1);
+/// How many clients wait for a response at the same time.
+const WAITING_MAX: usize = 1_000;
 
 pub(super) type PrincipalOf = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 type TenantOf = dyn Fn(&Parts) -> Option<Tenant> + Send + Sync;
@@ -36,6 +39,8 @@ pub(super) struct Settings<S: IdempotencyKeys> {
     pub(super) request_bytes_max: usize,
     pub(super) response_bytes_max: usize,
     pub(super) sagas_at: Arc<str>,
+    /// A place for each client that waits.
+    pub(super) places: Arc<Semaphore>,
 }
 
 impl<S: IdempotencyKeys> Settings<S> {
@@ -55,6 +60,7 @@ impl<S: IdempotencyKeys> Settings<S> {
             request_bytes_max: REQUEST_BYTES_MAX,
             response_bytes_max: RESPONSE_BYTES_MAX,
             sagas_at: "/sagas".into(),
+            places: Arc::new(Semaphore::new(WAITING_MAX)),
         }
     }
 }
@@ -67,6 +73,7 @@ impl<S: IdempotencyKeys> Clone for Settings<S> {
             principal: Arc::clone(&self.principal),
             tenant: self.tenant.clone(),
             sagas_at: Arc::clone(&self.sagas_at),
+            places: Arc::clone(&self.places),
             ..*self
         }
     }

@@ -1,5 +1,8 @@
 //! Handlers without the store's transaction.
 
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -12,6 +15,9 @@ on_each_store!(
     of_a_long_response_status_and_headers_are_kept,
     a_mail_in_flight_is_refused_or_waited_for,
     a_client_that_leaves_loses_nothing,
+    a_client_that_leaves_while_its_key_is_claimed_loses_nothing,
+    a_body_that_breaks_off_is_kept_as_far_as_it_came,
+    too_many_clients_that_wait_are_refused,
     after_its_lease_a_mail_is_sent_again,
 );
 
@@ -95,6 +101,60 @@ pub(crate) async fn a_client_that_leaves_loses_nothing<S: Ledger>(shop: Applicat
     let waiting = request("/mails", "k-1").header("prefer", "wait=60");
     let second = send(&shop.app, waiting, staying().text()).await;
     assert_eq!((second.status, second.is_replayed(), shop.calls()), (StatusCode::OK, true, 1));
+}
+
+/// It leaves at each point at which it can: the handler was not called, or its response is kept.
+pub(crate) async fn a_client_that_leaves_while_its_key_is_claimed_loses_nothing<S: Ledger>(shop: Application<S>) {
+    let app = shop.with(|idempotency| idempotency.lease_ttl(Duration::from_hours(1)));
+    for polls in 1.. {
+        let key = format!("k-{polls}");
+        let mut sent = Box::pin(send(&app, request("/mails", &key), Order::of("hello").text()));
+        let mut left = polls;
+        let answer = poll_fn(|context| match left {
+            0 => Poll::Ready(None),
+            _ => {
+                left -= 1;
+                sent.as_mut().poll(context).map(Some)
+            }
+        });
+        let is_answered = pin!(answer).await.is_some();
+        drop(sent);
+        let waiting = request("/mails", &key).header("prefer", "wait=10");
+        let again = send(&app, waiting, Order::of("hello").text()).await;
+        assert_eq!((again.status, shop.calls()), (StatusCode::OK, polls), "it left after {polls} polls");
+        if is_answered {
+            return;
+        }
+    }
+}
+
+pub(crate) async fn a_body_that_breaks_off_is_kept_as_far_as_it_came<S: Ledger>(shop: Application<S>) {
+    let order = Order { breaks_off: true, ..Order::of("hello") };
+    let first = mail(&shop, "k-1", &order).await;
+    let again = mail(&shop, "k-1", &order).await;
+    assert_eq!((first.status, &first.body[..], again.is_replayed()), (StatusCode::OK, &b"k-1 of hello"[..], true));
+    let length =
+        |answer: &Answer| answer.headers.get("content-length").map(|length| length.to_str().unwrap().to_owned());
+    assert_eq!(again.body, first.body);
+    assert!([&first, &again].map(length).into_iter().flatten().all(|length| length == "12"));
+}
+
+pub(crate) async fn too_many_clients_that_wait_are_refused<S: Ledger>(shop: Application<S>) {
+    let app = shop.with(|idempotency| idempotency.waiting_max(1));
+    let first = enter(&shop).await;
+    let waiting = |app: axum::Router| async move {
+        let waiting = request("/mails", "k-1").header("prefer", "wait=60");
+        send(&app, waiting, staying().text()).await
+    };
+    let mut one = tokio::spawn(waiting(app.clone()));
+    let mut other = tokio::spawn(waiting(app));
+    let (refused, waits) = tokio::select! {
+        refused = &mut one => (refused.unwrap(), other),
+        refused = &mut other => (refused.unwrap(), one),
+    };
+    assert_eq!(refused.status, StatusCode::CONFLICT);
+    shop.shop.gate.opens.notify_one();
+    assert_eq!((first.await.unwrap().status, waits.await.unwrap().is_replayed()), (StatusCode::OK, true));
 }
 
 /// At least once: a handler that outlasts its lease is called again, under a higher epoch, and its response counts no more.

@@ -1,15 +1,18 @@
 //! The application: its handlers do as the request says.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll};
 
-use axum::body::Body;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use http::request::Parts;
 use http::{StatusCode, header};
+use http_body::{Frame, SizeHint};
 use saga_core::store::IdempotencyKeys;
 use saga_core::{Runtime, Saga, StepError, saga_step};
 use saga_http::{ClaimedKey, Idempotency, Tx};
@@ -29,6 +32,8 @@ pub(crate) struct Order {
     /// How long the response is beside the rest.
     pub(crate) bytes: usize,
     pub(crate) streams: bool,
+    /// The response ends before the length that it said.
+    pub(crate) breaks_off: bool,
     pub(crate) panics: bool,
     /// A statement fails, and the handler goes on.
     pub(crate) fails: bool,
@@ -186,11 +191,39 @@ async fn stay(gate: &Gate) {
 fn respond(order: &Order, text: &str) -> Response {
     let status = StatusCode::from_u16(if order.status == 0 { 200 } else { order.status }).unwrap();
     let text = format!("{text} of {}{}", order.name, "x".repeat(order.bytes));
-    let body = if order.streams {
+    let length = text.len() + 1;
+    let body = if order.breaks_off {
+        Body::new(BrokenBody(Some(text.into())))
+    } else if order.streams {
         Body::from_stream(futures_util::stream::iter([Ok::<_, std::convert::Infallible>(text)]))
     } else {
         Body::from(text)
     };
     let headers = [(header::SET_COOKIE, "session=1"), (header::ETAG, "\"7\""), (header::CONTENT_TYPE, "text/plain")];
-    (status, headers, body).into_response()
+    let mut response = (status, headers, body).into_response();
+    if order.breaks_off {
+        response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+    }
+    response
+}
+
+/// A body that says that one byte more comes, and fails instead.
+struct BrokenBody(Option<Bytes>);
+
+impl HttpBody for BrokenBody {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+        Poll::Ready(Some(
+            self.0.take().map_or_else(|| Err(std::io::Error::other("it broke")), |text| Ok(Frame::data(text))),
+        ))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.as_ref().map_or(0, Bytes::len) as u64 + 1)
+    }
 }
