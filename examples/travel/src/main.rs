@@ -89,7 +89,7 @@ async fn serve<S: SqlStore + IdempotencyKeys>(
     if cli.serve == "hotels" {
         stopped().await;
     } else {
-        let providers = Providers::at(Companies::default().listen().await?);
+        let providers = Providers::at(Companies::default().listen().await?)?;
         let trips = start_trips(open("trips").await?, transport, providers).await?;
         let listener =
             TcpListener::bind(&cli.listen).await.with_context(|| format!("cannot listen on {}", cli.listen))?;

@@ -3,6 +3,7 @@
 //! Each call has the key of its step, so that a company does once what it is asked for twice. What an answer means for the step is
 //! decided by `for_step`.
 
+use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Url};
 use saga_core::{StepContext, StepError};
 use saga_http::{ForStep as _, StepRequest as _};
@@ -32,9 +33,9 @@ pub struct Providers {
 }
 
 impl Providers {
-    /// All companies are at one address.
-    pub fn at(address: Url) -> Self {
-        Self { client: Client::new(), address }
+    /// All companies are at one address. Where a redirect would lead elsewhere, "no connection" would not mean "not booked".
+    pub fn at(address: Url) -> reqwest::Result<Self> {
+        Ok(Self { client: Client::builder().redirect(Policy::none()).build()?, address })
     }
 
     /// Books a flight.

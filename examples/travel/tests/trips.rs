@@ -31,7 +31,7 @@ struct Agency<S: SqlStore> {
 impl<S: SqlStore + IdempotencyKeys> Agency<S> {
     async fn open(trips: S, hotels: S, transport: impl Transport + Clone) -> Self {
         let companies = Companies::default();
-        let providers = Providers::at(companies.listen().await.unwrap());
+        let providers = Providers::at(companies.listen().await.unwrap()).unwrap();
         let hotels = start_hotels(hotels, transport.clone()).await.unwrap();
         let trips = start_trips(trips, transport, providers).await.unwrap();
         Self { app: routes(&trips, std::future::pending()), trips, hotels, companies }

@@ -33,7 +33,7 @@ impl Outside {
             anyhow::anyhow!("--outside takes an address such as http://127.0.0.1:8080, not {shown:?}")
         })?;
         // The services stand in for ones in another house; a proxy of this house has no part in it.
-        Ok(Self::Http(reqwest::Client::builder().no_proxy().build()?, base))
+        Ok(Self::Http(reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build()?, base))
     }
 
     /// What the services did so far, by their own book.
