@@ -134,8 +134,9 @@ impl KafkaOptions {
         self
     }
 
-    /// How long a message waits for its confirmation before its outcome is unknown, also while no broker can be reached. The
-    /// default is 10 seconds. It must be shorter than the runtime's `Settings::publish_timeout`.
+    /// How long a message waits for its confirmation before its outcome is unknown, also while no broker can be reached; and how
+    /// long a topic is looked for before its first message is sent. The default is 10 seconds. It must be shorter than the
+    /// runtime's `Settings::publish_timeout`.
     #[must_use]
     pub fn publish_timeout(mut self, timeout: Duration) -> Self {
         self.publish_timeout = timeout;

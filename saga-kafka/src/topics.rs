@@ -7,9 +7,10 @@ use rdkafka::client::{Client, ClientContext, DefaultClientContext};
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use saga_core::transport::{TransportError, TransportErrorKind};
+use tokio::sync::oneshot;
 
 use crate::config;
-use crate::error::{failed, is_unknown_topic, too_late};
+use crate::error::{failed, is_unknown_topic};
 use crate::options::{KafkaOptions, Topics};
 
 /// How long between two looks whether a topic is there that was just created.
@@ -46,10 +47,14 @@ pub(crate) async fn create(options: &KafkaOptions, topic: &str, partitions: i32)
         Topics::Create => create_by_admin(options, topic, partitions).await?,
     }
     let (options, topic) = (options.clone(), topic.to_owned());
-    let waiting = tokio::task::spawn_blocking(move || wait_for(&options, &topic));
-    waiting
-        .await
-        .unwrap_or_else(|_| Err(TransportError::new(TransportErrorKind::Unavailable, "connect", "shutting down")))
+    let (found, answer) = oneshot::channel();
+    tokio::task::spawn_blocking(move || {
+        let outcome = wait_for(&options, &topic, &found);
+        // A caller that is gone needs no answer.
+        _ = found.send(outcome);
+    });
+    let ended = || TransportError::new(TransportErrorKind::Unavailable, "connect", "shutting down");
+    answer.await.unwrap_or_else(|_| Err(ended()))
 }
 
 /// A topic that has to be there, and is not.
@@ -59,6 +64,14 @@ pub(crate) fn missing(topic: &str) -> TransportError {
          `Topics::Create`"
     );
     TransportError::new(TransportErrorKind::NoRoute, "connect", detail)
+}
+
+/// A topic that no message can be sent to yet, although the cluster answers.
+pub(crate) fn not_ready(topic: &str, limit: Duration) -> TransportError {
+    let detail = format!(
+        "the topic {topic:?} was not ready within {limit:?}; look at the brokers that keep it: a partition may have no leader"
+    );
+    TransportError::new(TransportErrorKind::Nacked, "connect", detail)
 }
 
 async fn create_by_admin(options: &KafkaOptions, topic: &str, partitions: i32) -> Result<(), TransportError> {
@@ -79,8 +92,12 @@ async fn create_by_admin(options: &KafkaOptions, topic: &str, partitions: i32) -
     Ok(())
 }
 
-/// Looks until the topic is there. Where the broker is set so, looking creates it.
-fn wait_for(options: &KafkaOptions, topic: &str) -> Result<i32, TransportError> {
+/// Looks until the topic is there, or its caller is gone. Where the broker is set so, looking creates it.
+fn wait_for(
+    options: &KafkaOptions,
+    topic: &str,
+    caller: &oneshot::Sender<Result<i32, TransportError>>,
+) -> Result<i32, TransportError> {
     let doing = format!("find the topic {topic}");
     let config = if options.topics == Topics::OnDemand { config::maker(options) } else { config::admin(options) };
     let client: BaseConsumer = config.create().map_err(|error| failed("connect", &doing, &error))?;
@@ -88,9 +105,11 @@ fn wait_for(options: &KafkaOptions, topic: &str) -> Result<i32, TransportError> 
     loop {
         match partitions(client.client(), topic, options.connect_timeout) {
             Ok(Some(count)) => return Ok(count),
-            Ok(None) if began.elapsed() < options.connect_timeout => std::thread::sleep(LOOK_EVERY),
+            Ok(None) if began.elapsed() < options.connect_timeout && !caller.is_closed() => {
+                std::thread::sleep(LOOK_EVERY)
+            }
             Ok(None) if options.topics == Topics::OnDemand => return Err(missing(topic)),
-            Ok(None) => return Err(too_late("connect", &doing, options.connect_timeout)),
+            Ok(None) => return Err(not_ready(topic, options.connect_timeout)),
             Err(error) => return Err(failed("connect", &doing, &error)),
         }
     }

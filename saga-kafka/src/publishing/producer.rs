@@ -15,7 +15,7 @@ use crate::options::KafkaOptions;
 use crate::wire::wire::Outgoing;
 use crate::{config, error, library_log, tls};
 
-type Answer = Result<(), RDKafkaErrorCode>;
+pub(crate) type Answer = Result<(), RDKafkaErrorCode>;
 
 /// An idempotent producer, and the thread that serves it.
 pub(crate) struct Producer {

@@ -10,13 +10,16 @@ use std::time::Duration;
 
 use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::producer::Producer as _;
-use saga_core::transport::{TransportError, TransportErrorKind};
+use saga_core::transport::{TransportError, TransportErrorKind as Kind};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
 
 use crate::error::{failed, is_of_a_lost_producer, is_unknown_topic, not_delivered, too_late};
 use crate::health::{PublisherHealth, Reach};
 use crate::options::KafkaOptions;
 use crate::publishing::partitioner::partition;
-use crate::publishing::producer::{Producer, lost};
+use crate::publishing::producer::{Answer, Producer, lost};
 use crate::publishing::spread::{Look, Spread};
 use crate::topics;
 use crate::wire::wire::Outgoing;
@@ -44,6 +47,12 @@ struct Inner {
     reach: Reach,
 }
 
+/// A message under way, and the producer that sends it.
+struct Sending {
+    producer: Arc<Producer>,
+    answer: oneshot::Receiver<Answer>,
+}
+
 impl Publisher {
     pub(crate) async fn connect(options: KafkaOptions) -> Result<Self, TransportError> {
         let (doubts, looks) = sync_channel(1);
@@ -62,7 +71,7 @@ impl Publisher {
         let looking = Arc::clone(&inner);
         let thread = std::thread::Builder::new().name("saga-kafka topics".to_owned());
         let spawned = thread.spawn(move || looking.look_until_the_end(&looks));
-        spawned.map_err(|error| TransportError::new(TransportErrorKind::Unavailable, "connect", error.to_string()))?;
+        spawned.map_err(|error| TransportError::new(Kind::Unavailable, "connect", error.to_string()))?;
         Ok(Self { inner, doubts })
     }
 
@@ -82,41 +91,67 @@ impl Publisher {
 
     /// Makes sure that a topic is there that is received from.
     pub(crate) async fn require(&self, topic: &str, partitions: i32) -> Result<(), TransportError> {
-        if self.find(topic).await?.is_none() {
+        if self.inner.find(topic).await?.is_none() {
             let count = topics::create(&self.inner.options, topic, partitions).await?;
             log::debug!(topic, count, "topic found");
         }
         Ok(())
     }
 
-    /// Sends messages, and waits until each is accepted or not.
+    /// Sends messages, and waits until each is accepted or not. The messages of a topic are sent as soon as it is found.
     pub(crate) async fn publish(&self, messages: &[&Outgoing]) -> Vec<Result<(), TransportError>> {
-        let mut spread = BTreeMap::new();
-        for message in messages {
-            if !spread.contains_key(&message.topic) {
-                let found = self.partitions_of(&message.topic, message.is_addressed).await;
-                spread.insert(message.topic.clone(), found.map_err(|error| (error.kind(), error.to_string())));
+        let mut topics: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (index, message) in messages.iter().enumerate() {
+            topics.entry(&message.topic).or_default().push(index);
+        }
+        let mut sendings: Vec<_> = messages.iter().map(|_| None).collect();
+        let mut send = |indexes: Vec<usize>, found: Result<i32, TransportError>| {
+            for index in indexes {
+                sendings[index] = Some(match &found {
+                    Ok(count) => self.send(messages[index], *count),
+                    Err(error) => Err(again(error, error.kind())),
+                });
+            }
+        };
+        // No topic waits for another one, which may have no leader. Dropping the set ends its tasks.
+        let mut looking = JoinSet::new();
+        for (topic, indexes) in topics {
+            match self.inner.known(topic) {
+                Ok(Some(count)) => send(indexes, Ok(count)),
+                Err(error) => send(indexes, Err(error)),
+                Ok(None) => {
+                    let is_addressed = messages[indexes[0]].is_addressed;
+                    let (inner, topic) = (Arc::clone(&self.inner), topic.to_owned());
+                    looking.spawn(async move { (indexes, inner.partitions_of(&topic, is_addressed).await) });
+                }
             }
         }
-        let producer = self.producer();
-        let mut answers = Vec::with_capacity(messages.len());
-        for message in messages {
-            answers.push(match &spread[&message.topic] {
-                Ok(count) => {
-                    let to = partition(message.key.as_deref().unwrap_or_default(), *count);
-                    producer.send(message, to).map_err(|code| not_delivered(&message.topic, message.is_addressed, code))
-                }
-                Err((kind, detail)) => Err(TransportError::new(*kind, "publish", detail.clone())),
-            });
+        while let Some(looked) = looking.join_next().await {
+            match looked {
+                Ok((indexes, found)) => send(indexes, found),
+                Err(ended) if ended.is_panic() => std::panic::resume_unwind(ended.into_panic()),
+                // The runtime is shutting down.
+                Err(_) => {}
+            }
         }
         let mut outcomes = Vec::with_capacity(messages.len());
-        for (message, answer) in messages.iter().zip(answers) {
-            outcomes.push(match answer {
-                Ok(answer) => self.outcome(&producer, message, answer.await.ok()),
-                Err(error) => Err(error),
+        for (message, sending) in messages.iter().zip(sendings) {
+            outcomes.push(match sending {
+                Some(Ok(Sending { producer, answer })) => self.outcome(&producer, message, answer.await.ok()),
+                Some(Err(error)) => Err(error),
+                None => Err(lost()),
             });
         }
         outcomes
+    }
+
+    fn send(&self, message: &Outgoing, partitions: i32) -> Result<Sending, TransportError> {
+        let producer = self.inner.producer();
+        let to = partition(message.key.as_deref().unwrap_or_default(), partitions);
+        match producer.send(message, to) {
+            Ok(answer) => Ok(Sending { producer, answer }),
+            Err(code) => Err(not_delivered(&message.topic, message.is_addressed, code)),
+        }
     }
 
     fn outcome(
@@ -141,10 +176,6 @@ impl Publisher {
         Err(not_delivered(&message.topic, message.is_addressed, code))
     }
 
-    fn producer(&self) -> Arc<Producer> {
-        Arc::clone(&lock(&self.inner.producer))
-    }
-
     /// An idempotent producer that lost count of what the brokers have, or that they do not know any more, can send nothing more.
     fn replace(&self, broken: &Arc<Producer>) {
         let mut current = lock(&self.inner.producer);
@@ -159,29 +190,48 @@ impl Publisher {
             Err(error) => log::warn!(%error, "producer not replaced"),
         }
     }
-
-    /// By how many partitions the keys of a topic are spread. The topic of an event is created, since it may have no receivers.
-    async fn partitions_of(&self, topic: &str, is_addressed: bool) -> Result<i32, TransportError> {
-        self.reachable()?;
-        let known = lock(&self.inner.spread).of(topic)?;
-        if let Some(count) = known {
-            return Ok(count);
-        }
-        let count = match self.find(topic).await? {
-            Some(count) => count,
-            None if is_addressed => return Err(topics::missing(topic)),
-            None => topics::create(&self.inner.options, topic, self.inner.options.partitions).await?,
-        };
-        Ok(lock(&self.inner.spread).add(topic, count))
-    }
-
-    async fn find(&self, topic: &str) -> Result<Option<i32>, TransportError> {
-        let (producer, asked, timeout) = (self.producer(), topic.to_owned(), self.inner.options.connect_timeout);
-        blocking(move || look_up(&producer, &asked, timeout)).await
-    }
 }
 
 impl Inner {
+    fn producer(&self) -> Arc<Producer> {
+        Arc::clone(&lock(&self.producer))
+    }
+
+    /// By how many partitions the keys of a topic are spread that was found before.
+    fn known(&self, topic: &str) -> Result<Option<i32>, TransportError> {
+        self.reach.check()?;
+        lock(&self.spread).of(topic)
+    }
+
+    /// Looks by how many partitions the keys of a topic are spread. The topic of an event is created, since it may have no
+    /// receivers.
+    async fn partitions_of(&self, topic: &str, is_addressed: bool) -> Result<i32, TransportError> {
+        let limit = self.options.publish_timeout;
+        let deadline = Instant::now() + limit;
+        let found = timeout_at(deadline, self.find(topic)).await;
+        let found = found.unwrap_or_else(|_| Err(too_late("publish", &format!("ask for the topic {topic}"), limit)));
+        // An operator who permits the user to write, for example, makes the cluster accept the same message.
+        let kind = |error: &TransportError| if error.kind() == Kind::Refused { Kind::Nacked } else { error.kind() };
+        let count = match found.map_err(|error| again(&error, kind(&error)))? {
+            Some(count) => count,
+            None if is_addressed => return Err(topics::missing(topic)),
+            None => {
+                let created = timeout_at(deadline, topics::create(&self.options, topic, self.options.partitions)).await;
+                let created = created.unwrap_or_else(|_| Err(topics::not_ready(topic, limit)));
+                // The cluster answered when it was asked for the topic, so the other topics may be in order.
+                let kind =
+                    |error: &TransportError| if error.kind() == Kind::NoRoute { Kind::NoRoute } else { Kind::Nacked };
+                created.map_err(|error| again(&error, kind(&error)))?
+            }
+        };
+        Ok(lock(&self.spread).add(topic, count))
+    }
+
+    async fn find(&self, topic: &str) -> Result<Option<i32>, TransportError> {
+        let (producer, asked, timeout) = (self.producer(), topic.to_owned(), self.options.connect_timeout);
+        blocking(move || look_up(&producer, &asked, timeout)).await
+    }
+
     fn look_until_the_end(&self, looks: &Receiver<()>) {
         loop {
             let pause = if self.reach.is_lost() { LOOK_AGAIN_EVERY } else { LOOK_EVERY };
@@ -194,7 +244,7 @@ impl Inner {
 
     /// Asks the cluster for the topics that are sent to.
     fn look(&self) {
-        let producer = Arc::clone(&lock(&self.producer));
+        let producer = self.producer();
         let mut names = lock(&self.spread).topics();
         if names.is_empty() {
             names.push(ANY_TOPIC.to_owned());
@@ -207,7 +257,7 @@ impl Inner {
                     }
                     self.note(&name, found);
                 }
-                Err(error) if error.kind() == TransportErrorKind::Unavailable => {
+                Err(error) if error.kind() == Kind::Unavailable => {
                     if self.reach.lost(error.to_string()) {
                         log::warn!(%error, "cluster lost");
                     }
@@ -226,6 +276,13 @@ impl Inner {
     }
 }
 
+/// The error of a look-up, as that of a message.
+fn again(error: &TransportError, kind: Kind) -> TransportError {
+    let text = error.to_string();
+    let detail = text.split_once(": ").map_or(text.as_str(), |(_operation, detail)| detail);
+    TransportError::new(kind, "publish", detail)
+}
+
 fn look_up(producer: &Producer, topic: &str, timeout: Duration) -> Result<Option<i32>, TransportError> {
     let Some(client) = producer.client() else { return Err(lost()) };
     topics::partitions(client.client(), topic, timeout)
@@ -235,8 +292,7 @@ fn look_up(producer: &Producer, topic: &str, timeout: Duration) -> Result<Option
 async fn blocking<T: Send + 'static>(
     call: impl FnOnce() -> Result<T, TransportError> + Send + 'static,
 ) -> Result<T, TransportError> {
-    let ended =
-        |_| Err(TransportError::new(TransportErrorKind::Unavailable, "connect", "the process is shutting down"));
+    let ended = |_| Err(TransportError::new(Kind::Unavailable, "connect", "the process is shutting down"));
     tokio::task::spawn_blocking(call).await.unwrap_or_else(ended)
 }
 

@@ -8,3 +8,4 @@ mod faults;
 mod groups;
 mod killed;
 mod strangers;
+mod topics;
