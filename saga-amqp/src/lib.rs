@@ -41,6 +41,7 @@ mod origin;
 mod publisher;
 mod quiet;
 mod session;
+mod settled;
 mod supervisor;
 mod topology;
 mod transport;

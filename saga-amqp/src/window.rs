@@ -22,12 +22,11 @@ use lapin::{Channel, Confirmation, Error};
 use tokio::time::Instant;
 
 use crate::names::Names;
+use crate::settled::Settled;
 use crate::wire::Outgoing;
 
 /// How many messages may be in doubt on one channel. One with more is given up.
 const DOUBTS_MAX: usize = 4_096;
-/// How many answers that came late are remembered until their messages are sent again.
-const SETTLED_MAX: usize = 10_000;
 /// How long is waited for messages of a topic on which others are in doubt: the queue is probably without a leader.
 const SLOW_PATIENCE: Duration = Duration::from_millis(250);
 
@@ -79,13 +78,12 @@ pub(crate) struct Kept {
     /// Whether the broker refused a message.
     has_refused: bool,
     doubts: HashMap<Identity, Doubt>,
-    /// What became of messages that were in doubt.
-    settled: HashMap<Identity, Fate>,
+    settled: Settled,
     returned: HashSet<Identity>,
 }
 
 /// The id and the routing key.
-type Identity = (String, String);
+pub(crate) type Identity = (String, String);
 /// A message whose answer is late.
 struct Doubt {
     since: Instant,
@@ -108,7 +106,7 @@ impl Kept {
             opened_at: Instant::now(),
             has_refused: false,
             doubts: HashMap::new(),
-            settled: HashMap::new(),
+            settled: Settled::default(),
             returned: HashSet::new(),
         }
     }
@@ -128,9 +126,8 @@ impl Kept {
 
     /// Whether one of these messages was sent here, and its answer came late, or may still come soon.
     pub(crate) fn knows_any(&self, messages: &[Arc<Outgoing>]) -> bool {
-        let is_known = |identity| {
-            self.settled.contains_key(&identity) || self.doubts.get(&identity).is_some_and(Doubt::is_hopeful)
-        };
+        let is_known =
+            |identity| self.settled.contains(&identity) || self.doubts.get(&identity).is_some_and(Doubt::is_hopeful);
         (!self.doubts.is_empty() || !self.settled.is_empty())
             && messages.iter().any(|message| is_known(identity(message)))
     }
@@ -184,7 +181,7 @@ impl Kept {
         }
         let identity = identity(message);
         let is_in_doubt = self.doubts.contains_key(&identity);
-        self.settled.remove(&identity).or_else(|| is_in_doubt.then_some(Fate::Late))
+        self.settled.take(&identity).or_else(|| is_in_doubt.then_some(Fate::Late))
     }
 
     /// Looks which of the messages in doubt were answered meanwhile.
@@ -205,9 +202,6 @@ impl Kept {
                 let is_foreign = keep_returned(message, &identity, &mut self.returned);
                 confirmed.push((identity, is_foreign));
             }
-        }
-        if self.settled.len() > SETTLED_MAX {
-            self.settled.clear();
         }
         for (identity, is_foreign) in confirmed {
             if self.returned.remove(&identity) {
