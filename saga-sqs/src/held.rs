@@ -1,6 +1,7 @@
 //! The messages of a subscription that this process has: from their receipt until SQS has them deleted, or back.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::mem;
 use std::time::Duration;
 
 use saga_core::transport::Settlement;
@@ -8,9 +9,12 @@ use tokio::time::Instant;
 
 /// For how long SQS lets a receiver have a message.
 const HELD_MAX: Duration = Duration::from_hours(12);
+/// How many messages a receiver holds at most, in multiples of its prefetch: those that SQS does not delete add up. It is a full request
+/// of deletions also for a prefetch of one.
+const HELD_PER_PREFETCH: usize = 10;
 
 /// A message as SQS handed it out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Received {
     /// What it is settled by.
     pub(crate) handle: String,
@@ -25,6 +29,7 @@ pub(crate) struct Received {
 /// A message that this process has.
 #[derive(Debug)]
 struct Held {
+    /// Without attributes and body once the receiver has them.
     received: Received,
     received_at: Instant,
     /// Until when SQS withholds it from others.
@@ -69,9 +74,13 @@ impl HeldMessages {
         Self { messages, waiting, next_tag: 0, prefetch: prefetch.max(1), visibility, is_closed: false }
     }
 
-    /// How many messages may be received.
+    /// How many messages may be received. A message that is settled takes no room of the prefetch, but SQS may not take it for long.
     pub(crate) fn room(&self) -> usize {
-        if self.is_closed { 0 } else { self.prefetch.saturating_sub(self.unsettled()) }
+        if self.is_closed {
+            return 0;
+        }
+        let limit = self.prefetch.saturating_mul(HELD_PER_PREFETCH);
+        self.prefetch.saturating_sub(self.unsettled()).min(limit.saturating_sub(self.messages.len()))
     }
 
     /// How many messages are neither accepted nor rejected.
@@ -101,7 +110,9 @@ impl HeldMessages {
         {
             if let Some(held) = self.messages.get_mut(&tag) {
                 held.place = Place::HandedOut;
-                taken.push((tag, held.received.clone()));
+                let Received { handle, receives, .. } = &held.received;
+                let kept = Received { handle: handle.clone(), receives: *receives, ..Received::default() };
+                taken.push((tag, mem::replace(&mut held.received, kept)));
             }
         }
         taken

@@ -28,6 +28,24 @@ fn there_is_room_for_the_prefetch_of_what_is_not_settled() {
     assert_eq!(held.settled(Settlement::Accept, 10), [(0, "a".to_owned())]);
 }
 
+#[test]
+fn what_sqs_does_not_take_is_held_up_to_a_limit_and_without_its_body() {
+    let mut held = HeldMessages::new(2, VISIBILITY);
+    for number in 0..10 {
+        assert_eq!(held.room(), 2, "{number}");
+        let body = Received { body: "body".into(), ..received("a") };
+        held.add(vec![body.clone(), body], Instant::now());
+        for (tag, received) in held.take(2) {
+            assert_eq!(received.body, "body");
+            held.settle(tag, Settlement::Accept);
+        }
+    }
+    assert_eq!(held.room(), 0);
+    assert!(held.messages.values().all(|held| held.received.body.is_empty()));
+    held.forget(0);
+    assert_eq!(held.room(), 1);
+}
+
 /// T-SUB-7
 #[test]
 fn only_what_the_receiver_has_is_settled_and_once() {

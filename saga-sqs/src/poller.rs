@@ -21,8 +21,16 @@ use saga_core::__private::log;
 /// The pause after a request that found nothing, and did not wait for anything.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// Requests that failed since one succeeded.
+#[derive(Default)]
+struct Outage {
+    backoff: Backoff,
+    /// Whether the log says that the queue was gone.
+    was_gone: bool,
+}
+
 pub(crate) async fn run(subscribed: Arc<Subscribed>) {
-    let mut backoff = Backoff::default();
+    let mut outage = Outage::default();
     loop {
         let room = {
             let state = subscribed.lock();
@@ -38,9 +46,9 @@ pub(crate) async fn run(subscribed: Arc<Subscribed>) {
         let asked_at = Instant::now();
         match receive(&subscribed, room.min(MESSAGES_MAX)).await {
             Ok(received) => {
-                if backoff.attempts() > 0 {
+                if outage.backoff.attempts() > 0 {
                     log::info!(queue = subscribed.needs.queue, "receiving works again");
-                    backoff.reset();
+                    outage = Outage::default();
                 }
                 let is_empty = received.is_empty();
                 subscribed.arrived(received, handed_out_at(asked_at, &subscribed));
@@ -49,7 +57,7 @@ pub(crate) async fn run(subscribed: Arc<Subscribed>) {
                     tokio::time::sleep(PAUSE).await;
                 }
             }
-            Err(failure) => failed(&subscribed, &failure, &mut backoff).await,
+            Err(failure) => failed(&subscribed, &failure, &mut outage).await,
         }
     }
     subscribed.stopped();
@@ -97,22 +105,25 @@ fn received(message: Message) -> Received {
     }
 }
 
-/// Waits before the next request; a queue that was deleted is made again.
-async fn failed(subscribed: &Subscribed, failure: &Failure, backoff: &mut Backoff) {
+/// Waits before the next request; a queue that was deleted is made again. It waits for that one too: a queue that is new, or is being
+/// deleted, is found before and after it can be used.
+async fn failed(subscribed: &Subscribed, failure: &Failure, outage: &mut Outage) {
     let queue = &subscribed.needs.queue;
     let mut error = failure.error("receive", &format!("receive from the queue {queue}"));
-    let is_news = backoff.attempts() == 0;
+    let mut is_there_again = false;
     if failure.cause == Cause::NotFound {
         match subscribed.topology.require(&subscribed.needs).await {
             Ok(url) => {
-                log::warn!(queue, "queue was gone, made again");
+                is_there_again = true;
                 subscribed.lock().url = url;
-                return;
             }
             Err(other) => error = other,
         }
     }
-    if is_news {
+    if is_there_again && !outage.was_gone {
+        log::warn!(queue, "queue was gone, made again");
+        outage.was_gone = true;
+    } else if outage.backoff.attempts() == 0 {
         log::warn!(queue, %error, "receiving does not work");
     }
     {
@@ -124,9 +135,14 @@ async fn failed(subscribed: &Subscribed, failure: &Failure, backoff: &mut Backof
         subscribed.fail(&error);
         return;
     }
-    let pause = backoff.next();
+    let closed = async {
+        // What is settled meanwhile makes room, and must not shorten the pause.
+        while !subscribed.is_closed() {
+            subscribed.room.notified().await;
+        }
+    };
     tokio::select! {
-        () = tokio::time::sleep(pause) => {}
-        () = subscribed.room.notified() => {}
+        () = tokio::time::sleep(outage.backoff.next()) => {}
+        () = closed => {}
     }
 }

@@ -1,4 +1,5 @@
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -196,6 +197,83 @@ async fn a_deleted_queue_is_declared_again() {
     let mut incoming = subscribe(&transport, 1).await;
     assert_eq!(incoming.receive(1).await.unwrap().len(), 1);
     assert_eq!(create.num_calls(), 1);
+}
+
+/// AWS: a new queue cannot be used for about a second, and the deletion of a queue takes up to a minute.
+#[tokio::test(start_paused = true)]
+async fn a_queue_that_is_found_but_cannot_be_used_is_asked_with_pauses() {
+    // A receiver that makes no pause stops the virtual time. So after that many requests the queue can be used.
+    const REQUESTS_MAX: usize = 200;
+    let log = Log::default();
+    let _listening = tracing::subscriber::set_default(log.clone());
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&asked);
+    let receive = mock!(Client::receive_message).then_compute_response(move |_| {
+        if counted.fetch_add(1, Ordering::Relaxed) < REQUESTS_MAX {
+            return MockResponse::Error(ReceiveMessageError::generic(meta("QueueDoesNotExist", "")));
+        }
+        MockResponse::Output(ReceiveMessageOutput::builder().build())
+    });
+    let transport = transport(&[&receive], &[]);
+    let incoming = subscribe(&transport, 1).await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let asked = asked.load(Ordering::Relaxed);
+    assert!((2..=10).contains(&asked), "{asked} requests");
+    let warnings = log.warnings();
+    assert!(matches!(&warnings[..], [one] if one.contains("queue was gone")), "{warnings:?}");
+    assert!(!transport.health().is_healthy());
+    drop(incoming);
+}
+
+/// A queue of so many messages: ten of them, or fewer, for each request.
+fn filled_with(messages: usize) -> Rule {
+    let handed_out = AtomicUsize::new(0);
+    mock!(Client::receive_message).then_compute_output(move |asked| {
+        let room = usize::try_from(asked.max_number_of_messages().unwrap()).unwrap();
+        let mut output = ReceiveMessageOutput::builder();
+        for _ in 0..room {
+            let number = handed_out.fetch_add(1, Ordering::Relaxed);
+            if number < messages {
+                output = output.messages(Message::builder().receipt_handle(number.to_string()).body("-").build());
+            }
+        }
+        output.build()
+    })
+}
+
+/// Where a policy does not allow to delete, what was accepted stays here. It must not fill the memory.
+#[tokio::test(start_paused = true)]
+async fn messages_that_sqs_does_not_delete_are_held_up_to_a_limit() {
+    const PREFETCH: usize = 10;
+    let is_allowed = Arc::new(AtomicBool::new(false));
+    let allowed = Arc::clone(&is_allowed);
+    let delete = mock!(Client::delete_message_batch).then_compute_response(move |asked| {
+        if !allowed.load(Ordering::Relaxed) {
+            return MockResponse::Error(DeleteMessageBatchError::generic(meta("AccessDenied", "sqs:deletemessage")));
+        }
+        let done = |id: &str| DeleteMessageBatchResultEntry::builder().id(id).build().unwrap();
+        let done = asked.entries().iter().map(|entry| done(entry.id())).collect();
+        let output = DeleteMessageBatchOutput::builder().set_successful(Some(done)).set_failed(Some(vec![]));
+        MockResponse::Output(output.build().unwrap())
+    });
+    // A receiver without a limit stops the virtual time. So the queue has an end.
+    let transport = transport(&[&filled_with(2_000), &delete, &withholding(&Withheld::default())], &[]);
+    let mut incoming = subscribe(&transport, PREFETCH).await;
+    let mut received = 0;
+    let accepting = async {
+        loop {
+            let came = incoming.receive(PREFETCH).await.unwrap();
+            received += came.len();
+            settle(&mut incoming, &came, Settlement::Accept).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(10), accepting).await.expect_err("it waits for more messages");
+    assert!((PREFETCH..=10 * PREFETCH).contains(&received), "{received} messages");
+    let health = transport.health();
+    assert!(health.subscriptions[0].last_error.as_ref().is_some_and(|error| error.contains("settle")), "{health:?}");
+    is_allowed.store(true, Ordering::Relaxed);
+    let came = tokio::time::timeout(Duration::from_mins(1), incoming.receive(PREFETCH)).await;
+    assert!(!came.expect("it receives again").unwrap().is_empty());
 }
 
 /// A runtime is told, so that it can tell its operator.
