@@ -1,5 +1,7 @@
 use std::error::Error;
+use std::iter;
 
+use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_sqs::error::{ProvideErrorMetadata, SdkError};
 use saga_core::transport::{TransportError, TransportErrorKind};
 
@@ -47,8 +49,14 @@ impl Failure {
                 Self::said(meta.code().unwrap_or("no error code"), meta.message())
             }
             SdkError::TimeoutError(_) => Self::new(Cause::Unanswered, "no answer came in time"),
-            // Nothing was sent: the provider of the credentials has none, as a rule.
-            SdkError::ConstructionFailure(_) => Self::new(Cause::NotAuthenticated, "the request could not be signed"),
+            // Nothing was sent.
+            SdkError::ConstructionFailure(_) => Self::new(Cause::Internal, "the request could not be built"),
+            // What the provider says of it may have a secret in it.
+            SdkError::DispatchFailure(failure)
+                if failure.as_connector_error().is_some_and(|error| lacks_credentials(error)) =>
+            {
+                Self::new(Cause::NotAuthenticated, "the provider of the credentials failed")
+            }
             SdkError::DispatchFailure(failure) if failure.is_timeout() => {
                 Self::new(Cause::Unanswered, "no answer came in time")
             }
@@ -120,6 +128,11 @@ impl Failure {
         };
         TransportError::new(kind, "publish", self.describe(doing))
     }
+}
+
+/// Whether a request was not sent since the provider had no credentials for it.
+fn lacks_credentials(error: &(dyn Error + 'static)) -> bool {
+    iter::successors(Some(error), |&error| error.source()).any(|error| error.is::<CredentialsError>())
 }
 
 /// By the code, in the form of either protocol: `AWS.SimpleQueueService.NonExistentQueue` or `QueueDoesNotExist`.

@@ -1,3 +1,4 @@
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -6,6 +7,8 @@ use tokio::time::Instant;
 
 /// In a FIFO queue SQS looks for messages among the first 120,000 only: behind them are groups that it does not see.
 const SEEN_MAX: u64 = 120_000;
+/// How long between two warnings that sending does not work: under throttling it works every other time.
+const WARN_EVERY: Duration = Duration::from_mins(1);
 
 /// The state of a transport.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,25 +58,50 @@ pub struct SubscriptionHealth {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reach(Arc<Mutex<Known>>);
 
+/// What a failure means that is an outage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lost {
+    /// Whether messages could be sent until now, as far as it is known.
+    pub(crate) begins: bool,
+    /// Whether the log has to say it.
+    pub(crate) is_news: bool,
+}
+
 #[derive(Debug, Default)]
 struct Known {
     lost_at: Option<Instant>,
+    /// When the log said last that sending does not work.
+    warned_at: Option<Instant>,
+    /// Whether that is the last thing that the log says of it.
+    is_warned: bool,
     last_error: Option<String>,
 }
 
 impl Reach {
-    /// Answers whether this is news.
-    pub(crate) fn found(&self) -> bool {
-        self.lock().lost_at.take().is_some()
+    /// A message was sent. Answers whether this is news.
+    pub(crate) fn works(&self) -> bool {
+        let mut known = self.lock();
+        known.lost_at = None;
+        mem::take(&mut known.is_warned)
     }
 
-    /// Answers whether this is news.
-    pub(crate) fn lost(&self, error: String) -> bool {
+    /// The service answers, and sending is tried again: it may still be throttled.
+    pub(crate) fn answers(&self) {
+        self.lock().lost_at = None;
+    }
+
+    /// No message can be sent.
+    pub(crate) fn lost(&self, error: String) -> Lost {
         let mut known = self.lock();
         known.last_error = Some(error);
-        let is_news = known.lost_at.is_none();
+        let begins = known.lost_at.is_none();
         known.lost_at.get_or_insert_with(Instant::now);
-        is_news
+        let is_news = !known.is_warned && known.warned_at.is_none_or(|at| at.elapsed() >= WARN_EVERY);
+        if is_news {
+            known.warned_at = Some(Instant::now());
+            known.is_warned = true;
+        }
+        Lost { begins, is_news }
     }
 
     pub(crate) fn failed(&self, error: String) {
@@ -111,6 +139,25 @@ impl Reach {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_outage_is_news_once_a_minute_and_its_end_when_its_begin_was() {
+        let reach = Reach::default();
+        let lost = |begins, is_news| assert_eq!(reach.lost("throttled".into()), Lost { begins, is_news });
+        assert!(!reach.works(), "no outage was told");
+        lost(true, true);
+        lost(false, false);
+        reach.answers();
+        assert!(!reach.is_lost());
+        lost(true, false);
+        assert!(reach.works());
+        lost(true, false);
+        assert!(!reach.works(), "this outage was not told");
+        lost(true, false);
+        tokio::time::advance(WARN_EVERY).await;
+        lost(false, true);
+        assert!(reach.works());
+    }
 
     #[test]
     fn a_queue_whose_groups_are_not_all_seen_is_not_healthy() {

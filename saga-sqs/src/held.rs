@@ -9,8 +9,8 @@ use tokio::time::Instant;
 
 /// For how long SQS lets a receiver have a message.
 const HELD_MAX: Duration = Duration::from_hours(12);
-/// How many messages a receiver holds at most, in multiples of its prefetch: those that SQS does not delete add up. It is a full request
-/// of deletions also for a prefetch of one.
+/// How many messages a receiver holds at most, in multiples of its prefetch: those that SQS does not delete add up. With a prefetch of one,
+/// ten still fill a request of deletions.
 const HELD_PER_PREFETCH: usize = 10;
 
 /// A message as SQS handed it out.

@@ -154,7 +154,9 @@ impl Publisher {
         let clients = &self.topology.clients;
         match send(clients, address, messages).await {
             Ok(not_taken) => {
-                self.works();
+                if !not_taken.values().any(Failure::is_outage) {
+                    self.works();
+                }
                 (not_taken, true)
             }
             Err(failure) if failure.cause == Cause::Invalid && messages.len() > 1 => {
@@ -170,12 +172,12 @@ impl Publisher {
     }
 
     fn works(&self) {
-        if self.reach.found() {
+        if self.reach.works() {
             log::info!("sending works again");
         }
     }
 
-    /// Remembers a failure, and looks when it has passed. It is told once.
+    /// Remembers a failure, and looks when it has passed. It is told once in an outage.
     fn note(self: &Arc<Self>, to: &To, failure: &Failure) {
         let error = error(to, failure);
         match (failure.cause, to) {
@@ -185,23 +187,47 @@ impl Publisher {
         }
         if !failure.is_outage() {
             self.reach.failed(error.to_string());
-        } else if self.reach.lost(error.to_string()) {
-            log::warn!(%error, "sending does not work");
-            tokio::spawn(look_until_it_works(Arc::downgrade(self)));
+        } else if self.lost(&error.to_string()) {
+            let service = match to {
+                To::Queue(_) => Service::Sqs,
+                To::Topic(_) => Service::Sns,
+            };
+            tokio::spawn(look_until_it_answers(Arc::downgrade(self), service));
         }
+    }
+
+    /// Answers whether an outage begins.
+    fn lost(&self, error: &str) -> bool {
+        let lost = self.reach.lost(error.to_owned());
+        if lost.is_news {
+            log::warn!(error, "sending does not work");
+        }
+        lost.begins
     }
 }
 
-async fn look_until_it_works(publisher: Weak<Publisher>) {
+/// The service of a request that failed.
+#[derive(Debug, Clone, Copy)]
+enum Service {
+    Sqs,
+    Sns,
+}
+
+/// Asks the service that failed, since the other one may answer all the time.
+async fn look_until_it_answers(publisher: Weak<Publisher>, service: Service) {
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let Some(publisher) = publisher.upgrade().filter(|publisher| publisher.reach.is_lost()) else { return };
-        match publisher.topology.probe().await {
+        let (answer, doing) = match service {
+            Service::Sqs => (publisher.topology.probe().await, "reach SQS"),
+            Service::Sns => (publisher.topology.probe_sns().await, "reach SNS"),
+        };
+        match answer {
             Err(failure) if failure.is_outage() || failure.cause == Cause::Unanswered => {
-                publisher.reach.failed(failure.describe("reach SQS"));
+                publisher.lost(&failure.describe(doing));
             }
-            // It answers; what it thinks of this request is nothing to those that send.
-            _ => return publisher.works(),
+            // It answers; what it thinks of this request is nothing to those that send. Whether it takes messages, the next one shows.
+            _ => return publisher.reach.answers(),
         }
     }
 }

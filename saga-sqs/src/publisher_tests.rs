@@ -1,8 +1,11 @@
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use aws_sdk_sns::operation::list_topics::ListTopicsOutput;
+use aws_credential_types::provider::error::CredentialsError;
+use aws_credential_types::provider::{ProvideCredentials, future};
+use aws_sdk_sns::operation::list_topics::{ListTopicsError, ListTopicsOutput};
 use aws_sdk_sns::operation::publish_batch::{PublishBatchError, PublishBatchOutput};
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::operation::get_queue_url::{GetQueueUrlError, GetQueueUrlOutput};
@@ -13,6 +16,7 @@ use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchResultEntry};
 use aws_smithy_mocks::{MockResponse, Rule, mock};
 use saga_core::transport::{Transport as _, TransportErrorKind};
 
+use crate::clients::Clients;
 use crate::mock::{Log, SECRET, command, event, kinds, meta, transport};
 
 /// The bodies and the deduplication ids of a request.
@@ -128,12 +132,18 @@ async fn what_an_answer_leaves_out_is_unknown() {
     assert_eq!(kinds(&answers), [Some(TransportErrorKind::Unknown)]);
 }
 
-/// T-PUB-7: the outbox waits, one line tells it, and it goes on when SQS answers.
+/// T-PUB-7: the outbox waits, one line tells it, and another one when a message was sent.
 #[tokio::test(start_paused = true)]
 async fn throttling_is_unavailable_and_told_once() {
     let log = Log::default();
     let _listening = tracing::subscriber::set_default(log.clone());
-    let transport = transport(&[&failing("RequestThrottled", "slow down")], &[]);
+    let sent = Sent::default();
+    let is_throttled = Arc::new(AtomicBool::new(true));
+    let asked = Arc::clone(&is_throttled);
+    let throttled = mock!(Client::send_message_batch)
+        .match_requests(move |_| asked.load(Ordering::Relaxed))
+        .then_error(|| SendMessageBatchError::generic(meta("RequestThrottled", "slow down")));
+    let transport = transport(&[&throttled, &queue(&sent, &[])], &[]);
     transport.reachable().await.unwrap();
     for _ in 0..3 {
         let answers = transport.publish(vec![command(1, "a"), command(2, "b")]).await;
@@ -141,12 +151,82 @@ async fn throttling_is_unavailable_and_told_once() {
     }
     assert_eq!(transport.reachable().await.unwrap_err().kind(), TransportErrorKind::Unavailable);
     assert!(transport.health().publisher.unavailable_for.is_some() && !transport.health().is_healthy());
+    // SQS answers another request, so the outbox tries again, and is throttled again.
+    for _ in 0..5 {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        transport.reachable().await.unwrap();
+        let answers = transport.publish(vec![command(1, "a")]).await;
+        assert_eq!(kinds(&answers), [Some(TransportErrorKind::Unavailable)]);
+    }
     let warnings = log.warnings();
     assert!(matches!(&warnings[..], [one] if one.contains("sending does not work")), "{warnings:?}");
-    // The next look finds that SQS answers.
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(!log.has("sending works again"));
+    is_throttled.store(false, Ordering::Relaxed);
+    assert_eq!(kinds(&transport.publish(vec![command(1, "a")]).await), [None]);
     transport.reachable().await.unwrap();
     assert!(log.has("sending works again"));
+}
+
+/// Part of a request may be throttled.
+#[tokio::test(start_paused = true)]
+async fn throttling_of_messages_is_told_once() {
+    let log = Log::default();
+    let _listening = tracing::subscriber::set_default(log.clone());
+    let transport = transport(&[&queue(&Sent::default(), &[("1", "RequestThrottled", 99)])], &[]);
+    for _ in 0..5 {
+        let answers = transport.publish(vec![command(1, "a"), command(2, "b")]).await;
+        assert_eq!(kinds(&answers), [Some(TransportErrorKind::Unavailable), None]);
+        assert_eq!(kinds(&transport.publish(vec![command(3, "b")]).await), [None]);
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+    assert_eq!(log.warnings().len(), 1, "{:?}", log.warnings());
+}
+
+/// What failed is asked, and not the other service.
+#[tokio::test(start_paused = true)]
+async fn an_outage_of_sns_ends_when_sns_answers() {
+    let publish = mock!(aws_sdk_sns::Client::publish_batch)
+        .then_error(|| PublishBatchError::generic(meta("Throttled", "slow down")));
+    let is_down = Arc::new(AtomicBool::new(true));
+    let asked = Arc::clone(&is_down);
+    let list = mock!(aws_sdk_sns::Client::list_topics).then_compute_response(move |_| {
+        if asked.load(Ordering::Relaxed) {
+            return MockResponse::Error(ListTopicsError::generic(meta("Throttled", "slow down")));
+        }
+        MockResponse::Output(ListTopicsOutput::builder().build())
+    });
+    let transport = transport(&[], &[&publish, &list]);
+    assert_eq!(kinds(&transport.publish(vec![event(1)]).await), [Some(TransportErrorKind::Unavailable)]);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(transport.reachable().await.unwrap_err().kind(), TransportErrorKind::Unavailable);
+    is_down.store(false, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    transport.reachable().await.unwrap();
+}
+
+/// A provider that gets none, as that of a machine whose metadata service does not answer.
+#[derive(Debug)]
+struct NoCredentials;
+
+impl ProvideCredentials for NoCredentials {
+    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
+    where
+        Self: 'a,
+    {
+        future::ProvideCredentials::ready(Err(CredentialsError::provider_error("the secret was hunter2/secret")))
+    }
+}
+
+#[tokio::test]
+async fn without_credentials_nothing_is_sent_and_it_is_said() {
+    let options = crate::SqsOptions::new("r").credentials(NoCredentials).endpoint("http://127.0.0.1:9");
+    let error = crate::SqsTransport::connect_with(options.clone()).await.expect_err("there are no credentials");
+    assert_eq!(error.kind(), TransportErrorKind::Refused);
+    let error = error.to_string();
+    assert!(error.contains("check the access key") && !error.contains("hunter2"), "{error}");
+    let transport = crate::SqsTransport::over(Clients::new(&options).unwrap(), options).unwrap();
+    let answers = transport.publish(vec![command(1, "a"), event(2)]).await;
+    assert_eq!(kinds(&answers), [Some(TransportErrorKind::Unavailable); 2]);
 }
 
 /// T-PUB-6: it is one queue's matter.

@@ -137,6 +137,11 @@ impl Topology {
         asked.send().await.map(drop).map_err(|error| Failure::of(&error))
     }
 
+    /// One request that changes nothing: whether SNS answers.
+    pub(crate) async fn probe_sns(&self) -> Result<(), Failure> {
+        self.clients.sns.list_topics().send().await.map(drop).map_err(|error| Failure::of(&error))
+    }
+
     async fn find_queue(&self, name: &str) -> Result<Option<String>, Failure> {
         match self.clients.sqs.get_queue_url().queue_name(name).send().await {
             Ok(found) => Ok(found.queue_url),
