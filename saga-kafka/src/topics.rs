@@ -103,11 +103,12 @@ fn wait_for(
     let client: BaseConsumer = config.create().map_err(|error| failed("connect", &doing, &error))?;
     let began = tokio::time::Instant::now();
     loop {
+        if caller.is_closed() {
+            return Err(missing(topic));
+        }
         match partitions(client.client(), topic, options.connect_timeout) {
             Ok(Some(count)) => return Ok(count),
-            Ok(None) if began.elapsed() < options.connect_timeout && !caller.is_closed() => {
-                std::thread::sleep(LOOK_EVERY)
-            }
+            Ok(None) if began.elapsed() < options.connect_timeout => std::thread::sleep(LOOK_EVERY),
             Ok(None) if options.topics == Topics::OnDemand => return Err(missing(topic)),
             Ok(None) => return Err(not_ready(topic, options.connect_timeout)),
             Err(error) => return Err(failed("connect", &doing, &error)),
