@@ -5,5 +5,6 @@ mod book;
 mod generated;
 mod group;
 mod heartbeat;
+mod index_reads;
 mod older_tables;
 mod over_redis;
