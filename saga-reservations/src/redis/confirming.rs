@@ -35,7 +35,13 @@ impl RedisReservations {
                     }
                 }
                 (Word::Again, _) => {}
-                (Word::Load | Word::Short, Some(hold)) if !is_read => {
+                (Word::Short, Some(hold)) if is_read => {
+                    if let Err(refusal) = late_refusal(operation, hold, reply.resources, reply.now) {
+                        return Err(refusal.into());
+                    }
+                    is_read = false;
+                }
+                (Word::Load | Word::Short, Some(hold)) => {
                     let question = Question::of(&hold.reservation);
                     let (found, _) =
                         self.settle(CONFIRMING, question, None, Outcome::Nothing, hold.reservation.is_unique).await?;
@@ -43,12 +49,6 @@ impl RedisReservations {
                         return self.elsewhere(operation, Some(hold.reservation), reply.now).await;
                     }
                     is_read = reply.word == Word::Short;
-                }
-                (Word::Short, Some(hold)) => {
-                    if let Err(refusal) = late_refusal(operation, hold, reply.resources, reply.now) {
-                        return Err(refusal.into());
-                    }
-                    is_read = false;
                 }
                 (_, hold) => {
                     return self.elsewhere(operation, hold.map(|hold| hold.reservation), reply.now).await;

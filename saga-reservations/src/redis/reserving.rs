@@ -26,8 +26,14 @@ impl RedisReservations {
             let reply = self.requests.hold(asked.clone()).await?;
             match reply.word {
                 Word::Again => {}
+                Word::Short if is_read => {
+                    if let Err(refusal) = book_of(reply.resources).perform(operation, reply.now) {
+                        return Err(refusal.into());
+                    }
+                    is_read = false;
+                }
                 // What Redis knows may be old, so no request is refused before SQL was read.
-                Word::Load | Word::Short if !is_read => {
+                Word::Load | Word::Short => {
                     let resources = lines.iter().map(|line| line.resource.clone()).collect();
                     let question = Question { key: Some(key.clone()), resources };
                     let (found, told) = self.settle(RESERVING, question, None, Outcome::Nothing, is_unique).await?;
@@ -39,12 +45,6 @@ impl RedisReservations {
                         return refused.map_err(ReservationsError::from);
                     }
                     is_read = reply.word == Word::Short;
-                }
-                Word::Short => {
-                    if let Err(refusal) = book_of(reply.resources).perform(operation, reply.now) {
-                        return Err(refusal.into());
-                    }
-                    is_read = false;
                 }
                 Word::Fresh => {
                     self.points.reach(Point::Held).await;

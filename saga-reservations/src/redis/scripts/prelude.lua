@@ -141,6 +141,11 @@ local function capacity_of(resource)
   return resource.capacity
 end
 
+-- Whether SQL must be read before units are taken. Nobody said what became of a lower capacity: SQL may have it.
+local function must_be_read(resource)
+  return not resource or resource.epoch ~= epoch or (resource.ceiling and resource.ceiling_until <= now)
+end
+
 local function taken_of(resource)
   return resource.confirmed + resource.elsewhere + resource.held
 end
@@ -152,8 +157,7 @@ local nothing_is_over = false
 -- What is in the way of taking these lines, or nothing.
 local function obstacle(lines)
   for i = 1, #lines, 2 do
-    local resource = resource_of(lines[i])
-    if not resource or resource.epoch ~= epoch then
+    if must_be_read(resource_of(lines[i])) then
       return 'load'
     end
   end
