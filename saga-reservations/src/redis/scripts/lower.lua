@@ -7,7 +7,7 @@ end
 while capacity < taken_of(resource) and expire_overdue(64) > 0 do
 end
 if resource.unique == 1 or capacity < taken_of(resource) then
-  return reply('short', { name })
+  return reply(shortage(), { name })
 end
 if capacity < capacity_of(resource) then
   resource.ceiling, resource.ceiling_until = capacity, now + tonumber(ARGV[5])

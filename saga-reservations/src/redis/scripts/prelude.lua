@@ -154,6 +154,11 @@ end
 local sweeps = 16
 local nothing_is_over = false
 
+-- The answer where units are lacking. SQL may have confirmed a hold that is marked still: then its units are counted twice.
+local function shortage()
+  return redis.call('ZCARD', KEYS[6]) > 0 and 'marked' or 'short'
+end
+
 -- What is in the way of taking these lines, or nothing.
 local function obstacle(lines)
   for i = 1, #lines, 2 do
@@ -170,7 +175,7 @@ local function obstacle(lines)
     if not lacks then
       return nil
     elseif nothing_is_over then
-      return 'short'
+      return shortage()
     elseif sweeps == 0 then
       return 'again'
     end

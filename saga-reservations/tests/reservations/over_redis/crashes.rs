@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_reservations::{Action, Point, Reason, RedisReservations, Reservations as _, State};
+use saga_reservations::{Action, Late, Point, Reason, RedisReservations, Reservations as _, State};
 use tokio::sync::Notify;
 
 use super::shop::{Shop, act, confirm, reason, reserve, seat};
@@ -88,6 +88,41 @@ async fn a_request_that_was_left_behind_is_repeated_or_released() {
     let released = act(&shop.other, "one", Action::Release { token: None }).await.unwrap();
     assert_eq!((released.state, released.token), (State::Released, held.token));
     assert_eq!(shop.taken().await, (0, 0));
+}
+
+/// `R-FAIR`: a confirmation that SQL has and Redis does not know yet takes its units once.
+#[tokio::test]
+async fn a_confirmation_that_redis_was_not_told_of_takes_no_unit_from_others() {
+    let shop = Shop::open(2).await;
+    let held = reserve(&shop.one, "one").await.unwrap();
+    dropped_at(&shop, Point::Committed, |one| async move { confirm(&one, "one", held.token).await }).await;
+    // Redis is told what is confirmed, by a server that does not know whose units they are.
+    let doubled = shop.other.resource(&seat()).await.unwrap().unwrap();
+    assert_eq!((doubled.confirmed, doubled.held), (1, 1));
+    reserve(&shop.other, "other").await.unwrap();
+    assert_eq!(shop.taken().await, (1, 1));
+    assert_eq!(reason(reserve(&shop.other, "third").await), Reason::Insufficient);
+    assert_eq!(confirm(&shop.other, "one", held.token).await.unwrap().state, State::Confirmed);
+}
+
+/// The same where a capacity is lowered, and where a late confirmation takes its units again.
+#[tokio::test]
+async fn units_that_are_counted_twice_refuse_no_other_operation() {
+    let shop = Shop::open(2).await;
+    let late = reserve(&shop.one, "late").await.unwrap();
+    shop.advance(Duration::from_mins(2));
+    let held = reserve(&shop.one, "one").await.unwrap();
+    dropped_at(&shop, Point::Committed, |one| async move { confirm(&one, "one", held.token).await }).await;
+    shop.other.resource(&seat()).await.unwrap();
+    let late = Action::Confirm { token: late.token, late: Late::IfFree };
+    assert_eq!(act(&shop.other, "late", late).await.unwrap().state, State::Confirmed);
+
+    let shop = Shop::open(2).await;
+    let held = reserve(&shop.one, "one").await.unwrap();
+    dropped_at(&shop, Point::Committed, |one| async move { confirm(&one, "one", held.token).await }).await;
+    shop.other.resource(&seat()).await.unwrap();
+    shop.other.set_capacity(&seat(), 1).await.unwrap();
+    assert_eq!(shop.taken().await, (1, 0));
 }
 
 /// `R-CAPACITY`: a lower capacity that SQL has counts also when Redis was never told.
