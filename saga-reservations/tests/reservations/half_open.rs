@@ -28,11 +28,11 @@ impl Proxy {
             loop {
                 let (mut client, _) = listener.accept().await.unwrap();
                 let mut server = TcpStream::connect(server.clone()).await.unwrap();
-                let mut silenced = sender.subscribe();
+                let mut is_silent = sender.subscribe();
                 tokio::spawn(async move {
                     tokio::select! {
                         _ = copy_bidirectional(&mut client, &mut server) => {}
-                        _ = silenced.changed() => std::future::pending().await,
+                        _ = is_silent.changed() => std::future::pending().await,
                     }
                 });
             }

@@ -136,7 +136,7 @@ async fn a_lower_capacity_that_redis_was_not_told_of_is_read() {
         async move {
             sql.set_capacity(&seat(), 0).await.unwrap();
             notify.notify_one();
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     });
     let seat = seat();
