@@ -4,6 +4,7 @@
 
 use saga_core::store::Timestamp;
 
+use super::marks::ROUNDS_MAX;
 use super::points::Point;
 use super::reply::{Hold, Word};
 use super::reservations::RedisReservations;
@@ -24,7 +25,7 @@ impl RedisReservations {
     ) -> Result<Reservation, ReservationsError> {
         let key = &operation.key;
         let arguments = vec![key.to_string(), token.to_string(), u8::from(late == Late::IfFree).to_string()];
-        let mut is_read = false;
+        let (mut is_read, mut rounds) = (false, 0);
         for _ in 0..ATTEMPTS_MAX {
             let called = self.holds.call(CONFIRMING, &MARK, Some(key), arguments.clone()).await?;
             let (epoch, reply) = (called.epoch, called.answer);
@@ -35,20 +36,24 @@ impl RedisReservations {
                     }
                 }
                 (Word::Again, _) => {}
-                (Word::Load | Word::Short, Some(hold)) if !is_read => {
+                (Word::Marked, Some(hold)) if is_read && rounds < ROUNDS_MAX => {
+                    rounds += 1;
+                    self.settle_marks(Question::of(&hold.reservation).resources).await?;
+                }
+                (Word::Short | Word::Marked, Some(hold)) if is_read => {
+                    if let Err(refusal) = late_refusal(operation, hold, reply.resources, reply.now) {
+                        return Err(refusal.into());
+                    }
+                    is_read = false;
+                }
+                (Word::Load | Word::Short | Word::Marked, Some(hold)) => {
                     let question = Question::of(&hold.reservation);
                     let (found, _) =
                         self.settle(CONFIRMING, question, None, Outcome::Nothing, hold.reservation.is_unique).await?;
                     if found.reservation.is_some() {
                         return self.elsewhere(operation, Some(hold.reservation), reply.now).await;
                     }
-                    is_read = reply.word == Word::Short;
-                }
-                (Word::Short, Some(hold)) => {
-                    if let Err(refusal) = late_refusal(operation, hold, reply.resources, reply.now) {
-                        return Err(refusal.into());
-                    }
-                    is_read = false;
+                    is_read = reply.word != Word::Load;
                 }
                 (_, hold) => {
                     return self.elsewhere(operation, hold.map(|hold| hold.reservation), reply.now).await;

@@ -4,6 +4,7 @@ mod confirming;
 mod holds;
 mod load_progress;
 mod loading;
+mod marks;
 mod operations;
 mod points;
 mod reply;

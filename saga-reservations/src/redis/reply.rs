@@ -21,6 +21,8 @@ pub(super) enum Word {
     Load,
     /// There are not enough units, as far as Redis knows.
     Short,
+    /// As [`Short`](Self::Short), and some holds are being confirmed, whose units may be counted twice.
+    Marked,
     /// So many holds are over that not all were ended yet.
     Again,
 }
@@ -65,6 +67,7 @@ impl Reply {
             "confirming" => Word::Confirming,
             "load" => Word::Load,
             "short" => Word::Short,
+            "marked" => Word::Marked,
             "again" => Word::Again,
             _ => return None,
         };

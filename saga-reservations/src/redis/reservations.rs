@@ -7,6 +7,7 @@ use saga_redis::RedisOptions;
 
 use super::holds::Holds;
 use super::load_progress::LoadProgress;
+use super::marks::MarkRounds;
 use super::points::Points;
 use super::requests::Requests;
 use crate::book::{Action, Operation, Reservation, ReservationKey, Resource, ResourceName};
@@ -39,6 +40,7 @@ use crate::{ReservationsError, SqlReservations};
 pub struct RedisReservations {
     pub(super) holds: Arc<Holds>,
     pub(super) requests: Requests,
+    pub(super) mark_rounds: MarkRounds,
     pub(super) sql: SqlReservations,
     pub(super) points: Points,
     pub(super) load_progress: Arc<tokio::sync::Mutex<LoadProgress>>,
@@ -66,7 +68,14 @@ impl RedisReservations {
     pub async fn connect_with(options: RedisOptions, sql: SqlReservations) -> Result<Self, ReservationsError> {
         let holds = Arc::new(Holds::open(options, sql.clone()).await?);
         let requests = Requests::to(Arc::clone(&holds));
-        Ok(Self { holds, requests, sql, points: Points::default(), load_progress: Arc::default() })
+        Ok(Self {
+            holds,
+            requests,
+            mark_rounds: MarkRounds::default(),
+            sql,
+            points: Points::default(),
+            load_progress: Arc::default(),
+        })
     }
 
     /// The same reservations, with a test that steps in where their work reaches a point.

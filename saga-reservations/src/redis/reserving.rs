@@ -1,6 +1,7 @@
 //! A request is held in Redis. If SQL may have the key, it is asked afterwards: what SQL has of a key counts, and it knows the
 //! keys from before a flush.
 
+use super::marks::ROUNDS_MAX;
 use super::points::Point;
 use super::reply::Word;
 use super::requests::{RESERVING, Request};
@@ -21,15 +22,25 @@ impl RedisReservations {
         let lines = request.check().map_err(crate::Refusal::from)?;
         let (ttl, is_unique) = (request.time_to_live(), request.is_unique());
         let asked = Request { key: key.clone(), lines: lines.as_slice().into(), ttl, is_unique };
-        let mut is_read = false;
+        let resources: Vec<_> = lines.iter().map(|line| line.resource.clone()).collect();
+        let (mut is_read, mut rounds) = (false, 0);
         for _ in 0..ATTEMPTS_MAX {
             let reply = self.requests.hold(asked.clone()).await?;
             match reply.word {
                 Word::Again => {}
+                Word::Marked if is_read && rounds < ROUNDS_MAX => {
+                    rounds += 1;
+                    self.settle_marks(resources.clone()).await?;
+                }
+                Word::Short | Word::Marked if is_read => {
+                    if let Err(refusal) = book_of(reply.resources).perform(operation, reply.now) {
+                        return Err(refusal.into());
+                    }
+                    is_read = false;
+                }
                 // What Redis knows may be old, so no request is refused before SQL was read.
-                Word::Load | Word::Short if !is_read => {
-                    let resources = lines.iter().map(|line| line.resource.clone()).collect();
-                    let question = Question { key: Some(key.clone()), resources };
+                Word::Load | Word::Short | Word::Marked => {
+                    let question = Question { key: Some(key.clone()), resources: resources.clone() };
                     let (found, told) = self.settle(RESERVING, question, None, Outcome::Nothing, is_unique).await?;
                     if let Some(known) = found.reservation {
                         return same_again(operation, known, reply.now);
@@ -38,13 +49,7 @@ impl RedisReservations {
                         let refused = book_of(told.resources).perform(operation, reply.now);
                         return refused.map_err(ReservationsError::from);
                     }
-                    is_read = reply.word == Word::Short;
-                }
-                Word::Short => {
-                    if let Err(refusal) = book_of(reply.resources).perform(operation, reply.now) {
-                        return Err(refusal.into());
-                    }
-                    is_read = false;
+                    is_read = reply.word != Word::Load;
                 }
                 Word::Fresh => {
                     self.points.reach(Point::Held).await;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::marks::ROUNDS_MAX;
 use super::points::Point;
 use super::reply::{Reply, Word};
 use super::reservations::RedisReservations;
@@ -95,17 +96,21 @@ impl RedisReservations {
         capacity: u64,
     ) -> Result<Resource, ReservationsError> {
         let question = Question { key: None, resources: vec![name.clone()] };
-        let mut is_read = false;
+        let (mut is_read, mut rounds) = (false, 0);
         for _ in 0..ATTEMPTS_MAX {
             let lowering = u64::try_from(LOWERING_MAX.as_micros()).unwrap_or(u64::MAX);
             let arguments = vec![name.to_string(), capacity.to_string(), lowering.to_string()];
             let reply = self.holds.call(SETTING, &LOWER, None, arguments).await?.answer;
             match reply.word {
-                Word::Load | Word::Short if !is_read => {
+                Word::Load | Word::Short | Word::Marked if !is_read => {
                     self.settle(SETTING, question.clone(), None, Outcome::Nothing, false).await?;
                     is_read = true;
                 }
-                Word::Short => {
+                Word::Marked if rounds < ROUNDS_MAX => {
+                    rounds += 1;
+                    self.settle_marks(vec![name.clone()]).await?;
+                }
+                Word::Short | Word::Marked => {
                     if let Err(refusal) = book_of(reply.resources).set_capacity(name, capacity) {
                         return Err(refusal.into());
                     }

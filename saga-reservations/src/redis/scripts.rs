@@ -15,6 +15,7 @@ scripts! {
     LOOK: "look";
     LOWER: "lower";
     MARK: "mark";
+    MARKS: "marks";
     PRUNE: "prune";
     RELEASE: "release";
     RESERVE: "reserve";

@@ -49,9 +49,19 @@ impl RedisReservations {
     }
 
     pub(super) async fn forget(&self, keep: Duration, limit: usize) -> Result<usize, ReservationsError> {
-        let arguments = vec![micros(keep.min(REMEMBERED)), limit.to_string(), micros(IDLE)];
-        let words = self.holds.words(PRUNING, &PRUNE, arguments).await?.answer;
-        let forgotten = words.get(1).and_then(|count| count.parse().ok()).unwrap_or(0);
+        let mut forgotten = 0;
+        // Confirmed holds and idle resources do not count as forgotten, and must not be left to the next round: each confirmation
+        // leaves one behind.
+        while forgotten < limit {
+            let asked = limit - forgotten;
+            let arguments = vec![micros(keep.min(REMEMBERED)), asked.to_string(), micros(IDLE)];
+            let words = self.holds.words(PRUNING, &PRUNE, arguments).await?.answer;
+            let mut counts = words.iter().skip(1).map(|count| count.parse().unwrap_or(0));
+            forgotten += counts.next().unwrap_or(0);
+            if counts.all(|looked_at: usize| looked_at < asked) {
+                break;
+            }
+        }
         Ok(usize::max(forgotten, self.sql.prune(keep, limit).await?))
     }
 

@@ -56,3 +56,24 @@ impl Serve {
         Server::bind(store, sweeper, self.grpc, self.http).await?.run(stop).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Program {
+        #[command(flatten)]
+        serve: Serve,
+    }
+
+    #[test]
+    fn no_password_is_shown() {
+        let (store, redis) = ("postgres://ada:secret@h/d", "redis://:secret@h");
+        let program = Program::parse_from(["p", "--store", store, "--redis", redis, "--http", "127.0.0.1:0"]);
+        let shown = format!("{program:?}");
+        assert!(shown.contains("Postgres(..)") && !shown.contains("secret"), "{shown}");
+    }
+}

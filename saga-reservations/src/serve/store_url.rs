@@ -1,3 +1,4 @@
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -5,8 +6,8 @@ use std::sync::Arc;
 use crate::contract::ReservationsStore;
 use crate::{MemoryReservations, ReservationsError, SqlReservations};
 
-/// Where the reservations are kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Where the reservations are kept. The address of a database is not shown: it may have a password.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreUrl {
     /// `memory:`
@@ -37,6 +38,16 @@ impl FromStr for StoreUrl {
                 let behind = text.rsplit_once('@').map_or(text, |(_, behind)| behind);
                 Err(InvalidStoreUrl(behind.split_once('?').map_or(behind, |(place, _)| place).to_owned()))
             }
+        }
+    }
+}
+
+impl fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory => f.write_str("Memory"),
+            Self::Sqlite(path) => f.debug_tuple("Sqlite").field(path).finish(),
+            Self::Postgres(_) => f.write_str("Postgres(..)"),
         }
     }
 }
@@ -84,5 +95,12 @@ mod tests {
             let error = wrong.parse::<StoreUrl>().unwrap_err();
             assert!(!error.to_string().contains("secret"), "{error}");
         }
+    }
+    #[test]
+    fn a_password_of_the_database_is_not_shown() {
+        let shown = |text: &str| format!("{:?}", text.parse::<StoreUrl>().unwrap());
+        assert_eq!(shown("postgres://ada:secret@h/d?password=secret"), "Postgres(..)");
+        assert_eq!(shown("sqlite:a/b.db"), r#"Sqlite("a/b.db")"#);
+        assert_eq!(shown("memory:"), "Memory");
     }
 }

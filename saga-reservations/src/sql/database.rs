@@ -8,8 +8,10 @@ use std::sync::Arc;
 #[cfg(feature = "sqlite")]
 use saga_sqlite::SqliteStore;
 #[cfg(feature = "postgres")]
-use sqlx::{ConnectOptions as _, Connection as _, Executor as _, PgPool, SqlStr};
+use sqlx::{ConnectOptions as _, PgPool};
 
+#[cfg(feature = "postgres")]
+use super::connection;
 use super::work::{Work, WorkError};
 
 /// A database.
@@ -24,10 +26,6 @@ pub(super) enum Database {
         keeps_statements: bool,
     },
 }
-
-/// Prepared on each connection that keeps statements: one that has none yet, `saga_sql` takes for one that keeps none.
-#[cfg(feature = "postgres")]
-const FIRST_STATEMENT: &str = "SELECT 1";
 
 /// What sqlx calls the setting in an address.
 #[cfg(feature = "postgres")]
@@ -53,18 +51,7 @@ impl Database {
             }
             #[cfg(feature = "postgres")]
             Self::Postgres { pool, keeps_statements } => {
-                // A transaction that is dropped is rolled back.
-                let mut tx = pool.begin().await?;
-                if *keeps_statements && tx.cached_statements_size() == 0 {
-                    tx.prepare(SqlStr::from_static(FIRST_STATEMENT)).await?;
-                }
-                let answer = work.run(&mut *tx, clock_shift).await?;
-                if W::has_written(&answer) {
-                    tx.commit().await?;
-                } else {
-                    tx.rollback().await?;
-                }
-                Ok(answer)
+                connection::transact(pool, *keeps_statements, work, clock_shift).await
             }
         }
     }

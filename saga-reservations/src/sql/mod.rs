@@ -1,5 +1,7 @@
 //! Reservations in SQL: SQLite and PostgreSQL, and the transaction of a saga's step.
 
+#[cfg(feature = "postgres")]
+mod connection;
 mod database;
 #[cfg(feature = "redis")]
 mod epochs;

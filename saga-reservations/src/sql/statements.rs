@@ -12,6 +12,14 @@ macro_rules! now {
     };
 }
 
+/// The time as the bound of an index. PostgreSQL reckons a query once, but the clock anew for each row, so that it would read the
+/// whole index.
+macro_rules! now_once {
+    ($database:ident, $shift:literal) => {
+        concat!("(SELECT ", now!($database), $shift, ")")
+    };
+}
+
 /// The elements of a JSON list of texts.
 ///
 /// PostgreSQL estimates that a list in JSON has 100 rows, and reads the whole table that it joins with one. It estimates that the
@@ -98,14 +106,14 @@ macro_rules! statements {
             ),
             read_overdue: concat!(
                 "SELECT key, lines FROM reservations WHERE state = 'held' AND expires_at <= ",
-                now!($database),
-                " + $1 ORDER BY expires_at LIMIT $2"
+                now_once!($database, " + $1"),
+                " ORDER BY expires_at LIMIT $2"
             ),
             prune: concat!(
                 "DELETE FROM reservations WHERE key IN (SELECT key FROM reservations",
                 " WHERE state IN ('released', 'expired', 'returned') AND changed_at < ",
-                now!($database),
-                " + $1 - $2 ORDER BY changed_at LIMIT $3",
+                now_once!($database, " + $1 - $2"),
+                " ORDER BY changed_at LIMIT $3",
                 $for_update,
                 ")"
             ),

@@ -2,6 +2,8 @@
 
 use std::error::Error;
 use std::future::Future;
+#[cfg(feature = "postgres")]
+use std::time::Duration;
 
 use saga_core::store::{StoreError, StoreErrorKind};
 use saga_sql::{SqlConn, SqlError};
@@ -47,6 +49,10 @@ pub(super) enum WorkError {
     #[cfg(feature = "postgres")]
     #[error(transparent)]
     Postgres(#[from] sqlx::Error),
+    /// Whether it was committed is unknown.
+    #[cfg(feature = "postgres")]
+    #[error("PostgreSQL did not answer for {} seconds; the connection is closed", .0.as_secs())]
+    Unanswered(Duration),
 }
 
 impl WorkError {
@@ -60,6 +66,8 @@ impl WorkError {
             Self::Store(error) => error.kind() == StoreErrorKind::Conflict,
             #[cfg(feature = "postgres")]
             Self::Postgres(error) => is_conflict(error),
+            #[cfg(feature = "postgres")]
+            Self::Unanswered(_) => false,
         }
     }
 

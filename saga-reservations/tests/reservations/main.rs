@@ -4,6 +4,8 @@
 mod book;
 mod generated;
 mod group;
+mod half_open;
 mod heartbeat;
+mod index_reads;
 mod older_tables;
 mod over_redis;

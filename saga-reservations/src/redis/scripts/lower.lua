@@ -1,13 +1,13 @@
 -- Lets a lower capacity count before it is in SQL. ARGV: .., name, capacity, for how long at most.
 local name, capacity = ARGV[3], tonumber(ARGV[4])
 local resource = resource_of(name)
-if not resource or resource.epoch ~= epoch then
+if must_be_read(resource) then
   return reply('load', {})
 end
 while capacity < taken_of(resource) and expire_overdue(64) > 0 do
 end
 if resource.unique == 1 or capacity < taken_of(resource) then
-  return reply('short', { name })
+  return reply(shortage(), { name })
 end
 if capacity < capacity_of(resource) then
   resource.ceiling, resource.ceiling_until = capacity, now + tonumber(ARGV[5])

@@ -139,6 +139,11 @@ local function capacity_of(resource)
   return resource.capacity
 end
 
+-- Whether SQL must be read before units are taken. Nobody said what became of a lower capacity: SQL may have it.
+local function must_be_read(resource)
+  return not resource or resource.epoch ~= epoch or (resource.ceiling and resource.ceiling_until <= now)
+end
+
 local function taken_of(resource)
   return resource.confirmed + resource.elsewhere + resource.held
 end
@@ -147,11 +152,15 @@ end
 local sweeps = 16
 local nothing_is_over = false
 
+-- The answer where units are lacking. SQL may have confirmed a hold that is marked still: then its units are counted twice.
+local function shortage()
+  return redis.call('ZCARD', KEYS[6]) > 0 and 'marked' or 'short'
+end
+
 -- What is in the way of taking these lines, or nothing.
 local function obstacle(lines)
   for i = 1, #lines, 2 do
-    local resource = resource_of(lines[i])
-    if not resource or resource.epoch ~= epoch then
+    if must_be_read(resource_of(lines[i])) then
       return 'load'
     end
   end
@@ -164,7 +173,7 @@ local function obstacle(lines)
     if not lacks then
       return nil
     elseif nothing_is_over then
-      return 'short'
+      return shortage()
     elseif sweeps == 0 then
       return 'again'
     end

@@ -31,7 +31,8 @@ for i = 6, #ARGV, 6 do
       epoch = epoch, version = version, capacity = tonumber(ARGV[i + 2]), confirmed = tonumber(ARGV[i + 3]),
       elsewhere = tonumber(ARGV[i + 4]), unique = tonumber(ARGV[i + 5]), held = known and known.held or 0,
     }
-    if outcome ~= 'lifted' and known and known.ceiling and version == known.version and known.epoch == epoch then
+    local is_same = known and known.epoch == epoch and version == known.version
+    if is_same and outcome ~= 'lifted' and known.ceiling and known.ceiling_until > now then
       resource.ceiling, resource.ceiling_until = known.ceiling, known.ceiling_until
     end
     put(KEYS[4], name, resource)

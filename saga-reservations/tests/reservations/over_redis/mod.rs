@@ -6,4 +6,5 @@ mod flushes;
 mod loads;
 mod servers;
 mod shop;
+mod tidying;
 mod together;
