@@ -1,6 +1,6 @@
 -- Names holds of these resources that are being confirmed, the oldest first. ARGV: .., how many are looked at, names.
 local wanted = {}
-for i = 4, #ARGV - 1 do
+for i = 4, #ARGV do
   wanted[ARGV[i]] = true
 end
 local words, keys = { 'done' }, redis.call('ZRANGE', KEYS[6], 0, tonumber(ARGV[3]) - 1)
