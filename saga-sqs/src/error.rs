@@ -132,7 +132,7 @@ impl Failure {
 
 /// Whether a request was not sent since the provider had no credentials for it.
 fn lacks_credentials(error: &(dyn Error + 'static)) -> bool {
-    iter::successors(Some(error), |&error| error.source()).any(|error| error.is::<CredentialsError>())
+    iter::successors(Some(error), |&error| error.source()).any(<dyn Error>::is::<CredentialsError>)
 }
 
 /// By the code, in the form of either protocol: `AWS.SimpleQueueService.NonExistentQueue` or `QueueDoesNotExist`.
