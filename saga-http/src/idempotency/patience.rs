@@ -50,14 +50,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_looks_more_and_more_seldom_and_once_more_at_the_end() {
         let places = Arc::new(Semaphore::new(1));
-        let mut patience = Patience::new(Some(Duration::from_secs(60)), &places);
+        let mut patience = Patience::new(Some(Duration::from_mins(1)), &places);
         let began = Instant::now();
         let mut looks = 0;
         while patience.pause().await {
             looks += 1;
         }
         assert!(looks < 75, "{looks} looks");
-        assert_eq!(began.elapsed(), Duration::from_secs(60));
+        assert_eq!(began.elapsed(), Duration::from_mins(1));
         assert!(!Patience::new(None, &places).pause().await);
         assert!(!Patience::new(Some(Duration::ZERO), &places).pause().await);
     }
@@ -65,7 +65,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_finds_no_place_does_not_wait() {
         let places = Arc::new(Semaphore::new(1));
-        let wait = Some(Duration::from_secs(60));
+        let wait = Some(Duration::from_mins(1));
         let mut first = Patience::new(wait, &places);
         let mut second = Patience::new(wait, &places);
         assert!(first.pause().await && !second.pause().await);

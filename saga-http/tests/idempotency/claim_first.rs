@@ -110,12 +110,12 @@ pub(crate) async fn a_client_that_leaves_while_its_key_is_claimed_loses_nothing<
         let key = format!("k-{polls}");
         let mut sent = Box::pin(send(&app, request("/mails", &key), Order::of("hello").text()));
         let mut left = polls;
-        let answer = poll_fn(|context| match left {
-            0 => Poll::Ready(None),
-            _ => {
-                left -= 1;
-                sent.as_mut().poll(context).map(Some)
+        let answer = poll_fn(|context| {
+            if left == 0 {
+                return Poll::Ready(None);
             }
+            left -= 1;
+            sent.as_mut().poll(context).map(Some)
         });
         let is_answered = pin!(answer).await.is_some();
         drop(sent);
