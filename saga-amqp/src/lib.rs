@@ -33,6 +33,7 @@ mod backoff;
 mod connection;
 mod consumer;
 mod error;
+mod fate;
 mod health;
 mod hosts;
 mod names;

@@ -13,12 +13,13 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::error::{describe, is_not_found, is_of_the_topic, soft, too_late};
+use crate::fate::Fate;
 use crate::health::HealthCell;
 use crate::names::Names;
 use crate::options::{AmqpOptions, Topology};
 use crate::supervisor::{Link, Supervisor};
 use crate::topology::{Needs, Queues};
-use crate::window::{Fate, Kept, Limits};
+use crate::window::{Kept, Limits};
 use crate::wire::Outgoing;
 
 /// How many slow topics are remembered.

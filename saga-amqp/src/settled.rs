@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::window::{Fate, Identity};
+use crate::fate::{Fate, Identity};
 
 /// How many answers are remembered until their messages are sent again.
 const ANSWERS_MAX: usize = 10_000;

@@ -14,13 +14,13 @@ use saga_core::transport::{
 
 use crate::connection;
 use crate::consumer::Receiver;
+use crate::fate::Fate;
 use crate::health::{AmqpHealth, HealthCell, SubscriptionHealth};
 use crate::names::{Names, check_topic};
 use crate::options::{AmqpOptions, Unrouted};
 use crate::publisher::Publisher;
 use crate::session::Plans;
 use crate::topology::{Needs, Queues};
-use crate::window::Fate;
 use crate::wire::{Outgoing, encode};
 
 /// A transport over RabbitMQ. A clone is a handle on the same transport; the connections are closed with the last handle and

@@ -21,6 +21,7 @@ use lapin::options::BasicPublishOptions;
 use lapin::{Channel, Confirmation, Error};
 use tokio::time::Instant;
 
+use crate::fate::{Fate, Identity};
 use crate::names::Names;
 use crate::settled::Settled;
 use crate::wire::Outgoing;
@@ -37,27 +38,6 @@ const HOPE: Duration = Duration::from_secs(10);
 /// How old a channel has to be before it is replaced because the broker refused a message on it. A queue that is full refuses
 /// too, and there a new channel changes nothing.
 const REPLACED_AGE_MIN: Duration = Duration::from_secs(1);
-
-/// What became of one message.
-#[derive(Debug, Clone)]
-pub(crate) enum Fate {
-    /// The broker has it.
-    Confirmed,
-    /// The broker has it, and no queue takes it.
-    Returned,
-    /// The broker says that it could not take it.
-    Refused,
-    /// The channel or the connection broke before an answer came.
-    Broken(Error),
-    /// The broker closed the channel because of another message before an answer came.
-    Unanswered,
-    /// No answer came in time. It may come later: the channel is kept.
-    Late,
-    /// No answer came in time, and the broker does not answer anything else on this connection.
-    Silent,
-    /// It was not sent: something before it broke.
-    NotSent,
-}
 
 /// What holds for one call.
 pub(crate) struct Limits<'a> {
@@ -82,8 +62,6 @@ pub(crate) struct Kept {
     returned: HashSet<Identity>,
 }
 
-/// The id and the routing key.
-pub(crate) type Identity = (String, String);
 /// A message whose answer is late.
 struct Doubt {
     since: Instant,

@@ -4,7 +4,7 @@
 
 use saga_core::store::Timestamp;
 
-use super::marks::ROUNDS_MAX;
+use super::mark_rounds::ROUNDS_MAX;
 use super::points::Point;
 use super::reply::{Hold, Word};
 use super::reservations::RedisReservations;

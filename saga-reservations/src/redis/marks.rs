@@ -11,31 +11,13 @@ use super::reservations::RedisReservations;
 use super::resources::Outcome;
 use super::scripts::{LOOK, MARKS};
 use crate::ReservationsError;
-use crate::batches::Batches;
 use crate::book::{ReservationKey, ResourceName};
 use crate::sql::Question;
 
 const SETTLING: &str = "look for confirmations that Redis was not told of";
 
-/// How often one operation looks for such holds. While many are confirmed there are always some for a moment, and a request that
-/// finds no units must be refused at last.
-pub(super) const ROUNDS_MAX: u32 = 2;
-
 /// The most marks of one round, the oldest first: Redis does nothing else meanwhile.
 const MARKS_MAX: usize = 64;
-
-/// The most callers that share a round.
-const CALLERS_MAX: usize = 256;
-
-/// Rounds that callers share, each of which begins after it was asked for.
-#[derive(Clone)]
-pub(super) struct MarkRounds(Batches<Vec<ResourceName>, Result<(), ReservationsError>>);
-
-impl Default for MarkRounds {
-    fn default() -> Self {
-        Self(Batches::new(CALLERS_MAX, 1))
-    }
-}
 
 impl RedisReservations {
     /// Tells Redis of those confirmations of these resources that SQL has.

@@ -4,6 +4,7 @@ mod confirming;
 mod holds;
 mod load_progress;
 mod loading;
+mod mark_rounds;
 mod marks;
 mod operations;
 mod points;

@@ -7,7 +7,7 @@ use saga_redis::RedisOptions;
 
 use super::holds::Holds;
 use super::load_progress::LoadProgress;
-use super::marks::MarkRounds;
+use super::mark_rounds::MarkRounds;
 use super::points::Points;
 use super::requests::Requests;
 use crate::book::{Action, Operation, Reservation, ReservationKey, Resource, ResourceName};

@@ -1,7 +1,7 @@
 //! A request is held in Redis. If SQL may have the key, it is asked afterwards: what SQL has of a key counts, and it knows the
 //! keys from before a flush.
 
-use super::marks::ROUNDS_MAX;
+use super::mark_rounds::ROUNDS_MAX;
 use super::points::Point;
 use super::reply::Word;
 use super::requests::{RESERVING, Request};

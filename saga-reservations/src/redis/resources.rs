@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::marks::ROUNDS_MAX;
+use super::mark_rounds::ROUNDS_MAX;
 use super::points::Point;
 use super::reply::{Reply, Word};
 use super::reservations::RedisReservations;
