@@ -51,6 +51,8 @@ pub(crate) enum Role {
     ReadByReference,
     /// Another `&T`, most likely meant as a value.
     ValueByReference,
+    /// `&Connection` instead of `&mut Connection`.
+    ConnectionByReference,
 }
 
 /// What the function returns.
@@ -225,12 +227,18 @@ fn classify(written: &Type) -> (&Type, Role) {
                 (Some(_), Role::ContextInWrongForm) => Role::ContextInWrongForm,
                 (_, Role::Read) => Role::ReadByReference,
                 (Some(_), _) => Role::Connection,
+                (None, _) if is_named_as_connection(elem) => Role::ConnectionByReference,
                 (None, _) => Role::ValueByReference,
             };
             (elem, role)
         }
         by_value => (by_value, kind_of_name(by_value)),
     }
+}
+
+/// Whether a type has the name of a connection: that of rusqlite, of sqlx, or of the store in memory.
+fn is_named_as_connection(ty: &Type) -> bool {
+    name_of(ty).is_some_and(|name| ["Connection", "PgConnection", "MemoryConn"].iter().any(|known| name == known))
 }
 
 /// The role that the name of a type gives it, taken by value.

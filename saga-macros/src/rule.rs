@@ -35,6 +35,8 @@ rules! {
     ImplTrait = "impl-trait",
     /// More than one `&mut` parameter.
     TwoConnections = "two-connections",
+    /// `&Connection` instead of `&mut Connection`.
+    ConnectionForm = "connection-form",
     /// `&mut Transaction<'_>` instead of the connection.
     TransactionObject = "transaction-object",
     /// `&mut dyn Trait` as the connection.

@@ -14,13 +14,14 @@ mod summary;
 use std::io::stdout;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Parser, Subcommand};
 use saga_cli::{Admin, OpenStore};
 use saga_core::{Runtime, Saga, StartError};
 use saga_sql::SqlStore;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::orders::{Line, Order};
 use crate::outside::{Book, Carrier, Gateway, Shipment};
@@ -31,6 +32,9 @@ use crate::summary::Summary;
 const NEEDS_PERSON: u8 = 1;
 /// The command could not be carried out.
 const FAILED: u8 = 2;
+
+/// After this time without an end of a saga, the program says what it waits for.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs orders through a saga: place, reserve, charge, ship, confirm. If a step fails, the finished steps are undone.
 ///
@@ -148,7 +152,12 @@ async fn run_orders<S: SqlStore>(
         }
     }
     for saga in sagas {
-        let outcome = saga.outcome().await?;
+        let outcome = loop {
+            match timeout(PATIENCE, saga.outcome()).await {
+                Ok(outcome) => break outcome?,
+                Err(_) => eprintln!("{0} has not ended; look at it with: order-saga show {0}", saga.key()),
+            }
+        };
         summary.add(saga.key(), saga.already_started(), &outcome);
     }
     Ok(())

@@ -7,6 +7,9 @@ use anyhow::Context as _;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+/// Some editors of Windows begin a file with it.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// One order: the input of the saga. Its id is the saga's key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Order {
@@ -58,6 +61,9 @@ pub(crate) fn read_orders(file: Option<&PathBuf>, products: &[Line<Product>]) ->
         if order.items.is_empty() {
             return Err("the order has no items".to_owned());
         }
+        if let cents @ ..0 = order.total_cents.min(order.freight_cents) {
+            return Err(format!("the order has an amount of {cents} cents"));
+        }
         let faulty = |item: &&Item| item.quantity <= 0 || !skus.contains(item.sku.as_str());
         match order.items.iter().find(faulty) {
             Some(Item { sku, quantity: ..=0 }) => Err(format!("the order asks for no piece of {sku}")),
@@ -85,15 +91,16 @@ fn read_lines<T: DeserializeOwned>(
     let (name, text) = match file {
         Some(file) => {
             let name = file.display().to_string();
-            let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
+            let text = std::fs::read(file).with_context(|| format!("cannot read {name}"))?;
             (name, text)
         }
-        None => (default_name.to_owned(), default_text.to_owned()),
+        None => (default_name.to_owned(), default_text.into()),
     };
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
     let mut lines = Lines { read: Vec::new(), refused: Vec::new() };
-    for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+    for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')).filter(|(_, line)| !line.trim_ascii().is_empty()) {
         let place = format!("{name}:{number}");
-        let read = serde_json::from_str(line).map_err(|error| {
+        let read = serde_json::from_slice(line).map_err(|error| {
             let problem = error.to_string();
             // The parser sees one line, which it calls line 1.
             format!("{} (column {})", problem.split(" at line ").next().unwrap_or_default(), error.column())

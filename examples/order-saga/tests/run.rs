@@ -119,14 +119,18 @@ fn what_cannot_be_used_is_said_in_a_sentence() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let order = ORDERS.lines().next().expect("an order");
-    let lines = [order, "{", &order.replace("NW-011", "NW-999"), &order.replace("VINET", "OTHER")];
-    std::fs::write(folder.join("orders.jsonl"), lines.join("\n")).expect("a file");
+    let unpaid = order.replace("\"freight_cents\": ", "\"freight_cents\": -");
+    let lines = [order, "{", &order.replace("NW-011", "NW-999"), &order.replace("VINET", "OTHER"), &unpaid, ""];
+    let text = [b"\xef\xbb\xbf", lines.join("\n").as_bytes(), b"{\"order_id\": \"\xff\"}"].concat();
+    std::fs::write(folder.join("orders.jsonl"), text).expect("a file");
     let said = ran(folder, &["run", "--orders", "orders.jsonl"], 1);
     for sentence in [
         "orders.jsonl:2: EOF while parsing an object (column 1)\n",
         "orders.jsonl:3: the order asks for the unknown product NW-999\n",
         "orders.jsonl:4: the key `NW-10248` belongs to a saga that was started with another payload",
-        "refused: 3; correct these lines and run the file again: what is known is not run twice\n",
+        "orders.jsonl:5: the order has an amount of -",
+        "orders.jsonl:6: invalid unicode code point (column ",
+        "refused: 5; correct these lines and run the file again: what is known is not run twice\n",
     ] {
         assert!(said.contains(sentence), "no {sentence:?} in\n{said}");
     }

@@ -43,7 +43,8 @@ pub enum SagaProblem {
     },
     /// A step needs the output of a step that does not run before it.
     #[error(
-        "`{step}` needs the output of `{needed}`, which does not run before it; put `.step::<{needed}>()` in front"
+        "`{step}` needs the output of `{needed}`, which does not run before it; put `.step::<{needed}>()` in front, or \
+         `.wait_for` if it is a signal, `.semantic_lock` if it is a lock"
     )]
     LateOutput {
         /// The step.

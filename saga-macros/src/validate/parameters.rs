@@ -75,6 +75,10 @@ fn has_a_known_form(model: &Model, parameter: &Parameter, errors: &mut Errors) {
             let message = format!("a {kind} takes this by value, as a copy of its own\nhelp: write `{text}`");
             errors.at(Rule::ReadByReference, &parameter.written, message);
         }
+        Role::ConnectionByReference => {
+            let message = format!("a {kind} borrows its connection mutably\nhelp: write `&mut {text}`");
+            errors.at(Rule::ConnectionForm, &parameter.written, message);
+        }
         Role::ValueByReference => {
             let message = format!(
                 "a {kind} takes its input by value: it was read from the store for this call\nhelp: write `{text}`"

@@ -69,7 +69,10 @@ impl OpenFile {
         let path = path.display();
         Err(misuse(
             "open",
-            format!("{path} is open in this process already; clone that store instead of opening it again"),
+            format!(
+                "{path} is open in this process already; clone that store instead of opening it again, or await its \
+                 `close()` first"
+            ),
         ))
     }
 }
