@@ -98,7 +98,8 @@ fn read_lines<T: DeserializeOwned>(
     };
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&text);
     let mut lines = Lines { read: Vec::new(), refused: Vec::new() };
-    for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')).filter(|(_, line)| !line.trim_ascii().is_empty()) {
+    let numbered = (1..).zip(text.split(|byte| *byte == b'\n'));
+    for (number, line) in numbered.filter(|(_, line)| !line.trim_ascii().is_empty()) {
         let place = format!("{name}:{number}");
         let read = serde_json::from_slice(line).map_err(|error| {
             let problem = error.to_string();
