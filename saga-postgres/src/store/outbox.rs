@@ -25,10 +25,13 @@ const MAY_GO: &str = "(o.due_at IS NULL OR o.due_at <= clock_timestamp()) AND NO
 impl Outbox for PostgresStore {
     async fn lease_lanes(&self, lease: Lease, limit: usize) -> Result<Vec<LeasedLane>, StoreError> {
         // The condition on the lane is checked again when its row is locked, so that two relays never get the same
-        // lane. The query asks for the first row in the index's order, not for the existence of a row: that could use a
-        // bitmap scan, which visits every row that was sent since the last vacuum, at each poll.
+        // lane. That check does not see a process that joined since the query began, and would take it for dead: so a
+        // lane whose epoch has grown since then is left. The query asks for the first row in the index's order, not for
+        // the existence of a row: that could use a bitmap scan, which visits every row that was sent since the last
+        // vacuum, at each poll.
         let sql = format!(
             "WITH free AS MATERIALIZED (SELECT l.lane FROM {{schema}}.lanes l \
+             JOIN {{schema}}.lanes seen ON seen.lane = l.lane AND seen.epoch = l.epoch \
              WHERE (l.owner IS NULL OR l.owner = $1 OR l.leased_until <= clock_timestamp() OR NOT EXISTS (SELECT 1 FROM {{schema}}.members m \
                  WHERE m.id = l.owner AND m.alive_until > clock_timestamp())) \
              AND (SELECT o.seq FROM {{schema}}.outbox o WHERE o.lane = l.lane AND {MAY_GO} ORDER BY o.seq LIMIT 1) IS NOT NULL \
