@@ -72,7 +72,7 @@ mod tests {
         assert!(settled.take(&identity(1)).is_none(), "T-PUB-4: the same id is sent again");
     }
 
-    /// T-PUB-4: an answer that nobody asked for does not swallow a later call with the same id.
+    /// T-PUB-4: the channel sends a message again if its last confirmation is older than a minute.
     #[tokio::test(start_paused = true)]
     async fn late_answer_expires() {
         let mut settled = Settled::default();

@@ -25,7 +25,7 @@ impl Patience {
         Self { until, pause: PAUSE_MIN, places: Arc::clone(places), place: None }
     }
 
-    /// Pauses before the next look, the last of which is at the end. Answers whether the client waited.
+    /// Pauses before the next look. The last pause ends when the client's time ends. Answers whether it paused.
     pub(super) async fn pause(&mut self) -> bool {
         let Some(until) = self.wait_until() else { return false };
         sleep_until(until.min(Instant::now() + self.pause)).await;

@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, Executor as _};
 
 use crate::support::Place;
 
-/// Many rows of which none is due.
+/// How many rows each table has. None of them is due.
 const ROWS: i64 = 10_000;
 
 /// How many rows of these tables were read until now, by an index or without one.

@@ -1,11 +1,11 @@
 -- Grants an entity to a holder, or puts the holder into the queue.
 -- KEYS: incarnation, counter, lock, queue, waits.
 -- ARGV: the epoch that the client has checked, holder, lease in ms, wait in ms, highest counter.
-local reign = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+local replid = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 local incarnation = redis.call('GET', KEYS[1])
-local epoch, begun_in = string.match(incarnation or '', '^(%d+):(%x+)$')
+local epoch, begun_with = string.match(incarnation or '', '^(%d+):(%x+)$')
 -- A server that was a replica in between may lack counters that were given out, and a missing incarnation means that all was lost.
-if begun_in ~= reign then
+if begun_with ~= replid then
   return { 'stale', epoch or '0' }
 end
 if epoch ~= ARGV[1] then

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use saga_redis::{LockError, LockService as _, MemoryEpochs, RedisLocks};
+use saga_redis::{HeldLock, LockError, LockService as _, MemoryEpochs, RedisLocks};
 use saga_servers::RedisServer;
 
 use crate::support::{account, granted, options, request, token, waits};
@@ -16,20 +16,24 @@ async fn both(primary: &RedisServer, replica: &RedisServer, replicas: u32) -> (R
     (before, after)
 }
 
+/// Grants the last lock that the replica hears of, and releases it. The replica follows no server afterwards, and keeps what it has.
+async fn lock_before_the_replica_lags(locks: &RedisLocks, primary: &RedisServer, replica: &RedisServer) -> HeldLock {
+    let lock = granted(locks, &request("a")).await;
+    locks.release(&lock).await.unwrap();
+    let counter = primary.command(&["KEYS", "*:counter"]).await.unwrap();
+    while replica.command(&["GET", &counter]).await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    replica.command(&["REPLICAOF", "127.0.0.1", "1"]).await.unwrap();
+    lock
+}
+
 #[tokio::test]
 async fn tokens_grow_when_a_replica_that_lags_takes_over() {
     let mut primary = RedisServer::start().await.unwrap();
     let replica = primary.start_replica().await.unwrap();
     let (before, after) = both(&primary, &replica, 0).await;
-    let first = granted(&before, &request("a")).await;
-    before.release(&first).await.unwrap();
-    let counter = primary.command(&["KEYS", "*:counter"]).await.unwrap();
-    while replica.command(&["GET", &counter]).await.unwrap().is_empty() {
-        tokio::task::yield_now().await;
-    }
-
-    // It follows nobody from here on, and keeps what it has.
-    replica.command(&["REPLICAOF", "127.0.0.1", "1"]).await.unwrap();
+    let first = lock_before_the_replica_lags(&before, &primary, &replica).await;
     let mut highest = token(&first);
     for holder in ["b", "c", "d"] {
         let lock = granted(&before, &request(holder)).await;
@@ -52,14 +56,7 @@ async fn tokens_grow_when_the_old_primary_takes_over_again() {
     let primary = RedisServer::start().await.unwrap();
     let replica = primary.start_replica().await.unwrap();
     let (before, _) = both(&primary, &replica, 0).await;
-    let first = granted(&before, &request("a")).await;
-    before.release(&first).await.unwrap();
-    let counter = primary.command(&["KEYS", "*:counter"]).await.unwrap();
-    while replica.command(&["GET", &counter]).await.unwrap().is_empty() {
-        tokio::task::yield_now().await;
-    }
-
-    replica.command(&["REPLICAOF", "127.0.0.1", "1"]).await.unwrap();
+    let first = lock_before_the_replica_lags(&before, &primary, &replica).await;
     let lost = granted(&before, &request("b")).await;
     replica.command(&["REPLICAOF", "NO", "ONE"]).await.unwrap();
     // The replica does not see a request before it gives way again.

@@ -11,7 +11,7 @@ pub(super) const ROUNDS_MAX: u32 = 2;
 /// The most callers that share a round.
 const CALLERS_MAX: usize = 256;
 
-/// Rounds that callers share, each of which begins after it was asked for.
+/// Callers share rounds. A caller gets the result of a round that began after it had asked.
 #[derive(Clone)]
 pub(super) struct MarkRounds(pub(super) Batches<Vec<ResourceName>, Result<(), ReservationsError>>);
 

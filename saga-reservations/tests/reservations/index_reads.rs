@@ -6,7 +6,7 @@ use saga_reservations::{ReservationsStore as _, SqlReservations};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 
-/// More than a sweep may read, all of which stay.
+/// How many holds are there in each of two states. None of them is over.
 const ROWS: i64 = 3_000;
 
 /// How many rows of `reservations` and entries of its indexes were read.

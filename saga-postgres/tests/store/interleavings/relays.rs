@@ -8,6 +8,7 @@ use saga_core::store::{
 };
 use saga_postgres::PostgresStore;
 use saga_postgres::fault_injection::Mutant;
+use sqlx::{AssertSqlSafe, Executor as _};
 
 use crate::support::{Place, member};
 
@@ -77,5 +78,45 @@ async fn without_the_lease_on_a_lane_two_relays_send_the_same() {
     assert_eq!(sent, [1, 2, 1, 2], "both have them in hand at once");
     one.close().await;
     other.close().await;
+    place.remove().await;
+}
+
+/// Lets each look of a relay at the outbox wait, in the middle of its statement, for the advisory lock 4711.
+const SLOW_LOOK: &str = "ALTER TABLE parked RENAME TO parked_rows; \
+     CREATE FUNCTION slow_look() RETURNS SETOF parked_rows LANGUAGE plpgsql AS $$ \
+     BEGIN PERFORM pg_advisory_lock_shared(4711); PERFORM pg_advisory_unlock_shared(4711); END $$; \
+     CREATE VIEW parked AS SELECT * FROM parked_rows UNION ALL SELECT * FROM slow_look()";
+
+/// A statement does not see a process that joined after it began, and must not take its lane for that of a dead one (G9).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g9_a_relay_does_not_take_the_lane_of_a_process_that_joined_while_it_looked() {
+    let place = Place::new().await;
+    let (slow, new) = (place.open().await, place.open().await);
+    slow.record(vec![Changes { messages: vec![message(1)], ..Changes::default() }]).await.unwrap();
+    let its_lease = member(&slow, Duration::from_hours(1)).await;
+    let mut conn = place.connection().await;
+    conn.execute(sqlx::raw_sql(SLOW_LOOK)).await.unwrap();
+    conn.execute("SELECT pg_advisory_lock(4711)").await.unwrap();
+    let looking = tokio::spawn({
+        let slow = slow.clone();
+        async move { slow.lease_lanes(its_lease, 64).await }
+    });
+    let waits = "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711 AND NOT granted \
+         AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))";
+    while !sqlx::query_scalar::<_, bool>(waits).fetch_one(&mut conn).await.unwrap() {
+        tokio::task::yield_now().await;
+    }
+    let owner = member(&new, Duration::from_hours(1)).await.owner.0;
+    let lease = format!(
+        "UPDATE {}.lanes SET epoch = epoch + 1, owner = {owner}, leased_until = now() + interval '1 hour' \
+         WHERE lane = {}",
+        place.schema,
+        message(1).lane,
+    );
+    conn.execute(AssertSqlSafe(lease)).await.unwrap();
+    conn.execute("SELECT pg_advisory_unlock(4711)").await.unwrap();
+    assert_eq!(looking.await.unwrap().unwrap(), []);
+    slow.close().await;
+    new.close().await;
     place.remove().await;
 }

@@ -2,14 +2,14 @@
 -- KEYS: incarnation, counter, holds, resources, expiry, marks, ended, idle, keys, loaded.
 -- ARGV: the epoch that the client has checked, how far a test moved the clock, ..
 -- Times are in microseconds. They and the tokens are below 2^53, where Lua's numbers are exact, and Redis takes them as they are.
-local reign = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+local replid = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
 local epoch = ARGV[1]
 local incarnation, counter, loaded = unpack(redis.call('MGET', KEYS[1], KEYS[2], KEYS[10]))
-if incarnation ~= epoch .. ':' .. reign then
-  local begun, begun_in = string.match(incarnation or '', '^(%d+):(%x+)$')
+if incarnation ~= epoch .. ':' .. replid then
+  local begun, begun_with = string.match(incarnation or '', '^(%d+):(%x+)$')
   -- A server that was a replica in between may lack counters that were given out, and a missing incarnation means that all was
   -- lost.
-  if begun_in ~= reign then
+  if begun_with ~= replid then
     return { 'stale', begun or '0' }
   end
   return { 'unchecked', begun }
@@ -139,7 +139,8 @@ local function capacity_of(resource)
   return resource.capacity
 end
 
--- Whether SQL must be read before units are taken. Nobody said what became of a lower capacity: SQL may have it.
+-- Whether SQL must be read before units are taken. A ceiling that is over is one of which no server told the end: SQL may have the
+-- lower capacity.
 local function must_be_read(resource)
   return not resource or resource.epoch ~= epoch or (resource.ceiling and resource.ceiling_until <= now)
 end
