@@ -33,6 +33,12 @@ pub(super) fn in_flight() -> Problem {
     Problem::new(StatusCode::CONFLICT, detail).retry_after(SOON)
 }
 
+/// The handler panicked, or its task was ended.
+pub(super) fn handler_failed() -> Problem {
+    let detail = "the server failed while it handled the request; send it again with the same key";
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail)
+}
+
 pub(super) fn other_request() -> Problem {
     let detail = "the key belongs to another request; repeat that request as it was, or use a new key";
     Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail)

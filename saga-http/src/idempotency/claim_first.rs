@@ -7,18 +7,16 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
-use http::StatusCode;
 use saga_core::env::BoxFuture;
 use saga_core::store::{Admission, IdempotencyKey, IdempotencyKeys};
 use tower::{Layer, Service, ServiceExt as _};
 
-use super::answer::{in_flight, other_request, replayed, unavailable};
+use super::answer::{handler_failed, in_flight, other_request, replayed, unavailable};
 use super::incoming::Incoming;
 use super::kept::{Fate, Kept};
 use super::partial_body::read_as_far_as_it_comes;
 use super::patience::Patience;
 use super::settings::Settings;
-use crate::Problem;
 
 /// A layer that claims the key of a request before it calls the handler, which
 /// [`Idempotency::claim_first`](super::Idempotency::claim_first) makes.
@@ -118,8 +116,7 @@ where
             Ok(None) => return Ok(in_flight().into_response()),
             Err(error) => {
                 tracing::error!(%error, "the task of a request ended");
-                let detail = "the server failed while it handled the request; send it again with the same key";
-                return Ok(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response());
+                return Ok(handler_failed().into_response());
             }
         }
     }
@@ -175,8 +172,7 @@ where
         }
         Err(_) => {
             release(&settings, &key, epoch).await;
-            let detail = "the server failed while it handled the request; send it again with the same key";
-            return Ok(Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response());
+            return Ok(handler_failed().into_response());
         }
     };
     if Fate::of(response.status()) == Fate::Forget {

@@ -4,18 +4,17 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::response::{IntoResponse as _, Response};
-use http::{HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderName, HeaderValue, header};
 use saga_core::store::{Admission, IdempotencyKeys, KeyedBody};
 use tokio::time::timeout_at;
 
 use super::accepted::AcceptedSaga;
-use super::answer::{in_flight, other_request, replayed, unavailable};
+use super::answer::{handler_failed, in_flight, other_request, replayed, unavailable};
 use super::body::Slot;
 use super::incoming::Incoming;
 use super::kept::IDEMPOTENT_REPLAYED;
 use super::patience::Patience;
 use super::settings::Settings;
-use crate::Problem;
 use crate::status::Shown;
 
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
@@ -54,8 +53,7 @@ impl<S: IdempotencyKeys> InProgress<S> {
                 }
                 Err(error) => {
                     tracing::error!(%error, "the task of a request ended");
-                    let detail = "the server failed while it handled the request; send it again with the same key";
-                    return Problem::new(StatusCode::INTERNAL_SERVER_ERROR, detail).into_response();
+                    return handler_failed().into_response();
                 }
             }
         }
