@@ -15,11 +15,14 @@ use crate::outside::{Carrier, Gateway, Payment, Shipment};
 /// The highest freight price that the shop accepts, in percent of the quoted price.
 const FREIGHT_PERCENT_MAX: i64 = 150;
 
-/// Stores the order.
+/// Stores the order. Its saga may be new all the same: it was purged, or is another attempt at the order.
 #[saga_step(compensate = cancel_order)]
 pub(crate) async fn place_order(tx: &mut impl SqlConn, order: Order) -> Result<(), StepError> {
-    let sql = "INSERT INTO orders (order_id, customer, total_cents, status) VALUES ($1, $2, $3, 'placed')";
-    tx.execute(sql, &[&order.id, &order.customer, &order.total_cents]).await?;
+    let sql = "INSERT INTO orders (order_id, customer, total_cents, status) VALUES ($1, $2, $3, 'placed')
+               ON CONFLICT (order_id) DO NOTHING";
+    if tx.execute(sql, &[&order.id, &order.customer, &order.total_cents]).await? == 0 {
+        return Err(StepError::reject("placed before"));
+    }
     Ok(())
 }
 

@@ -95,8 +95,16 @@ fn killed_and_run_again_every_order_ends_and_nothing_happens_twice() {
     assert_eq!(results(&first), results(&second));
     let completed = ran(folder, &["list", "--status", "completed"], 0);
     assert_eq!(i64::try_from(completed.lines().count()), Ok(count("orders WHERE status = 'confirmed'")));
-    let shown = ran(folder, &["show", completed.split_whitespace().next().expect("an order")], 0);
+    let order = completed.split_whitespace().next().expect("an order");
+    let shown = ran(folder, &["show", order], 0);
     assert!(shown.contains("create-order version 1): completed") && shown.contains("charge-card      done"), "{shown}");
+
+    // The shop still knows an order whose saga is gone.
+    ran(folder, &["retention", "purge", order, "--reason", "a request of the customer"], 0);
+    let confirmed = count("orders WHERE status = 'confirmed'");
+    let third = ran(folder, &[], 0);
+    assert!(third.contains("placed before"), "{third}");
+    assert_eq!(count("orders WHERE status = 'confirmed'"), confirmed);
 }
 
 /// The wait for the other process ends; the test does not let it have the file.
