@@ -20,4 +20,4 @@ pub use admin::Admin;
 pub use args::parse_duration;
 pub use command::Command;
 pub use open_store::OpenStore;
-pub use output::{error_line, print};
+pub use output::{error_line, print, print_remark};

@@ -13,6 +13,12 @@ pub fn print(out: &mut dyn Write, text: impl Display) -> io::Result<()> {
     }
 }
 
+/// Prints a line on standard error. It is printed for a person, so nothing fails if the person has closed the pipe, as in `.. 2>&1 | head -1`.
+pub fn print_remark(line: impl Display) {
+    // What cannot be said cannot be reported either, and the exit code says how the program ended.
+    _ = writeln!(io::stderr(), "{line}");
+}
+
 /// An error and its causes on one line, as a program's last words. A cause that an error before it has quoted is left out.
 pub fn error_line(error: &anyhow::Error) -> String {
     let mut line = String::new();

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Parser, Subcommand};
-use saga_cli::{Admin, OpenStore};
+use saga_cli::{Admin, OpenStore, print_remark};
 use saga_core::{Runtime, Saga, StartError};
 use saga_sql::SqlStore;
 use tokio::time::{Instant, timeout};
@@ -83,7 +83,7 @@ async fn main() -> ExitCode {
         file => carry_out(SqliteFile(file.into()), &outside, &command).await,
     };
     done.unwrap_or_else(|error| {
-        eprintln!("order-saga: {}", saga_cli::error_line(&error));
+        saga_cli::print_remark(format_args!("order-saga: {}", saga_cli::error_line(&error)));
         ExitCode::from(FAILED)
     })
 }
@@ -155,7 +155,9 @@ async fn run_orders<S: SqlStore>(
         let outcome = loop {
             match timeout(PATIENCE, saga.outcome()).await {
                 Ok(outcome) => break outcome?,
-                Err(_) => eprintln!("{0} has not ended; look at it with: order-saga show {0}", saga.key()),
+                Err(_) => {
+                    print_remark(format_args!("{0} has not ended; look at it with: order-saga show {0}", saga.key()))
+                }
             }
         };
         summary.add(saga.key(), saga.already_started(), &outcome);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::ensure;
-use saga_cli::OpenStore;
+use saga_cli::{OpenStore, print_remark};
 use saga_sqlite::{SqliteOptions, SqliteStore};
 
 /// How long to wait for another process that works on the file: a person waits too.
@@ -34,7 +34,8 @@ impl OpenStore for SqliteFile {
 
     async fn open(&self) -> anyhow::Result<SqliteStore> {
         self.is_file()?;
-        let waits = |file: &Path| eprintln!("waiting for another process that works on {}", file.display());
+        let waits =
+            |file: &Path| print_remark(format_args!("waiting for another process that works on {}", file.display()));
         let options = SqliteOptions::new(&self.0).wait_for_lock(WAIT_FOR_LOCK).on_wait(waits);
         Ok(SqliteStore::open_with(options).await?)
     }

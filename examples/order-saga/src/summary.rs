@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use saga_cli::print_remark;
 use saga_core::{Key, Outcome};
 
 #[derive(Default)]
@@ -24,7 +25,7 @@ pub(crate) struct Summary {
 impl Summary {
     /// Counts an invalid line.
     pub(crate) fn refuse(&mut self, refusal: &str) {
-        eprintln!("{refusal}");
+        print_remark(refusal);
         self.refused += 1;
     }
 
@@ -41,7 +42,7 @@ impl Summary {
                 *self.compensated.entry(reason.to_owned()).or_default() += 1;
             }
             stuck @ Outcome::Stuck { .. } => {
-                eprintln!("{key} is {stuck}; look at it with: order-saga show {key}");
+                print_remark(format_args!("{key} is {stuck}; look at it with: order-saga show {key}"));
                 self.stuck += 1;
             }
         }
@@ -51,7 +52,9 @@ impl Summary {
     pub(crate) fn needs_person(&self) -> bool {
         let refused = self.refused;
         if refused > 0 {
-            eprintln!("refused: {refused}; correct these lines and run the file again: what is known is not run twice");
+            print_remark(format_args!(
+                "refused: {refused}; correct these lines and run the file again: what is known is not run twice"
+            ));
         }
         refused + self.stuck > 0
     }

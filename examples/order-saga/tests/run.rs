@@ -149,3 +149,18 @@ fn what_cannot_be_used_is_said_in_a_sentence() {
     let said = ran(folder, &["list", "--store", "none.db"], 2);
     assert_eq!(said, "order-saga: there is no none.db; `order-saga run` makes it\n");
 }
+
+#[test]
+fn a_reader_that_closed_the_pipe_does_not_stop_the_orders() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let order = ORDERS.lines().next().expect("an order");
+    std::fs::write(folder.join("orders.jsonl"), format!("{{\n{order}\n")).expect("a file");
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    let mut command = program(folder, &["run", "--orders", "orders.jsonl"]);
+    let mut running =
+        command.stdout(writer.try_clone().expect("a pipe")).stderr(writer).spawn().expect("the program starts");
+    drop((command, reader));
+    assert_eq!(running.wait().expect("the program").code(), Some(1), "one line is refused, and nothing else fails");
+    assert_eq!(count(&books(folder).expect("the books"), "orders WHERE status <> 'placed'").expect("a count"), 1);
+}

@@ -1,5 +1,7 @@
 use std::fmt;
 
+use super::span::Span;
+
 /// An invalid saga definition: all its problems, each with its remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SagaError {
@@ -167,8 +169,9 @@ pub enum SagaProblem {
     MaxConcurrent,
     /// A retention whose keys are forgotten before the sagas.
     #[error(
-        "its retention keeps keys for {key:?} and whole sagas for {full:?}; keep keys at least as long, or leave \
-         `.key_days(..)` out"
+        "its retention keeps keys for {} and whole sagas for {}; keep keys at least as long, or leave `.key_days(..)` out",
+        Span(*.key),
+        Span(*.full)
     )]
     Retention {
         /// How long keys are kept.

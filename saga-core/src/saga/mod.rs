@@ -20,6 +20,7 @@ mod saga;
 mod saga_fn;
 mod semantic_lock;
 mod sleep;
+mod span;
 mod sub_saga;
 mod wait;
 
@@ -49,6 +50,7 @@ pub use self::saga_fn::SagaFn;
 pub use self::semantic_lock::EntitiesFn;
 #[doc(hidden)]
 pub use self::semantic_lock::EntitiesMapping;
+pub(crate) use self::span::Span;
 pub use self::sub_saga::SubSaga;
 pub(crate) use self::wait::LONGEST;
 pub use self::wait::{Wait, WaitLimit};

@@ -90,6 +90,7 @@ impl Polling {
 
 /// Ends when no client waits, or when the routes are dropped.
 async fn run(polling: Weak<Polling>) {
+    let _panicked = Panicked(Weak::clone(&polling));
     loop {
         sleep(INTERVAL).await;
         let Some(polling) = polling.upgrade() else { return };
@@ -100,9 +101,22 @@ async fn run(polling: Weak<Polling>) {
     }
 }
 
+/// Lets go of the clients of a task that panics: they are answered with what is known, and the next client begins a new task.
+struct Panicked(Weak<Polling>);
+
+impl Drop for Panicked {
+    fn drop(&mut self) {
+        if std::thread::panicking()
+            && let Some(polling) = self.0.upgrade()
+        {
+            polling.lock().clear();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use async_trait::async_trait;
     use saga_core::engine::SagaSummary;
@@ -115,7 +129,10 @@ mod tests {
 
     /// Sagas that are advanced by each question.
     #[derive(Default)]
-    struct Asked(AtomicUsize);
+    struct Asked {
+        count: AtomicUsize,
+        panics: AtomicBool,
+    }
 
     #[async_trait]
     impl Sagas for Asked {
@@ -136,7 +153,8 @@ mod tests {
         }
 
         async fn progress(&self, sagas: &[SagaId]) -> Result<Vec<SagaProgress>, RuntimeError> {
-            let version = self.0.fetch_add(1, Ordering::Relaxed) as u64 + 1;
+            assert!(!self.panics.swap(false, Ordering::Relaxed), "the store panics once");
+            let version = self.count.fetch_add(1, Ordering::Relaxed) as u64 + 1;
             Ok(sagas.iter().map(|saga| SagaProgress { saga: *saga, status: Status::Running, version }).collect())
         }
 
@@ -164,14 +182,14 @@ mod tests {
         let polling = Polling::new(asked.clone());
         let mut clients: Vec<_> = (0..200).map(|client| polling.subscribe(SagaId(client % 20))).collect();
         pass(Duration::from_secs(5)).await;
-        let questions = asked.0.load(Ordering::Relaxed);
+        let questions = asked.count.load(Ordering::Relaxed);
         assert!((40..=50).contains(&questions), "{questions}");
         assert!(clients.iter_mut().all(|client| client.has_changed().unwrap()));
         // The longer clients have waited, the less often it is asked.
         pass(Duration::from_mins(10)).await;
-        let before = asked.0.load(Ordering::Relaxed);
+        let before = asked.count.load(Ordering::Relaxed);
         pass(Duration::from_secs(100)).await;
-        let questions = asked.0.load(Ordering::Relaxed) - before;
+        let questions = asked.count.load(Ordering::Relaxed) - before;
         assert!((45..=50).contains(&questions), "{questions}");
     }
 
@@ -184,10 +202,22 @@ mod tests {
         drop(clients);
         pass(Duration::from_secs(1)).await;
         assert!(polling.lock().is_empty());
-        let questions = asked.0.load(Ordering::Relaxed);
+        let questions = asked.count.load(Ordering::Relaxed);
         pass(Duration::from_mins(1)).await;
-        assert_eq!(asked.0.load(Ordering::Relaxed), questions);
+        assert_eq!(asked.count.load(Ordering::Relaxed), questions);
         // The next client is served again.
         polling.subscribe(SagaId(2)).changed().await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_panics_once_does_not_end_the_polling() {
+        let asked = Arc::new(Asked { panics: AtomicBool::new(true), ..Asked::default() });
+        let polling = Polling::new(asked.clone());
+        let mut client = polling.subscribe(SagaId(1));
+        timeout(Duration::from_mins(1), client.changed()).await.expect("the client is let go").unwrap_err();
+        timeout(Duration::from_mins(1), polling.subscribe(SagaId(1)).changed())
+            .await
+            .expect("it is polled again")
+            .unwrap();
     }
 }

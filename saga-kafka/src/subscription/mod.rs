@@ -1,5 +1,6 @@
 //! A subscription in this process: it reads records, hands them out, and commits what was settled.
 
+pub(super) mod commits;
 pub(super) mod group;
 pub(super) mod mark;
 pub(super) mod partition;

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use crate::config;
 use crate::error::describe;
 use crate::options::KafkaOptions;
+use crate::subscription::commits::{Commits, commit_apart};
 use crate::subscription::group::Group;
 use crate::subscription::places;
 use crate::subscription::rebalance::Context;
@@ -70,6 +71,8 @@ struct Reader<'a> {
     timeout: Duration,
     consumer: Arc<BaseConsumer<Context>>,
     topics: BTreeSet<String>,
+    /// The topics whose places the cluster refuses.
+    refused: BTreeSet<String>,
     commit_at: Instant,
     ready_at: Instant,
     watch_at: Instant,
@@ -87,6 +90,7 @@ impl<'a> Reader<'a> {
             timeout: options.connect_timeout,
             consumer,
             topics: BTreeSet::new(),
+            refused: BTreeSet::new(),
             commit_at: now,
             ready_at: now,
             watch_at: now + WATCH_EVERY,
@@ -176,17 +180,33 @@ impl<'a> Reader<'a> {
         if commits.is_empty() {
             return;
         }
-        match places::commit(&self.consumer, &commits) {
-            Ok(()) => {
-                self.group.lock().records.committed(&commits);
-                self.commit_at = Instant::now() + COMMIT_EVERY;
-                self.group.news.notify_waiters();
+        let came = commit_apart(commits, |places| places::commit(&self.consumer, places));
+        if !came.committed.is_empty() {
+            self.group.lock().records.committed(&came.committed);
+            self.group.news.notify_waiters();
+        }
+        let is_complete = came.failure.is_none() && came.refused.is_empty();
+        self.commit_at = Instant::now() + if is_complete { COMMIT_EVERY } else { COMMIT_AGAIN };
+        if let Some(error) = &came.failure {
+            let reason = describe("commit", error);
+            log::debug!(group = self.group.id, reason, "commit failed");
+            self.group.lock().last_error = Some(reason);
+        }
+        self.tell_refused(&came);
+    }
+
+    /// Says once that the cluster refuses the places of a topic, and once that it takes them again.
+    fn tell_refused(&mut self, came: &Commits) {
+        for (topic, error) in &came.refused {
+            let reason = describe(&format!("commit in the topic {topic}"), error);
+            if self.refused.insert(topic.clone()) {
+                log::warn!(group = self.group.id, topic, reason, "commit refused");
             }
-            Err(error) => {
-                let reason = describe("commit", &error);
-                log::debug!(group = self.group.id, reason, "commit failed");
-                self.group.lock().last_error = Some(reason);
-                self.commit_at = Instant::now() + COMMIT_AGAIN;
+            self.group.lock().last_error = Some(reason);
+        }
+        for ((topic, _), _) in &came.committed {
+            if self.refused.remove(topic) {
+                log::info!(group = self.group.id, topic, "commit accepted again");
             }
         }
     }

@@ -13,6 +13,7 @@ use rdkafka::types::RDKafkaRespErr;
 use saga_core::__private::log;
 
 use crate::error::{describe, describe_connection, is_summary};
+use crate::subscription::commits::commit_apart;
 use crate::subscription::group::Group;
 use crate::subscription::queues::Queues;
 use crate::{library_log, subscription::places};
@@ -66,8 +67,9 @@ impl Context {
             log::warn!(group = self.group.id, partitions = ?places, "partitions lost");
         } else {
             let commits = self.group.lock().records.to_give_away(&places);
-            if let Err(error) = places::commit(consumer, &commits) {
-                let reason = describe("commit", &error);
+            let came = commit_apart(commits, |places| places::commit(consumer, places));
+            for error in came.failure.iter().chain(came.refused.values()) {
+                let reason = describe("commit", error);
                 log::debug!(group = self.group.id, reason, "last commit failed");
             }
             log::debug!(group = self.group.id, partitions = ?places, "partitions given away");

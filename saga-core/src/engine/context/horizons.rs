@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use super::settings::Settings;
-use crate::saga::{Definition, Retention, StepDefinition, StepRun};
+use crate::saga::{Definition, Retention, Span, StepDefinition, StepRun};
 use crate::store::{Status, Store};
 
 /// A message must be this much younger than the retention, since the clocks of two databases may differ.
@@ -38,8 +38,10 @@ impl Settings {
             let (full, key) = (retention.full_for(status), retention.key_for(status));
             if full < needed.full {
                 problems.push(format!(
-                    "the retention of {id} keeps {status} sagas for {full:?}, and {}; keep them for at least {:?}",
-                    needed.why, needed.full
+                    "the retention of {id} keeps {status} sagas for {}, and {}; keep them for at least {}",
+                    Span(full),
+                    needed.why,
+                    Span(needed.full)
                 ));
             }
             let needed_key = needed
@@ -47,9 +49,10 @@ impl Settings {
                 .map_or(self.starts_repeat_within, |after| self.starts_repeat_within.max(full.saturating_add(after)));
             if key < needed_key {
                 problems.push(format!(
-                    "the retention of {id} keeps the keys of {status} sagas for {key:?}, and {}; keep them for at least \
-                     {needed_key:?} with `.key(..)`",
-                    needed.why_key
+                    "the retention of {id} keeps the keys of {status} sagas for {}, and {}; keep them for at least {} with `.key(..)`",
+                    Span(key),
+                    needed.why_key,
+                    Span(needed_key)
                 ));
             }
         }
@@ -63,21 +66,26 @@ impl Settings {
         let needed = redelivers_within.map(|within| within.saturating_add(self.clock_skew_max));
         if let Some(needed) = needed.filter(|needed| self.retention < *needed) {
             problems.push(format!(
-                "retention is {:?}, and the transport `{transport}` may deliver a message again after that; keep message ids for \
-                 at least {needed:?}",
-                self.retention
+                "retention is {}, and the transport `{transport}` may deliver a message again after that; keep message ids for \
+                 at least {}",
+                Span(self.retention),
+                Span(needed)
             ));
         }
         let needed = self.hosted_retention().saturating_mul(CHAINED_SERVICES);
         if let Some(events) = self.events_retention.filter(|events| *events < needed) {
             problems.push(format!(
-                "events_retention is {events:?}, and an event may arrive later than that; make it at least {needed:?}, plus the \
-                 longest deadline of a choreographed saga"
+                "events_retention is {}, and an event may arrive later than that; make it at least {}, plus the longest deadline \
+                 of a choreographed saga",
+                Span(events),
+                Span(needed)
             ));
         }
         if let Some((key, full)) = self.default_retention.as_ref().and_then(Retention::short_key) {
             problems.push(format!(
-                "default_retention keeps keys for {key:?} and whole sagas for {full:?}; keep keys at least as long"
+                "default_retention keeps keys for {} and whole sagas for {}; keep keys at least as long",
+                Span(key),
+                Span(full)
             ));
         }
         problems
