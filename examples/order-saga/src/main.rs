@@ -75,8 +75,9 @@ async fn main() -> ExitCode {
     // The one line that names the database.
     let done = match cli.store {
         #[cfg(feature = "postgres")]
-        url if url.starts_with("postgres") => carry_out(store::PostgresDatabase(url), &outside, &command).await,
-        url if url.contains("://") || url.starts_with("postgres") => Err(anyhow::anyhow!(
+        url if url.contains("://") => carry_out(store::PostgresDatabase(url), &outside, &command).await,
+        #[cfg(not(feature = "postgres"))]
+        url if url.contains("://") => Err(anyhow!(
             "this program was built for a file, and not for the URL of a database; build it for PostgreSQL with \
              `cargo run -p order-saga --features postgres -- ..`"
         )),

@@ -13,18 +13,6 @@ const WAIT_FOR_LOCK: Duration = Duration::from_secs(5);
 /// A SQLite file, on which one process works at a time.
 pub(crate) struct SqliteFile(pub(crate) PathBuf);
 
-impl SqliteFile {
-    /// Refuses a URL. It may have a password, so the error does not show it.
-    fn is_file(&self) -> anyhow::Result<()> {
-        ensure!(
-            !self.name().contains("://"),
-            "--store is a URL, and this program was built for files; build it for PostgreSQL with \
-             `cargo run --release -p order-saga --features postgres -- ..`"
-        );
-        Ok(())
-    }
-}
-
 impl OpenStore for SqliteFile {
     type Store = SqliteStore;
 
@@ -33,7 +21,6 @@ impl OpenStore for SqliteFile {
     }
 
     async fn open(&self) -> anyhow::Result<SqliteStore> {
-        self.is_file()?;
         let waits =
             |file: &Path| print_remark(format_args!("waiting for another process that works on {}", file.display()));
         let options = SqliteOptions::new(&self.0).wait_for_lock(WAIT_FOR_LOCK).on_wait(waits);
@@ -41,7 +28,6 @@ impl OpenStore for SqliteFile {
     }
 
     async fn open_read_only(&self) -> anyhow::Result<SqliteStore> {
-        self.is_file()?;
         ensure!(self.0.exists(), "there is no {}; `order-saga run` makes it", self.0.display());
         Ok(SqliteStore::read_only(&self.0).await?)
     }
@@ -57,7 +43,8 @@ impl OpenStore for PostgresDatabase {
 
     /// Without the password.
     fn name(&self) -> String {
-        self.0.rsplit_once('@').map_or(self.0.as_str(), |(_, place)| place).to_owned()
+        let place = self.0.rsplit_once('@').map_or(self.0.as_str(), |(_, place)| place);
+        place.split('?').next().unwrap_or_default().to_owned()
     }
 
     async fn open(&self) -> anyhow::Result<Self::Store> {

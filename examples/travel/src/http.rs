@@ -1,6 +1,7 @@
 //! The interface over HTTP, as the README shows it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -10,9 +11,13 @@ use saga_core::store::IdempotencyKeys;
 use saga_core::{RuntimeError, SagaFailure};
 use saga_http::{Idempotency, Problem, SagaAccepted, Tx, status_routes};
 use saga_sql::SqlStore;
+use tokio::time::timeout;
 
 use crate::app::Trips;
 use crate::trip::{Answer, Itinerary, Trip};
+
+/// How long an itinerary is waited for: shorter than a proxy waits.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The routes. The trips' status is at `/sagas/{key}`. The server stops when `stopped` ends.
 pub fn routes<S: SqlStore + IdempotencyKeys>(
@@ -38,15 +43,23 @@ async fn book<S: SqlStore + IdempotencyKeys>(
     State(trips): Shared<S>,
     Json(trip): Json<Trip>,
 ) -> Result<SagaAccepted, Problem> {
+    if trip.budget_cents < 0 {
+        let detail = format!("budget_cents is {}, and a budget is at least 0", trip.budget_cents);
+        return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail));
+    }
     tx.start(&trips.book_trip, trip.id.clone(), trip).await
 }
 
 async fn itinerary<S: SqlStore>(State(trips): Shared<S>, Path(key): Path<String>) -> Result<Json<Itinerary>, Problem> {
     let running = trips.runtime.attach_to(&trips.book_trip, key).await.map_err(refused)?;
-    match running.result().await {
-        Ok(itinerary) => Ok(Json(itinerary)),
-        Err(SagaFailure::Runtime(error)) => Err(refused(error)),
-        Err(failure) => Err(Problem::new(StatusCode::CONFLICT, failure)),
+    match timeout(PATIENCE, running.result()).await {
+        Ok(Ok(itinerary)) => Ok(Json(itinerary)),
+        Ok(Err(SagaFailure::Runtime(error))) => Err(refused(error)),
+        Ok(Err(failure)) => Err(Problem::new(StatusCode::CONFLICT, failure)),
+        Err(_) => {
+            let detail = "the trip is not booked yet; ask again, and see /sagas/{key} for what it waits for";
+            Err(Problem::new(StatusCode::CONFLICT, detail).retry_after(Duration::from_secs(1)))
+        }
     }
 }
 
@@ -65,7 +78,9 @@ async fn give_up<S: SqlStore>(State(trips): Shared<S>, Path(key): Path<String>) 
 fn refused(error: RuntimeError) -> Problem {
     let status = match error {
         RuntimeError::NoSaga(_) => StatusCode::NOT_FOUND,
-        RuntimeError::Key(_) => StatusCode::UNPROCESSABLE_ENTITY,
+        RuntimeError::Tombstone { .. } => StatusCode::GONE,
+        RuntimeError::Key(_) | RuntimeError::SignalForm { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        RuntimeError::Refused { .. } => StatusCode::CONFLICT,
         _ => StatusCode::SERVICE_UNAVAILABLE,
     };
     Problem::new(status, error)

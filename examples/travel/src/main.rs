@@ -38,14 +38,15 @@ async fn main() -> anyhow::Result<()> {
     // One line for each database. Each service has a schema or a file of its own.
     match cli.store.as_str() {
         #[cfg(feature = "postgres")]
-        url if url.starts_with("postgres") => {
+        url if url.contains("://") => {
             with_broker(&cli, async |service| {
                 let options = saga_postgres::PostgresOptions::from_url(url)?.schema(&format!("saga_{service}"))?;
                 Ok(saga_postgres::PostgresStore::connect_with(options).await?)
             })
             .await
         }
-        url if url.contains("://") || url.starts_with("postgres") => bail!(
+        #[cfg(not(feature = "postgres"))]
+        url if url.contains("://") => bail!(
             "this program was built for a folder, and not for the URL of a database; build it for PostgreSQL with \
              `cargo run -p travel --features postgres -- ..`"
         ),

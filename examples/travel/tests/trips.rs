@@ -133,9 +133,16 @@ async fn trips_are_booked_as_a_whole_or_not_at_all<S: SqlStore + IdempotencyKeys
         };
         assert_eq!(ended.0, StatusCode::OK, "{}", ended.1);
     }
+    // What cannot be is refused for good, so that no client tries it again.
+    let unnamed = json!({ "id": "", "approval": { "approved": true, "by": "Grace" } });
+    let (status, text) = agency.send("POST", "/trips/trip-6/approval", None, Some(&unnamed)).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{text}");
+    assert_eq!(agency.book("trip-9", &trip("Rome", -1)).await, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(agency.itinerary("trip-6").await.unwrap().car, None);
     assert!(agency.itinerary("trip-7").await.unwrap_err().contains("not approved by Grace"));
     assert!(agency.itinerary("trip-8").await.unwrap_err().contains("the traveller gave it up"));
+    let (status, text) = agency.send("DELETE", "/trips/trip-6", None, None).await;
+    assert_eq!(status, StatusCode::CONFLICT, "{text}");
     let (_, shown) = agency.send("GET", "/sagas/trip-7", None, None).await;
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown["status"], "compensated", "{shown}");

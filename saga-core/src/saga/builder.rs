@@ -62,7 +62,7 @@ impl<S: Store, I: Payload> StepBuilder<S, I, Root> {
         self
     }
 
-    /// Sets the deadline of each saga, counted from its start. A saga that has not passed its pivot by then compensates, as
+    /// Sets the deadline of each saga, counted from its start. A saga that has not begun its pivot by then compensates, as
     /// if it were cancelled. A saga without a pivot must have completed by then. After the pivot a saga only goes forward, so
     /// the deadline no longer applies. A start can give its saga [another limit](crate::engine::StartSaga::within).
     ///

@@ -12,9 +12,10 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, Stream};
 use saga_core::SagaStatus;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::changes::Changes;
+use super::failure::TRY_AGAIN_AFTER;
 use super::parameters::Parameters;
 use super::schema;
 use super::service::Service;
@@ -99,21 +100,31 @@ impl Follow {
     /// The next event; `None` after the last one.
     async fn next(&mut self) -> Option<Event> {
         while !self.has_ended {
-            // If it cannot be read now, or may no longer be seen, the client has to ask again.
-            let status = View::of(&self.service, &self.parts).ok()?.status(&self.key).await.ok()?;
-            if self.known != Some(status.revision) {
-                self.known = Some(status.revision);
-                self.has_ended = status.summary.status.is_ended();
-                return event(&status);
-            }
+            let is_read = match self.status().await {
+                Ok(status) if self.known != Some(status.revision) => {
+                    self.known = Some(status.revision);
+                    self.has_ended = status.summary.status.is_ended();
+                    return event(&status);
+                }
+                Ok(_) => true,
+                // A browser that is answered otherwise than by a stream never asks again, so the stream outlasts an outage.
+                Err(problem) if problem.status() == StatusCode::SERVICE_UNAVAILABLE => false,
+                // The client may no longer see the saga.
+                Err(_) => return None,
+            };
             let mut stops = pin!(self.service.stops());
             tokio::select! {
-                is_told = self.changes.next() => if !is_told { return None },
+                is_told = self.changes.next(), if is_read => if !is_told { return None },
+                () = sleep(TRY_AGAIN_AFTER), if !is_read => {}
                 () = sleep_until(self.ends_at) => return None,
                 () = &mut stops => return None,
             }
         }
         None
+    }
+
+    async fn status(&self) -> Result<SagaStatus, Problem> {
+        View::of(&self.service, &self.parts)?.status(&self.key).await
     }
 }
 
@@ -121,4 +132,102 @@ fn event(status: &SagaStatus) -> Option<Event> {
     let event = Event::default().event("status").id(status.revision.to_string());
     let event = event.json_data(Shown::of(status));
     event.inspect_err(|error| tracing::error!(%error, "status not encoded")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+    use futures_util::StreamExt as _;
+    use saga_core::engine::{SagaAdmin, SagaSummary};
+    use saga_core::memory::MemoryStore;
+    use saga_core::store::{DeadLetter, DeadLetterFilter, DeadLetterId, SagaFilter, SagaId, SagaProgress};
+    use saga_core::{Runtime, RuntimeError, Saga, StepError, Tenant, saga_step};
+    use tokio::sync::Semaphore;
+
+    use super::super::polling::Polling;
+    use super::super::sagas::{Moves, Sagas};
+    use super::*;
+
+    /// Sagas that cannot be read while there is an error.
+    struct Outage {
+        sagas: SagaAdmin<MemoryStore>,
+        errors: Mutex<Vec<RuntimeError>>,
+    }
+
+    #[async_trait]
+    impl Sagas for Outage {
+        fn of_tenant(&self, tenant: Tenant) -> Arc<dyn Sagas> {
+            self.sagas.of_tenant(tenant)
+        }
+
+        async fn status(&self, key: &str) -> Result<Option<SagaStatus>, RuntimeError> {
+            let error = self.errors.lock().unwrap().pop();
+            match error {
+                Some(error) => Err(error),
+                None => Sagas::status(&self.sagas, key).await,
+            }
+        }
+
+        async fn summary(&self, key: &str) -> Result<Option<SagaSummary>, RuntimeError> {
+            Sagas::summary(&self.sagas, key).await
+        }
+
+        async fn list(&self, filter: SagaFilter) -> Result<Vec<SagaSummary>, RuntimeError> {
+            Sagas::list(&self.sagas, filter).await
+        }
+
+        async fn progress(&self, sagas: &[SagaId]) -> Result<Vec<SagaProgress>, RuntimeError> {
+            Sagas::progress(&self.sagas, sagas).await
+        }
+
+        fn moves(&self, saga: SagaId) -> Option<Box<dyn Moves>> {
+            Sagas::moves(&self.sagas, saga)
+        }
+
+        async fn dead_letters(&self, filter: DeadLetterFilter) -> Result<Vec<DeadLetter>, RuntimeError> {
+            Sagas::dead_letters(&self.sagas, filter).await
+        }
+
+        async fn dead_letter(&self, id: DeadLetterId) -> Result<Option<DeadLetter>, RuntimeError> {
+            Sagas::dead_letter(&self.sagas, id).await
+        }
+    }
+
+    #[saga_step(no_compensation)]
+    async fn greet(_name: String) -> Result<(), StepError> {
+        Ok(())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_outlasts_an_outage_of_the_store() {
+        let greeting = Saga::named("greeting").input::<String>().step::<greet>().build().unwrap();
+        let runtime = Runtime::builder(MemoryStore::new()).saga(&greeting).start().await.unwrap();
+        let saga = runtime.start(&greeting, "ada:1", "Ada".to_owned()).await.unwrap();
+        saga.outcome().await.unwrap();
+        let lost = || {
+            let kind = saga_core::store::StoreErrorKind::Unavailable;
+            RuntimeError::Store(saga_core::store::StoreError::new(kind, "read", "the connection is lost"))
+        };
+        let sagas = Arc::new(Outage { sagas: runtime.admin(), errors: Mutex::new(vec![lost(), lost(), lost()]) });
+        let service = Arc::new(Service {
+            sagas: sagas.clone(),
+            polling: Polling::new(sagas.clone()),
+            may_see: Arc::new(|_, _| true),
+            may_see_letter: None,
+            tenant: None,
+            waiting: Arc::new(Semaphore::new(1)),
+            until: None,
+        });
+        let changes = service.changes(saga.id()).unwrap();
+        let (parts, ()) = axum::http::Request::new(()).into_parts();
+        let ends_at = Instant::now() + STREAM_MAX;
+        let follow =
+            Follow { service, parts, key: "ada:1".to_owned(), changes, known: None, ends_at, has_ended: false };
+        let events: Vec<_> = follow.into_events().collect().await;
+        assert_eq!(events.len(), 1, "the saga has ended");
+        assert!(sagas.errors.lock().unwrap().is_empty(), "each of them was met");
+        runtime.shutdown().await;
+    }
 }

@@ -274,6 +274,10 @@ fn conclude(arguments: &Arguments, sum: &Sum, elapsed: Duration) -> ExitCode {
     } else {
         Vec::new()
     };
+    if sum.count == 0 {
+        eprintln!("none of the {} seeds is one of these schedules; give more with --seeds", arguments.seeds);
+        return ExitCode::FAILURE;
+    }
     let is_good = sum.failed == 0 && sum.unequal.is_empty() && never_hit.is_empty() && sum.sagas_min >= SAGAS_MIN;
     if arguments.json {
         let faults: serde_json::Map<String, serde_json::Value> =

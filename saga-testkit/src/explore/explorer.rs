@@ -1,8 +1,8 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::{Id, JoinError, JoinSet};
 
 use super::ended::Ended;
 use super::plan::{Point, Run};
@@ -65,7 +65,7 @@ impl<E: Explore> Explorer<E> {
                     self.broken.extend(problem.map(|problem| Broken { disturbance, problem }));
                     all.push(made);
                 }
-                Err(panic) => self.panicked(&panic),
+                Err(panicked) => self.broken.push(panicked),
             }
         }
         all
@@ -84,13 +84,6 @@ impl<E: Explore> Explorer<E> {
         self.subject.saga().has_branches()
             || self.seen.iter().any(|boundary| boundary.ends_with(" the note `operator`"))
     }
-
-    fn panicked(&mut self, panic: &JoinError) {
-        self.broken.push(Broken {
-            disturbance: "a run".to_owned(),
-            problem: format!("the exploration itself, or the audit, panicked: {panic}"),
-        });
-    }
 }
 
 /// What is wrong with a saga that ended so, and not as expected.
@@ -100,21 +93,48 @@ pub(super) fn unless_expected(saga: &str, ended: &Ended, expected: Option<Ended>
 }
 
 /// Makes all of these, some at a time.
-async fn at_once<R, C, F>(runs: Vec<R>, one: impl Fn(R) -> F) -> Vec<Result<C, JoinError>>
+async fn at_once<R, C, F>(runs: Vec<R>, one: impl Fn(R) -> F) -> Vec<Result<C, Broken>>
 where
+    R: fmt::Display,
     C: Send + 'static,
     F: Future<Output = C> + Send + 'static,
 {
     let (mut waiting, mut under_way, mut made) = (runs.into_iter(), JoinSet::new(), Vec::new());
+    let mut disturbances = Disturbances::default();
     loop {
         while under_way.len() < RUNS_AT_A_TIME
             && let Some(run) = waiting.next()
         {
-            under_way.spawn(one(run));
+            let disturbance = run.to_string();
+            disturbances.began(under_way.spawn(one(run)).id(), disturbance);
         }
-        match under_way.join_next().await {
+        match under_way.join_next_with_id().await {
             None => return made,
-            Some(one) => made.push(one),
+            Some(ended) => made.push(disturbances.ended(ended)),
+        }
+    }
+}
+
+/// The runs under way, each by the task that makes it: a task that panics returns nothing.
+#[derive(Default)]
+pub(super) struct Disturbances(BTreeMap<Id, String>);
+
+impl Disturbances {
+    pub(super) fn began(&mut self, task: Id, disturbance: String) {
+        self.0.insert(task, disturbance);
+    }
+
+    /// What a run returned, or that it panicked.
+    pub(super) fn ended<C>(&mut self, ended: Result<(Id, C), JoinError>) -> Result<C, Broken> {
+        match ended {
+            Ok((task, made)) => {
+                self.0.remove(&task);
+                Ok(made)
+            }
+            Err(panic) => Err(Broken {
+                disturbance: self.0.remove(&panic.id()).unwrap_or_default(),
+                problem: format!("the exploration itself, or the audit, panicked: {panic}"),
+            }),
         }
     }
 }

@@ -138,6 +138,7 @@ mod explorer;
 mod hook;
 mod life;
 mod moves;
+mod operator;
 mod plan;
 mod process;
 mod refusal;

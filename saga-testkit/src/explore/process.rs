@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use saga_core::engine::{Outcome, RuntimeBuilder, RuntimeError, SagaHandle};
+use saga_core::engine::{Outcome, RuntimeBuilder, SagaHandle};
 use saga_core::saga::StepHook;
-use saga_core::store::{Members, SagaFilter, Status, Store, StoreError};
+use saga_core::store::{Members, Store, StoreError};
 use saga_core::{Key, OnExhausted, RetryPolicy, Runtime, Saga, Tenant};
 
 use super::ended::Ended;
 use super::hook::Around;
 use super::life::{Commits, Director, Life, Look};
+use super::operator::try_again;
 use super::plan::Disturbance;
 use super::store::{Boundaries, Explored};
 use super::subject::Explore;
@@ -247,36 +248,6 @@ pub(super) fn look_at<E: Explore>(subject: &Arc<E>, world: &Arc<E::World>) -> Ar
         let (subject, world) = (Arc::clone(&subject), Arc::clone(&world));
         Box::pin(async move { subject.tables(&world).await })
     })
-}
-
-/// What an operator does who knows that nothing is disturbed any more: whatever is stuck is tried again, at its host as well,
-/// and one step after the other where branches got stuck beside each other. It ends only with what is in its way.
-async fn try_again<S: Store>(runtime: &Runtime<S>, time: &VirtualTime) -> String {
-    loop {
-        let stuck = SagaFilter { status: Some(Status::Stuck), ..SagaFilter::default() };
-        let stuck = match runtime.admin().query().list(stuck).await {
-            Ok(stuck) => stuck,
-            Err(error) => return error.to_string(),
-        };
-        for saga in stuck {
-            // An operator's action is a large future, and this one lies in several others.
-            match Box::pin(try_one_again(runtime, saga.key.as_str())).await {
-                // It moved meanwhile.
-                Ok(()) | Err(RuntimeError::Moved { .. }) => {}
-                Err(error) => return error.to_string(),
-            }
-        }
-        time.advance(LOOK_EVERY).await;
-    }
-}
-
-async fn try_one_again<S: Store>(runtime: &Runtime<S>, key: &str) -> Result<(), RuntimeError> {
-    match runtime.status(key).await? {
-        Some(status) if status.summary.status == Status::Stuck => {
-            runtime.admin().control(key).at_revision(status.revision).retry("the exploration is over").await
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Waits until every message was sent.

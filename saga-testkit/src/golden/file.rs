@@ -143,7 +143,10 @@ impl File {
         }
         let mut text = serde_json::to_string_pretty(self).map_err(|error| failed(error.to_string()))?;
         text.push('\n');
-        std::fs::write(path, text).map_err(|error| failed(error.to_string()))
+        // A golden file that was cut off would be a version whose sagas are no longer tested.
+        let new = path.with_added_extension("new");
+        let written = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, path));
+        written.map_err(|error| failed(error.to_string()))
     }
 }
 

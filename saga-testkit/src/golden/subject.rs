@@ -124,16 +124,21 @@ impl<S: Store, I: Payload> Golden<S, I> {
     /// Writes the file: it runs the saga forward, and once with each step rejecting, in the saga and in its sub-sagas.
     ///
     /// # Errors
-    /// If the file exists and has other steps under the same version, or if the saga cannot run.
+    /// If the file exists and cannot be read or has other steps under the same version, or if the saga cannot run.
     ///
     /// # Cancel safety
     /// The file is written at the end, or not at all.
     pub async fn record(&self, path: impl AsRef<Path>) -> Result<(), GoldenError> {
         let path = path.as_ref();
         let sub_sagas = self.saga.sub_sagas();
-        if let Ok(there) = File::read(path) {
-            self.check_definition(path, &there)?;
-            self.check_versions(path, &there)?;
+        match File::read(path) {
+            Ok(there) => {
+                self.check_definition(path, &there)?;
+                self.check_versions(path, &there)?;
+            }
+            Err(GoldenError::Missing { .. }) => {}
+            // It may be of a version that still runs, with the marks of a merge in it.
+            Err(unreadable) => return Err(unreadable),
         }
         let steps = self.steps();
         let mut problems = self.problems.clone();

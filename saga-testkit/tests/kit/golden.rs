@@ -218,3 +218,15 @@ async fn what_is_missing_is_told() {
     let untold = Golden::of(&row(), &3).returns::<take>(&3).record(file("none.json")).await.unwrap_err().to_string();
     assert!(untold.contains("say what `charge` returns, with `.returns::<charge>(&..)`"), "{untold}");
 }
+
+/// The file of a version that still runs is not replaced by one with other steps because a merge left its marks in it.
+#[tokio::test]
+async fn a_file_that_cannot_be_read_is_not_written_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("row-v1.json");
+    let merged = std::fs::read_to_string(file("row-v1.json")).unwrap().replacen('{', "<<<<<<< HEAD\n{", 1);
+    std::fs::write(&path, &merged).unwrap();
+    let refused = golden(&row()).record(&path).await;
+    assert!(matches!(refused, Err(GoldenError::File { .. })), "{refused:?}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), merged);
+}

@@ -55,7 +55,13 @@ pub async fn run(file: &Path, broker: &str, seats: &str) -> anyhow::Result<()> {
         let asked: Asked = serde_json::from_str(&line).with_context(|| format!("{line} is no request"))?;
         let running = runtime.start(&saga, asked.key, asked.request).await?;
         say(&Said::Booked { key: running.key().to_string() })?;
-        tokio::spawn(follow(running));
+        tokio::spawn(async {
+            if let Err(error) = follow(running).await {
+                eprintln!("{error:#}");
+                // The next process continues, and tells the outcome.
+                std::process::exit(1);
+            }
+        });
     }
     runtime.shutdown().await;
     Ok(())

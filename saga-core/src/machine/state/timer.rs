@@ -32,7 +32,7 @@ impl Timer {
     }
 }
 
-/// The deadline of a saga that has not passed its pivot.
+/// The deadline of a saga that has not begun its pivot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deadline {
     /// The work row that falls due when it passes.

@@ -1,4 +1,5 @@
 use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use saga_core::transport::Message;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
+use super::super::explorer::Disturbances;
 use super::super::life::{Commits, Director};
 use super::super::plan::Disturbance;
 use super::super::report::Broken;
@@ -60,6 +62,15 @@ struct Run {
     crash: Option<(usize, String)>,
 }
 
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((service, boundary)) = &self.crash {
+            write!(f, "crash of service {} {boundary}, while there came ", service + 1)?;
+        }
+        f.write_str(&self.order.join(", "))
+    }
+}
+
 /// A moment at which everything stood still: what was handed out then, and what else could have been.
 struct Choice {
     taken: Option<String>,
@@ -89,20 +100,18 @@ struct Explorer<E: ExploreEvents> {
 
 impl<E: ExploreEvents> Explorer<E> {
     async fn run_all(&mut self) {
-        let mut under_way = JoinSet::new();
+        let (mut under_way, mut disturbances) = (JoinSet::new(), Disturbances::default());
         loop {
             while under_way.len() < RUNS_AT_A_TIME
                 && let Some(run) = self.open.pop_front()
             {
-                under_way.spawn(one_run(Arc::clone(&self.subject), run));
+                let disturbance = run.to_string();
+                disturbances.began(under_way.spawn(one_run(Arc::clone(&self.subject), run)).id(), disturbance);
             }
-            match under_way.join_next().await {
-                None => return,
-                Some(Ok(came)) => self.conclude(&came),
-                Some(Err(panic)) => self.broken.push(Broken {
-                    disturbance: "a run".to_owned(),
-                    problem: format!("the exploration itself, or the audit, panicked: {panic}"),
-                }),
+            let Some(ended) = under_way.join_next_with_id().await else { return };
+            match disturbances.ended(ended) {
+                Ok(came) => self.conclude(&came),
+                Err(panicked) => self.broken.push(panicked),
             }
         }
     }

@@ -27,3 +27,19 @@ async fn the_audit_is_asked_about_the_way_back_too() {
     let failures = explore(Shop::AuditDisagrees).await.unwrap_err();
     assert!(failures.broken.iter().all(|broken| broken.problem.contains("does not like it")), "{failures}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_disturbance_before_an_audit_that_panics_is_named() {
+    let failures = explore(Shop::AuditPanics).await.unwrap_err();
+    assert!(failures.broken.iter().all(|broken| broken.problem.contains("the audit asserts")), "{failures}");
+    assert!(found_in(&failures, "crash") && found_in(&failures, "while charge rejects"), "{failures}");
+}
+
+/// Its step and its reason are named, and an operator does not try it again for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_undo_that_never_succeeds_is_found_at_once() {
+    let failures = explore(Shop::UndoRejects).await.unwrap_err();
+    let stuck = "is stuck at `take-out`: the shelf is full";
+    assert!(failures.broken.iter().any(|broken| broken.problem.contains(stuck)), "{failures}");
+    assert!(!failures.broken.iter().any(|broken| broken.problem.contains("within 120s")), "{failures}");
+}

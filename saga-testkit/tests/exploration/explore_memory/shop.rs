@@ -67,6 +67,17 @@ pub(super) async fn put_back_by_hand(
     Ok(())
 }
 
+#[saga_step(name = "take-out", compensate = lose)]
+pub(super) async fn take_out_for_ever(conn: &mut MemoryConn, amount: i64) -> Result<(), StepError> {
+    conn.add("stock", -amount)?;
+    Ok(())
+}
+
+#[saga_compensation]
+pub(super) async fn lose(_conn: &mut MemoryConn, _amount: i64) -> Result<(), StepError> {
+    Err(StepError::reject("the shelf is full"))
+}
+
 #[derive(Clone, Default)]
 pub(super) struct Shelf(pub(super) Arc<Mutex<i64>>);
 
@@ -143,6 +154,9 @@ pub(super) enum Shop {
     GatewayForgets,
     StockByHand,
     AuditDisagrees,
+    AuditPanics,
+    /// What was taken out is never put back.
+    UndoRejects,
     /// The stock and the card at once.
     AtOnce,
     /// The card is charged where it is told to, else nothing is.
@@ -169,6 +183,7 @@ impl Explore for Shop {
         let saga = Saga::named("buy").input();
         let saga = match self {
             Self::StockByHand => saga.step::<take_out_by_hand>(),
+            Self::UndoRejects => saga.step::<take_out_for_ever>(),
             Self::AtOnce => {
                 let saga = saga.parallel(|group| group.branch(Branch::step::<take_out>).branch(Branch::step::<charge>));
                 return saga.step::<confirm>().build().unwrap();
@@ -253,6 +268,7 @@ impl Explore for Shop {
         if *self == Self::AuditDisagrees && *ended == Ended::Compensated {
             return Err("the audit does not like it".to_owned());
         }
+        assert!(*self != Self::AuditPanics || *ended == Ended::Completed, "the audit asserts");
         let all = LockFilter { tenant: Tenant::default(), saga: None, entity: None, after: None, limit: 9 };
         let locks = world.store.locks(&all).await.map_err(|error| error.to_string())?;
         if !locks.is_empty() {

@@ -44,8 +44,8 @@ pub(crate) fn erred(message: impl Into<String>) -> Ending {
     Ending::Erred { message: limited(message.into()), not_sent: false, delay_min: Duration::ZERO }
 }
 
-/// Whether a failed attempt is worth a warning: the tenth, later every sixtieth, which is about one an hour, and before the tenth
-/// each one after ten minutes.
+/// Whether a failed attempt is worth a warning: the tenth, later every sixtieth, which is about every half hour with the default
+/// policy, and before the tenth each one after ten minutes.
 fn is_reported_as_failing(attempt: u32, retrying_for: Duration) -> bool {
     let Failing { attempts, retrying_for: limit } = Failing::DEFAULT;
     match attempt {
