@@ -1,9 +1,7 @@
-use anyhow::bail;
-use saga_core::engine::{SagaAdmin, SagaQuery};
+use saga_core::engine::SagaAdmin;
 use saga_core::{Saga, Service};
 
 use crate::OpenStore;
-use crate::args::ActorArgs;
 
 /// Runs the operator's commands on one store.
 pub struct Admin<O: OpenStore> {
@@ -45,17 +43,6 @@ impl<O: OpenStore> Admin<O> {
         self
     }
 
-    /// The store to write to, if there is one already.
-    pub(crate) async fn writable(&self) -> anyhow::Result<O::Store> {
-        self.location.open_read_only().await?;
-        self.location.open().await
-    }
-
-    /// Acts on sagas in the name of the operator.
-    pub(crate) async fn actor(&self, actor: &ActorArgs) -> anyhow::Result<SagaAdmin<O::Store>> {
-        Ok(self.sagas(self.writable().await?).actor(actor.name()))
-    }
-
     /// The sagas of this store, with all definitions.
     pub(crate) fn sagas(&self, store: O::Store) -> SagaAdmin<O::Store> {
         let admin = SagaAdmin::new(store);
@@ -64,15 +51,6 @@ impl<O: OpenStore> Admin<O> {
             None => admin,
         };
         self.register.iter().fold(admin, |admin, register| register(admin))
-    }
-
-    /// Reads the sagas, beside the processes that work on the store.
-    pub(crate) async fn query(&self) -> anyhow::Result<SagaQuery<O::Store>> {
-        Ok(self.sagas(self.location.open_read_only().await?).query())
-    }
-
-    pub(crate) fn no_saga<T>(&self, key: &str) -> anyhow::Result<T> {
-        bail!("there is no saga {key} in {}", self.location.name())
     }
 }
 

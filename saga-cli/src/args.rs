@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// Which saga, and why.
 #[derive(Debug, Args)]
-pub struct ActionArgs {
+pub(crate) struct ActionArgs {
     /// The saga's key; in the store of a service that hosts a step of it, KEY>STEP
     pub(crate) key: String,
     #[command(flatten)]

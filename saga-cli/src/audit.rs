@@ -6,15 +6,18 @@ use saga_core::engine::AuditRecord;
 use saga_core::store::AuditFilter;
 use serde_json::json;
 
+use crate::OpenStore;
+use crate::output::print_row;
+use crate::plain::OneLine;
 use crate::show::utc;
-use crate::{Admin, OpenStore, print};
+use crate::tenant_admin::TenantAdmin;
 
 /// How many entries are read at a time.
 const PAGE: usize = 1_000;
 
 /// What of the audit log to list.
 #[derive(Debug, Args)]
-pub struct AuditArgs {
+pub(crate) struct AuditArgs {
     /// The most lines to print
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: usize,
@@ -25,7 +28,7 @@ pub struct AuditArgs {
 
 /// Prints the actions of operators, one per line, the latest first.
 pub(crate) async fn audit(
-    admin: &Admin<impl OpenStore>,
+    admin: &TenantAdmin<'_, impl OpenStore>,
     args: &AuditArgs,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
@@ -36,10 +39,13 @@ pub(crate) async fn audit(
         let acts = query.audit_log(AuditFilter { before, limit, ..AuditFilter::default() }).await?;
         for AuditRecord { key, at, entry: act, .. } in &acts {
             let (key, at) = (key.as_str(), utc(*at));
-            if args.json {
-                print(out, format_args!("{}\n", json!({ "at": at, "key": key, "act": act })))?;
+            let printed = if args.json {
+                print_row(out, json!({ "at": at, "key": key, "act": act }))?
             } else {
-                print(out, format_args!("{at} UTC {key:<24} {act}\n"))?;
+                print_row(out, OneLine(format_args!("{at} UTC {key:<24} {act}")))?
+            };
+            if printed.is_break() {
+                return Ok(ExitCode::SUCCESS);
             }
         }
         before = acts.last().map(|acted| acted.number);

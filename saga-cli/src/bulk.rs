@@ -1,7 +1,7 @@
 //! Act on many sagas: a plan is written and looked at first, then it is carried out.
 
 use std::fs::OpenOptions;
-use std::io::{Write, stderr};
+use std::io::Write;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,18 +9,22 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use saga_core::engine::{BatchAction, BatchFilter, BatchPlan, BatchResult, BatchSummary, PlannedAction};
+use saga_core::engine::{BatchAction, BatchFilter, BatchResult, BatchSummary, PlannedAction};
 use saga_core::store::Status;
 
 use crate::args::{ActorArgs, one_of, parse_duration, parse_status};
-use crate::{Admin, OpenStore, print};
+use crate::output::print_row;
+use crate::plain::OneLine;
+use crate::plan_file::PlanFile;
+use crate::tenant_admin::TenantAdmin;
+use crate::{OpenStore, print, print_remark};
 
 /// Something of the plan was not done.
 const INCOMPLETE: u8 = 1;
 
 /// What to do with many sagas.
 #[derive(Debug, Subcommand)]
-pub enum BulkCommand {
+pub(crate) enum BulkCommand {
     /// Write a plan: the sagas and the action; nothing is changed
     Plan(BulkPlanArgs),
     /// Execute a plan: each saga is acted on only if it has not moved since
@@ -29,7 +33,7 @@ pub enum BulkCommand {
 
 /// What would be done with which sagas.
 #[derive(Debug, Args)]
-pub struct BulkPlanArgs {
+pub(crate) struct BulkPlanArgs {
     /// The action
     #[arg(value_parser = one_of(ACTIONS))]
     action: BatchAction,
@@ -71,7 +75,7 @@ impl BulkPlanArgs {
 
 /// Which plan to execute, and how fast.
 #[derive(Debug, Args)]
-pub struct BulkRunArgs {
+pub(crate) struct BulkRunArgs {
     /// The plan, as `bulk plan` wrote it
     plan: PathBuf,
     /// How many sagas to act on per second
@@ -94,7 +98,7 @@ const ACTIONS: [(&str, BatchAction); 8] = [
 ];
 
 pub(crate) async fn bulk(
-    admin: &Admin<impl OpenStore>,
+    admin: &TenantAdmin<'_, impl OpenStore>,
     command: &BulkCommand,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
@@ -104,53 +108,65 @@ pub(crate) async fn bulk(
     }
 }
 
-async fn plan(admin: &Admin<impl OpenStore>, args: &BulkPlanArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+async fn plan(
+    admin: &TenantAdmin<'_, impl OpenStore>,
+    args: &BulkPlanArgs,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
     let file_name = args.out.display();
     // A store that is only read may not be asked for its time.
-    let store = if args.idle_for.is_some() { admin.writable().await? } else { admin.location.open_read_only().await? };
-    let plan = admin.sagas(store).plan(args.action, &args.filter()).await?;
+    let sagas = if args.idle_for.is_some() { admin.write().await? } else { admin.read().await? };
+    let plan = sagas.plan(args.action, &args.filter()).await?;
     let cannot_write = || format!("cannot write {file_name}");
     let mut file = OpenOptions::new().write(true).create_new(true).open(&args.out).with_context(cannot_write)?;
-    file.write_all(&serde_json::to_vec_pretty(&plan)?).with_context(cannot_write)?;
+    let written = PlanFile { plan, tenant: Some(admin.tenant().cloned().unwrap_or_default()) };
+    file.write_all(&written.to_json()?).with_context(cannot_write)?;
+    let plan = written.plan;
     for planned in &plan.sagas {
         let PlannedAction { key, status, step, reason, refusal, .. } = planned;
         let step = step.as_deref().unwrap_or("-");
         let why = reason.as_deref().unwrap_or("-");
         let refusal = refusal.as_ref().map(|refusal| format!(" (would be refused: {refusal})")).unwrap_or_default();
-        print(out, format_args!("{key:<24} {status:<12} {step:<16} {why}{refusal}\n"))?;
+        if print_row(out, OneLine(format_args!("{key:<24} {status:<12} {step:<16} {why}{refusal}")))?.is_break() {
+            break;
+        }
     }
     let refused = plan.sagas.iter().filter(|planned| planned.refusal.is_some()).count();
     let refused = if refused > 0 { format!(", of which {refused} would be refused") } else { String::new() };
-    let (count, program) = (plan.sagas.len(), &admin.program);
-    print(
-        out,
-        format_args!("{count} sagas{refused}; nothing is changed yet: {program} bulk run {file_name} --reason TEXT\n"),
-    )?;
+    let (count, run) = (plan.sagas.len(), admin.command_line(&format!("bulk run {file_name}")));
+    print(out, format_args!("{count} sagas{refused}; nothing is changed yet: {run} --reason TEXT\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn run(admin: &Admin<impl OpenStore>, args: &BulkRunArgs, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
+async fn run(
+    admin: &TenantAdmin<'_, impl OpenStore>,
+    args: &BulkRunArgs,
+    out: &mut dyn Write,
+) -> anyhow::Result<ExitCode> {
     let file_name = args.plan.display();
     let text = std::fs::read(&args.plan).with_context(|| format!("cannot read {file_name}"))?;
-    let plan: BatchPlan =
-        serde_json::from_slice(&text).with_context(|| format!("{file_name} is no plan that `bulk plan` wrote"))?;
-    let sagas = admin.actor(&args.actor).await?;
+    let file = PlanFile::from_json(&text).with_context(|| format!("{file_name} is no plan that `bulk plan` wrote"))?;
+    let sagas = admin.with_tenant(file.tenant(admin.tenant())?).actor(&args.actor).await?;
+    let plan = file.plan;
     let count = plan.sagas.len();
     let progress = |place: usize, result: &BatchResult| {
-        let said = match result {
-            BatchResult::Done => "done".to_owned(),
-            BatchResult::Already => "done before".to_owned(),
-            BatchResult::Refused(why) => format!("refused: {why}"),
-            BatchResult::Failed(why) => format!("failed: {why}"),
-            _ => String::new(),
-        };
         let key = plan.sagas.get(place).map_or("", |planned| planned.key.as_str());
         // A standard error that is closed does not stop a plan in its middle.
-        let _ = writeln!(stderr(), "{}/{count} {key}: {said}", place + 1);
+        print_remark(format_args!("{}/{count} {key}: {}", place + 1, in_words(result)));
     };
     let summary = sagas.execute(&plan, &args.actor.reason, args.per_second, progress).await?;
     let BatchSummary { done, already, refused, failed, .. } = &summary;
     let (refused, failed) = (refused.len(), failed.len());
     print(out, format_args!("{done} done, {already} done before, {refused} refused, {failed} failed\n"))?;
     Ok(if refused + failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
+}
+
+fn in_words(result: &BatchResult) -> String {
+    match result {
+        BatchResult::Done => "done".to_owned(),
+        BatchResult::Already => "done before".to_owned(),
+        BatchResult::Refused(why) => format!("refused: {why}"),
+        BatchResult::Failed(why) => format!("failed: {why}"),
+        _ => String::new(),
+    }
 }

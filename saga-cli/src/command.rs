@@ -1,50 +1,74 @@
-use clap::Subcommand;
+use clap::error::ErrorKind;
+use clap::parser::MatchesError;
+use clap::{Arg, ArgMatches, Error, FromArgMatches, Subcommand};
+use saga_core::Tenant;
 
-use crate::args::ActionArgs;
-use crate::audit::AuditArgs;
-use crate::bulk::BulkCommand;
-use crate::dead_letters::DeadLettersCommand;
-use crate::list::ListArgs;
-use crate::outbox::OutboxCommand;
-use crate::retention::RetentionCommand;
-use crate::show::ShowArgs;
-use crate::stuck::{ForceArgs, RestartArgs, RetryArgs, SkipArgs};
+use crate::action::Action;
 
-/// The operator's commands. An application adds them to its own with `#[command(flatten)]`.
-#[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Show what happened to one saga, step by step
-    Show(ShowArgs),
-    /// List the sagas
-    List(ListArgs),
-    /// Cancel a saga: no new step begins, and finished steps are undone
-    Cancel(ActionArgs),
-    /// Pause a saga: no new step begins until it is resumed
-    Pause(ActionArgs),
-    /// Resume a paused saga
-    Resume(ActionArgs),
-    /// Retry a saga: a stuck step, or a step that waits for its next attempt
-    Retry(RetryArgs),
-    /// Skip the step or the undo at which a saga is stuck
-    Skip(SkipArgs),
-    /// Force the end of a stuck saga
-    Force(ForceArgs),
-    /// Restart a saga that has ended as a new saga, from a step on
-    Restart(RestartArgs),
-    /// Act on many sagas: write a plan first, then execute it
-    #[command(subcommand)]
-    Bulk(BulkCommand),
-    /// List the actions of operators with actor, time and reason, the latest first
-    Audit(AuditArgs),
-    /// List, show, replay or discard messages that could not be handled
-    #[command(subcommand)]
-    DeadLetters(DeadLettersCommand),
-    /// List, release or discard messages that wait to be sent
-    #[command(subcommand)]
-    Outbox(OutboxCommand),
-    /// Show how long ended sagas are kept, and what is due to be purged; exempt or purge one
-    #[command(subcommand)]
-    Retention(RetentionCommand),
+/// The name of the option for the tenant.
+const TENANT: &str = "tenant";
+
+/// The commands of `retention` that act on the sagas of all tenants.
+const OF_ALL_TENANTS: [&str; 2] = ["show", "apply"];
+
+/// The operator's commands. An application adds them to its own with `#[command(flatten)]`. Each of them takes `--tenant`,
+/// except those that act on the sagas of all tenants.
+#[derive(Debug)]
+pub struct Command {
+    pub(crate) action: Action,
+    pub(crate) tenant: Option<Tenant>,
+}
+
+impl Subcommand for Command {
+    fn augment_subcommands(command: clap::Command) -> clap::Command {
+        let own = Action::augment_subcommands(clap::Command::new("admin"));
+        command.subcommands(own.get_subcommands().cloned().map(with_tenant))
+    }
+
+    fn augment_subcommands_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        Action::has_subcommand(name)
+    }
+}
+
+impl FromArgMatches for Command {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        Ok(Self { action: Action::from_arg_matches(matches)?, tenant: tenant_of(matches)? })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The command, or each of its subcommands, with the option `--tenant`.
+fn with_tenant(command: clap::Command) -> clap::Command {
+    if !command.has_subcommands() {
+        let help = "The tenant whose sagas and messages these are [default: the default tenant]";
+        let parse = |name: &str| Tenant::new(name);
+        return command.arg(Arg::new(TENANT).long(TENANT).value_name("NAME").help(help).value_parser(parse));
+    }
+    let is_retention = command.get_name() == "retention";
+    let is_of_all = move |inner: &clap::Command| is_retention && OF_ALL_TENANTS.contains(&inner.get_name());
+    command.mut_subcommands(|inner| if is_of_all(&inner) { inner } else { with_tenant(inner) })
+}
+
+/// The tenant that the command line names.
+fn tenant_of(matches: &ArgMatches) -> Result<Option<Tenant>, Error> {
+    let mut innermost = matches;
+    while let Some((_, inner)) = innermost.subcommand() {
+        innermost = inner;
+    }
+    match innermost.try_get_one::<Tenant>(TENANT) {
+        Ok(tenant) => Ok(tenant.cloned()),
+        // A command of all tenants.
+        Err(MatchesError::UnknownArgument { .. }) => Ok(None),
+        Err(error) => Err(Error::raw(ErrorKind::InvalidValue, format!("--{TENANT}: {error}\n"))),
+    }
 }
 
 #[cfg(test)]

@@ -7,13 +7,14 @@ use saga_core::engine::{ControlOutcome, RuntimeError};
 use saga_core::store::Status;
 
 use crate::args::ActionArgs;
-use crate::{Admin, OpenStore, print};
+use crate::tenant_admin::TenantAdmin;
+use crate::{OpenStore, print};
 
 /// The saga had ended before, so that nothing was done.
 const ENDED: u8 = 3;
 
 pub(crate) async fn cancel(
-    admin: &Admin<impl OpenStore>,
+    admin: &TenantAdmin<'_, impl OpenStore>,
     args: &ActionArgs,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
@@ -29,14 +30,14 @@ pub(crate) async fn cancel(
 }
 
 pub(crate) async fn pause(
-    admin: &Admin<impl OpenStore>,
+    admin: &TenantAdmin<'_, impl OpenStore>,
     args: &ActionArgs,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     let sagas = admin.actor(&args.actor).await?;
     let done = sagas.control(&args.key).pause(&args.actor.reason).await.map(|pausing| match pausing {
         ControlOutcome::Applied => {
-            Done::now(format!("is paused: nothing new of it begins before `{} resume`", admin.program))
+            Done::now(format!("is paused: nothing new of it begins before `{}`", admin.command_line("resume")))
         }
         ControlOutcome::Already => Done::now("is paused already".to_owned()),
         ControlOutcome::Ended(status) => Done::ended(status),
@@ -45,7 +46,7 @@ pub(crate) async fn pause(
 }
 
 pub(crate) async fn resume(
-    admin: &Admin<impl OpenStore>,
+    admin: &TenantAdmin<'_, impl OpenStore>,
     args: &ActionArgs,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
@@ -74,7 +75,7 @@ impl Done {
 }
 
 fn report(
-    admin: &Admin<impl OpenStore>,
+    admin: &TenantAdmin<'_, impl OpenStore>,
     args: &ActionArgs,
     done: Result<Done, RuntimeError>,
     out: &mut dyn Write,

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod action;
 mod admin;
 mod args;
 mod audit;
@@ -11,10 +12,13 @@ mod list;
 mod open_store;
 mod outbox;
 mod output;
+mod plain;
+mod plan_file;
 mod retention;
 mod run;
 mod show;
 mod stuck;
+mod tenant_admin;
 
 pub use admin::Admin;
 pub use args::parse_duration;

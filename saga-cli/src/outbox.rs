@@ -6,17 +6,20 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
-use saga_core::engine::{OutboxAdmin, SagaAdmin};
+use saga_core::engine::OutboxAdmin;
 use saga_core::store::{MessageId, ParkedKey, Store};
 use serde_json::{Value, json};
 
+use crate::output::print_row;
+use crate::plain::OneLine;
 use crate::show::utc;
-use crate::{Admin, OpenStore, print};
+use crate::tenant_admin::TenantAdmin;
+use crate::{OpenStore, print};
 
 /// What to do with messages that wait to be sent.
 #[derive(Debug, Subcommand)]
-pub enum OutboxCommand {
-    /// Show the number and age of waiting messages, and list the parked keys
+pub(crate) enum OutboxCommand {
+    /// Show the number and age of waiting messages of all tenants, and list the parked keys of one
     List(OutboxListArgs),
     /// Retry a parked message now
     Release(OutboxReleaseArgs),
@@ -26,7 +29,7 @@ pub enum OutboxCommand {
 
 /// How to list.
 #[derive(Debug, Args)]
-pub struct OutboxListArgs {
+pub(crate) struct OutboxListArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -34,14 +37,14 @@ pub struct OutboxListArgs {
 
 /// Which key to release.
 #[derive(Debug, Args)]
-pub struct OutboxReleaseArgs {
+pub(crate) struct OutboxReleaseArgs {
     /// The id of the message, as `list` prints it
     message: String,
 }
 
 /// Which message to discard.
 #[derive(Debug, Args)]
-pub struct OutboxDiscardArgs {
+pub(crate) struct OutboxDiscardArgs {
     /// The id of the message, as `list` prints it
     message: String,
     /// The reason, which is stored with the message, as a dead letter
@@ -50,23 +53,21 @@ pub struct OutboxDiscardArgs {
 }
 
 pub(crate) async fn outbox(
-    admin: &Admin<impl OpenStore>,
+    admin: &TenantAdmin<'_, impl OpenStore>,
     command: &OutboxCommand,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     match command {
-        OutboxCommand::List(args) => {
-            list(&SagaAdmin::new(admin.location.open_read_only().await?).outbox(), args, out).await?;
-        }
+        OutboxCommand::List(args) => list(&admin.read().await?.outbox(), args, out).await?,
         OutboxCommand::Release(args) => {
-            let outbox = SagaAdmin::new(admin.writable().await?).outbox();
-            let message = parked(&outbox, &args.message, &admin.program).await?;
+            let outbox = admin.write().await?.outbox();
+            let message = parked(&outbox, &args.message, &admin.command_line("outbox list")).await?;
             outbox.release(message).await?;
             print(out, format_args!("{message} is tried again\n"))?;
         }
         OutboxCommand::Discard(args) => {
-            let outbox = SagaAdmin::new(admin.writable().await?).outbox();
-            let message = parked(&outbox, &args.message, &admin.program).await?;
+            let outbox = admin.write().await?.outbox();
+            let message = parked(&outbox, &args.message, &admin.command_line("outbox list")).await?;
             outbox.discard(message, &args.reason).await?;
             print(out, format_args!("{message} is discarded\n"))?;
         }
@@ -83,11 +84,15 @@ async fn list(outbox: &OutboxAdmin<impl Store>, args: &OutboxListArgs, out: &mut
         return Ok(print(out, format_args!("{said}\n"))?);
     }
     for key in &parked {
-        print(out, Line(key))?;
+        if print_row(out, OneLine(Line(key)))?.is_break() {
+            return Ok(());
+        }
     }
     let oldest = depth.oldest_age.map(|age| format!(", the oldest for {:.3} s", age.as_secs_f64())).unwrap_or_default();
+    let others = depth.parked.saturating_sub(parked.len() as u64);
+    let others = if others > 0 { format!(", {others} of them of other tenants") } else { String::new() };
     let (waiting, parked) = (depth.rows, depth.parked);
-    Ok(print(out, format_args!("{waiting} messages wait to be sent{oldest}; {parked} keys are parked\n"))?)
+    Ok(print(out, format_args!("{waiting} messages wait to be sent{oldest}; {parked} keys are parked{others}\n"))?)
 }
 
 /// A parked key on one line.
@@ -98,10 +103,7 @@ impl fmt::Display for Line<'_> {
         let ParkedKey { message, aggregate_type, aggregate_id, attempts, error, since, retry_at, .. } = self.0;
         let next = retry_at.map_or("waits for a person".to_owned(), |at| format!("tried again at {} UTC", utc(at)));
         let since = utc(*since);
-        writeln!(
-            f,
-            "{message}  {aggregate_type} {aggregate_id}  {attempts} attempts since {since} UTC, {next}: {error}"
-        )
+        write!(f, "{message}  {aggregate_type} {aggregate_id}  {attempts} attempts since {since} UTC, {next}: {error}")
     }
 }
 
@@ -118,8 +120,8 @@ fn as_json(key: &ParkedKey) -> Value {
 }
 
 /// The parked message with that id.
-async fn parked(outbox: &OutboxAdmin<impl Store>, id: &str, program: &str) -> anyhow::Result<MessageId> {
+async fn parked(outbox: &OutboxAdmin<impl Store>, id: &str, list: &str) -> anyhow::Result<MessageId> {
     let parked = outbox.parked().await?.into_iter().map(|key| key.message).find(|message| message.to_string() == id);
-    let Some(message) = parked else { bail!("no key is parked for the message {id:?}; see: {program} outbox list") };
+    let Some(message) = parked else { bail!("no key is parked for the message {id:?}; see: {list}") };
     Ok(message)
 }

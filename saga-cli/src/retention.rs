@@ -10,14 +10,17 @@ use saga_core::store::{Status, Store, Timestamp};
 use serde_json::{Value, json};
 
 use crate::args::{ActionArgs, parse_day};
-use crate::{Admin, OpenStore, print};
+use crate::output::print_row;
+use crate::plain::OneLine;
+use crate::tenant_admin::TenantAdmin;
+use crate::{OpenStore, print};
 
 /// What to do about the retention of sagas.
 #[derive(Debug, Subcommand)]
-pub enum RetentionCommand {
-    /// Show how long the sagas of each definition are kept, and how many are due to be purged
+pub(crate) enum RetentionCommand {
+    /// Show how long the sagas of each definition are kept, and how many of all tenants are due to be purged
     Show(RetentionShowArgs),
-    /// Apply the retention of a definition to sagas that ended before it was set
+    /// Apply the retention of a definition to sagas of all tenants that ended before it was set
     Apply(RetentionApplyArgs),
     /// Keep an ended saga until it is unexempted or reopened, or `apply` is run for its definition
     Exempt(ActionArgs),
@@ -31,7 +34,7 @@ pub enum RetentionCommand {
 
 /// How to show.
 #[derive(Debug, Args)]
-pub struct RetentionShowArgs {
+pub(crate) struct RetentionShowArgs {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -39,14 +42,14 @@ pub struct RetentionShowArgs {
 
 /// Which definition.
 #[derive(Debug, Args)]
-pub struct RetentionApplyArgs {
+pub(crate) struct RetentionApplyArgs {
     /// The name of the definition
     saga: String,
 }
 
 /// Which steps.
 #[derive(Debug, Args)]
-pub struct CloseHostedArgs {
+pub(crate) struct CloseHostedArgs {
     /// The service that asked for the steps
     #[arg(long, value_name = "NAME")]
     service: String,
@@ -56,17 +59,17 @@ pub struct CloseHostedArgs {
 }
 
 pub(crate) async fn retention(
-    admin: &Admin<impl OpenStore>,
+    admin: &TenantAdmin<'_, impl OpenStore>,
     command: &RetentionCommand,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     match command {
         RetentionCommand::Show(args) => {
-            let retention = admin.sagas(admin.location.open_read_only().await?).retention();
+            let retention = admin.read().await?.retention();
             show(&retention, args, out).await?;
         }
         RetentionCommand::Apply(args) => {
-            let dated = admin.sagas(admin.writable().await?).retention().apply(&args.saga).await?;
+            let dated = admin.write().await?.retention().apply(&args.saga).await?;
             print(out, format_args!("{dated} ended sagas of {} are kept as its retention says\n", args.saga))?;
         }
         RetentionCommand::Exempt(args) => {
@@ -85,7 +88,7 @@ pub(crate) async fn retention(
             )?;
         }
         RetentionCommand::CloseHosted(args) => {
-            let retention = admin.sagas(admin.writable().await?).retention();
+            let retention = admin.write().await?.retention();
             let dated = retention.close_hosted(&args.service, args.before).await?;
             print(out, format_args!("{dated} steps that were done for {} age now\n", args.service))?;
         }
@@ -93,7 +96,10 @@ pub(crate) async fn retention(
     Ok(ExitCode::SUCCESS)
 }
 
-async fn act_on<O: OpenStore>(admin: &Admin<O>, args: &ActionArgs) -> anyhow::Result<RetentionAdmin<O::Store>> {
+async fn act_on<O: OpenStore>(
+    admin: &TenantAdmin<'_, O>,
+    args: &ActionArgs,
+) -> anyhow::Result<RetentionAdmin<O::Store>> {
     Ok(admin.actor(&args.actor).await?.retention())
 }
 
@@ -103,20 +109,25 @@ async fn show(
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let (policies, due) = (retention.policies(), retention.due().await?);
+    let counted: u64 = due.iter().map(|due| due.sagas).sum();
     if args.json {
         let policies: Vec<Value> = policies.iter().map(policy_json).collect();
         return Ok(print(out, format_args!("{}\n", json!({ "policies": policies, "due": due })))?);
     }
     for policy in &policies {
         let (saga, version, kept) = (&policy.saga, policy.version, in_words(policy));
-        print(out, format_args!("{saga:<24} version {version:<4} {kept}\n"))?;
+        if print_row(out, OneLine(format_args!("{saga:<24} version {version:<4} {kept}")))?.is_break() {
+            return Ok(());
+        }
     }
     for RetentionDue { saga, version, deleted, sagas, bytes, .. } in &due {
         let what = if *deleted { "to be deleted" } else { "to become tombstones" };
-        print(out, format_args!("{saga:<24} version {version:<4} {sagas} sagas {what}, {bytes} bytes of payloads\n"))?;
+        let row = format_args!("{saga:<24} version {version:<4} {sagas} sagas {what}, {bytes} bytes of payloads");
+        if print_row(out, OneLine(row))?.is_break() {
+            return Ok(());
+        }
     }
-    let sagas: u64 = due.iter().map(|due| due.sagas).sum();
-    Ok(print(out, format_args!("{sagas} sagas are due\n"))?)
+    Ok(print(out, format_args!("{counted} sagas are due\n"))?)
 }
 
 fn in_words(policy: &RetentionPolicy) -> String {

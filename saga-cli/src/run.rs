@@ -1,6 +1,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use crate::action::Action;
+use crate::tenant_admin::TenantAdmin;
 use crate::{Admin, Command, OpenStore, audit, bulk, control, dead_letters, list, outbox, retention, show, stuck};
 
 impl<O: OpenStore> Admin<O> {
@@ -17,21 +19,22 @@ impl<O: OpenStore> Admin<O> {
     ///
     /// If it is dropped, the action took effect or not. Repeating the action acts once.
     pub async fn run(&self, command: &Command, out: &mut dyn Write) -> anyhow::Result<ExitCode> {
-        match command {
-            Command::Show(args) => show::show(self, args, out).await,
-            Command::List(args) => list::list(self, args, out).await,
-            Command::Cancel(args) => control::cancel(self, args, out).await,
-            Command::Pause(args) => control::pause(self, args, out).await,
-            Command::Resume(args) => control::resume(self, args, out).await,
-            Command::Retry(args) => stuck::retry(self, args, out).await,
-            Command::Skip(args) => stuck::skip(self, args, out).await,
-            Command::Force(args) => stuck::force(self, args, out).await,
-            Command::Restart(args) => stuck::restart(self, args, out).await,
-            Command::Bulk(command) => bulk::bulk(self, command, out).await,
-            Command::Audit(args) => audit::audit(self, args, out).await,
-            Command::DeadLetters(command) => dead_letters::dead_letters(self, command, out).await,
-            Command::Outbox(command) => outbox::outbox(self, command, out).await,
-            Command::Retention(command) => retention::retention(self, command, out).await,
+        let admin = &TenantAdmin::new(self, command.tenant.clone());
+        match &command.action {
+            Action::Show(args) => show::show(admin, args, out).await,
+            Action::List(args) => list::list(admin, args, out).await,
+            Action::Cancel(args) => control::cancel(admin, args, out).await,
+            Action::Pause(args) => control::pause(admin, args, out).await,
+            Action::Resume(args) => control::resume(admin, args, out).await,
+            Action::Retry(args) => stuck::retry(admin, args, out).await,
+            Action::Skip(args) => stuck::skip(admin, args, out).await,
+            Action::Force(args) => stuck::force(admin, args, out).await,
+            Action::Restart(args) => stuck::restart(admin, args, out).await,
+            Action::Bulk(command) => bulk::bulk(admin, command, out).await,
+            Action::Audit(args) => audit::audit(admin, args, out).await,
+            Action::DeadLetters(command) => dead_letters::dead_letters(admin, command, out).await,
+            Action::Outbox(command) => outbox::outbox(admin, command, out).await,
+            Action::Retention(command) => retention::retention(admin, command, out).await,
         }
     }
 }

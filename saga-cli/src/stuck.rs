@@ -10,11 +10,12 @@ use saga_core::store::Status;
 use serde_json::Value;
 
 use crate::args::{ActionArgs, ControlArgs, one_of, parse_json};
-use crate::{Admin, OpenStore, print};
+use crate::tenant_admin::TenantAdmin;
+use crate::{OpenStore, print};
 
 /// What to try again.
 #[derive(Debug, Args)]
-pub struct RetryArgs {
+pub(crate) struct RetryArgs {
     #[command(flatten)]
     control: ControlArgs,
     /// Another input for the stuck step, as JSON; the history keeps the hashes of both
@@ -24,7 +25,7 @@ pub struct RetryArgs {
 
 /// What to go past.
 #[derive(Debug, Args)]
-pub struct SkipArgs {
+pub(crate) struct SkipArgs {
     #[command(flatten)]
     control: ControlArgs,
     /// The output of the skipped step, as JSON, if a later step takes it
@@ -37,7 +38,7 @@ const ENDS: [(&str, Status); 2] = [("completed", Status::Completed), ("compensat
 
 /// What to end.
 #[derive(Debug, Args)]
-pub struct ForceArgs {
+pub(crate) struct ForceArgs {
     #[command(flatten)]
     control: ControlArgs,
     /// The outcome; effects remain
@@ -47,7 +48,7 @@ pub struct ForceArgs {
 
 /// What to start instead of what.
 #[derive(Debug, Args)]
-pub struct RestartArgs {
+pub(crate) struct RestartArgs {
     #[command(flatten)]
     action: ActionArgs,
     /// The step at which the new saga begins; it takes over the outputs of the steps before
@@ -59,7 +60,7 @@ pub struct RestartArgs {
 }
 
 pub(crate) async fn retry(
-    admin: &Admin<impl OpenStore>,
+    admin: &TenantAdmin<'_, impl OpenStore>,
     args: &RetryArgs,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
@@ -77,7 +78,7 @@ pub(crate) async fn retry(
 }
 
 pub(crate) async fn skip(
-    admin: &Admin<impl OpenStore>,
+    admin: &TenantAdmin<'_, impl OpenStore>,
     args: &SkipArgs,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
@@ -91,7 +92,7 @@ pub(crate) async fn skip(
 }
 
 pub(crate) async fn force(
-    admin: &Admin<impl OpenStore>,
+    admin: &TenantAdmin<'_, impl OpenStore>,
     args: &ForceArgs,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
@@ -106,7 +107,7 @@ pub(crate) async fn force(
 }
 
 pub(crate) async fn restart(
-    admin: &Admin<impl OpenStore>,
+    admin: &TenantAdmin<'_, impl OpenStore>,
     args: &RestartArgs,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
@@ -129,7 +130,7 @@ struct Seen<O: OpenStore> {
 }
 
 impl<O: OpenStore> Seen<O> {
-    async fn read(admin: &Admin<O>, args: &ControlArgs) -> anyhow::Result<Self> {
+    async fn read(admin: &TenantAdmin<'_, O>, args: &ControlArgs) -> anyhow::Result<Self> {
         let ActionArgs { key, actor } = &args.action;
         let sagas: SagaAdmin<O::Store> = admin.actor(actor).await?;
         let Some(seen) = admin.query().await?.status(key).await? else { return admin.no_saga(key) };

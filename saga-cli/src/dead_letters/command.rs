@@ -3,19 +3,20 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
-use saga_core::engine::SagaAdmin;
 use saga_core::store::{DeadLetterFilter, DeadLetterId, DeadLetterState};
 use serde_json::json;
 
 use super::dead_letter::{InFull, InLine, as_json};
-use crate::{Admin, OpenStore, print};
+use crate::output::print_row;
+use crate::tenant_admin::TenantAdmin;
+use crate::{OpenStore, print};
 
 /// How many dead letters are read at a time.
 const PAGE: usize = 500;
 
 /// What to do with messages that could not be handled.
 #[derive(Debug, Subcommand)]
-pub enum DeadLettersCommand {
+pub(crate) enum DeadLettersCommand {
     /// List dead letters, the oldest first
     List(DeadLetterListArgs),
     /// Show a dead letter with its content and headers
@@ -28,7 +29,7 @@ pub enum DeadLettersCommand {
 
 /// Which dead letters to list.
 #[derive(Debug, Args)]
-pub struct DeadLetterListArgs {
+pub(crate) struct DeadLetterListArgs {
     /// Only dead letters in this state
     #[arg(long, value_name = "S", default_value = "open", value_parser = ["open", "replayed", "discarded", "all"])]
     state: String,
@@ -39,7 +40,7 @@ pub struct DeadLetterListArgs {
 
 /// Which dead letter.
 #[derive(Debug, Args)]
-pub struct DeadLetterArgs {
+pub(crate) struct DeadLetterArgs {
     /// Its number, as `list` prints it
     id: i64,
     /// Print one JSON object
@@ -49,7 +50,7 @@ pub struct DeadLetterArgs {
 
 /// Which dead letter to replay.
 #[derive(Debug, Args)]
-pub struct DeadLetterReplayArgs {
+pub(crate) struct DeadLetterReplayArgs {
     /// Its number, as `list` prints it
     id: i64,
     /// The reason, which is stored with the dead letter
@@ -59,7 +60,7 @@ pub struct DeadLetterReplayArgs {
 
 /// Which dead letter to discard.
 #[derive(Debug, Args)]
-pub struct DeadLetterDiscardArgs {
+pub(crate) struct DeadLetterDiscardArgs {
     /// Its number, as `list` prints it
     id: i64,
     /// The reason, which is stored with the dead letter
@@ -68,7 +69,7 @@ pub struct DeadLetterDiscardArgs {
 }
 
 pub(crate) async fn dead_letters(
-    admin: &Admin<impl OpenStore>,
+    admin: &TenantAdmin<'_, impl OpenStore>,
     command: &DeadLettersCommand,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
@@ -76,19 +77,23 @@ pub(crate) async fn dead_letters(
         DeadLettersCommand::List(args) => list(admin, args, out).await?,
         DeadLettersCommand::Show(args) => show(admin, args, out).await?,
         DeadLettersCommand::Replay(args) => {
-            SagaAdmin::new(admin.writable().await?).dead_letters().replay(DeadLetterId(args.id), &args.reason).await?;
+            admin.write().await?.dead_letters().replay(DeadLetterId(args.id), &args.reason).await?;
             print(out, format_args!("{} is handed in again\n", args.id))?;
         }
         DeadLettersCommand::Discard(args) => {
-            SagaAdmin::new(admin.writable().await?).dead_letters().discard(DeadLetterId(args.id), &args.reason).await?;
+            admin.write().await?.dead_letters().discard(DeadLetterId(args.id), &args.reason).await?;
             print(out, format_args!("{} is discarded\n", args.id))?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn list(admin: &Admin<impl OpenStore>, args: &DeadLetterListArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    let dead_letters = SagaAdmin::new(admin.location.open_read_only().await?).dead_letters();
+async fn list(
+    admin: &TenantAdmin<'_, impl OpenStore>,
+    args: &DeadLetterListArgs,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let dead_letters = admin.read().await?.dead_letters();
     let mut filter =
         DeadLetterFilter { state: DeadLetterState::parse(&args.state), limit: PAGE, ..DeadLetterFilter::default() };
     let mut shown = Vec::new();
@@ -97,8 +102,8 @@ async fn list(admin: &Admin<impl OpenStore>, args: &DeadLetterListArgs, out: &mu
         for letter in &letters {
             if args.json {
                 shown.push(as_json(letter));
-            } else {
-                print(out, InLine(letter))?;
+            } else if print_row(out, InLine(letter))?.is_break() {
+                return Ok(());
             }
         }
         filter.after = letters.last().map(|letter| letter.letter.id);
@@ -112,10 +117,14 @@ async fn list(admin: &Admin<impl OpenStore>, args: &DeadLetterListArgs, out: &mu
     Ok(())
 }
 
-async fn show(admin: &Admin<impl OpenStore>, args: &DeadLetterArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    let dead_letters = SagaAdmin::new(admin.location.open_read_only().await?).dead_letters();
+async fn show(
+    admin: &TenantAdmin<'_, impl OpenStore>,
+    args: &DeadLetterArgs,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let dead_letters = admin.read().await?.dead_letters();
     let Some(letter) = dead_letters.show(DeadLetterId(args.id)).await? else {
-        bail!("there is no dead letter {} in {}", args.id, admin.location.name());
+        bail!("there is no dead letter {} in {}", args.id, admin.place());
     };
     if args.json {
         print(out, format_args!("{}\n", as_json(&letter)))?;

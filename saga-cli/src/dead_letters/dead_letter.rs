@@ -3,6 +3,7 @@ use std::fmt;
 use saga_core::store::DeadLetter;
 use serde_json::{Value, json};
 
+use crate::plain::{Lines, OneLine, write_line};
 use crate::show::utc;
 
 /// A dead letter on one line.
@@ -15,30 +16,30 @@ impl fmt::Display for InLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let DeadLetter { letter, seen, first_seen_at: buried_at, state, .. } = self.0;
         let (id, reason, state) = (letter.id.0, letter.reason.as_str(), state.as_str());
-        let detail = Plain(&letter.detail);
-        writeln!(f, "{id:<10} {state:<10} {reason:<16} {} UTC  seen {seen}  {detail}", utc(*buried_at))
+        let (seen_at, detail) = (utc(*buried_at), &letter.detail);
+        write!(f, "{}", OneLine(format_args!("{id:<10} {state:<10} {reason:<16} {seen_at} UTC  seen {seen}  {detail}")))
     }
 }
 
 impl fmt::Display for InFull<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let DeadLetter { letter, seen, first_seen_at: buried_at, state, decided_at, note } = self.0;
-        writeln!(f, "{} is {}: {}", letter.id.0, state.as_str(), letter.reason.as_str())?;
-        writeln!(f, "{}", Plain(&letter.detail))?;
-        writeln!(f, "came first {} UTC to {}, seen {seen}", utc(*buried_at), Plain(&letter.source))?;
+        write_line(f, format_args!("{} is {}: {}", letter.id.0, state.as_str(), letter.reason.as_str()))?;
+        write_line(f, format_args!("{}", letter.detail))?;
+        write_line(f, format_args!("came first {} UTC to {}, seen {seen}", utc(*buried_at), letter.source))?;
         if letter.attempts > 0 {
-            writeln!(f, "tried {} times", letter.attempts)?;
+            write_line(f, format_args!("tried {} times", letter.attempts))?;
         }
         if let (Some(at), Some(note)) = (decided_at, note) {
-            writeln!(f, "{} {} UTC: {}", state.as_str(), utc(*at), Plain(note))?;
+            write_line(f, format_args!("{} {} UTC: {note}", state.as_str(), utc(*at)))?;
         }
         if letter.message.is_none() {
-            writeln!(f, "it is no whole message, so that it cannot be replayed")?;
+            write_line(f, format_args!("the message is incomplete and cannot be replayed"))?;
         }
         for (name, text) in &letter.headers {
-            writeln!(f, "  {}: {}", Plain(name), Plain(text))?;
+            write_line(f, format_args!("  {name}: {text}"))?;
         }
-        writeln!(f, "\n{}", Plain(&String::from_utf8_lossy(&letter.payload)))
+        writeln!(f, "\n{}", Lines(String::from_utf8_lossy(&letter.payload)))
     }
 }
 
@@ -63,30 +64,4 @@ pub(super) fn as_json(letter: &DeadLetter) -> Value {
         "decided_at": decided_at.map(utc),
         "note": note,
     })
-}
-
-/// A text from outside, with the control characters escaped that a terminal would obey.
-struct Plain<'a>(&'a str);
-
-impl fmt::Display for Plain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for letter in self.0.chars() {
-            if letter.is_control() && letter != '\n' {
-                write!(f, "{}", letter.escape_default())?;
-            } else {
-                write!(f, "{letter}")?;
-            }
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn control_characters_from_outside_are_escaped() {
-        assert_eq!(Plain("a\u{1b}[2Jb\r\nc\u{9b}").to_string(), "a\\u{1b}[2Jb\\r\nc\\u{9b}");
-    }
 }

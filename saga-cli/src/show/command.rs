@@ -4,18 +4,19 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::saga::Shown;
-use crate::{Admin, OpenStore, print};
+use crate::tenant_admin::TenantAdmin;
+use crate::{OpenStore, print};
 
 /// What to show.
 #[derive(Debug, Args)]
-pub struct ShowArgs {
+pub(crate) struct ShowArgs {
     /// The saga's key; in the store of a service that hosts a step of it, KEY>STEP
     key: String,
 }
 
 /// Prints the steps of one saga and of its sub-sagas.
 pub(crate) async fn show(
-    admin: &Admin<impl OpenStore>,
+    admin: &TenantAdmin<'_, impl OpenStore>,
     args: &ShowArgs,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {

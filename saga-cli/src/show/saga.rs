@@ -7,6 +7,7 @@ use saga_core::engine::{
 use saga_core::{Outcome, StepPhase};
 
 use super::time::{after, utc};
+use crate::plain::write_line;
 
 /// How many characters of a report or a result are shown.
 const REPORT_MAX: usize = 120;
@@ -18,25 +19,23 @@ impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SagaStatus { summary, steps, history, deadline, revision, .. } = self.0;
         let start = summary.started_at;
-        writeln!(f, "{} ({} version {}): {}", summary.key, summary.saga, summary.version, stands(summary))?;
-        match summary.ended_at {
-            Some(at) => write!(f, "started {} UTC, ended {}", utc(start), after(start, at))?,
-            None => write!(f, "started {} UTC, moved {}", utc(start), after(start, summary.advanced_at))?,
-        }
-        writeln!(f, ", revision {revision}")?;
+        let SagaSummary { key, saga, version, .. } = summary;
+        write_line(f, format_args!("{key} ({saga} version {version}): {}", stands(summary)))?;
+        let (moved, at) = summary.ended_at.map_or(("moved", summary.advanced_at), |at| ("ended", at));
+        writeln!(f, "started {} UTC, {moved} {}, revision {revision}", utc(start), after(start, at))?;
         if let Some(outer) = &summary.step_of {
-            writeln!(f, "it is a step of {outer}")?;
+            write_line(f, format_args!("it is a step of {outer}"))?;
         }
         if let Some(Outcome::Completed { result, no_result, .. }) = &summary.outcome {
             if let Some(result) = result {
-                writeln!(f, "returned {}", shortened(result.as_json()))?;
+                write_line(f, format_args!("returned {}", shortened(result.as_json())))?;
             }
             if let Some(reason) = no_result {
-                writeln!(f, "returned nothing: {}", shortened(reason))?;
+                write_line(f, format_args!("returned nothing: {}", shortened(reason)))?;
             }
         }
         if let Some(deadline) = deadline {
-            writeln!(f, "compensates at {} UTC unless it has passed its pivot", utc(*deadline))?;
+            writeln!(f, "compensates at {} UTC unless it has begun its pivot", utc(*deadline))?;
         }
         writeln!(f, "\n{:<16} {:<10} {:>8} {:>10} {:>10} {:>10}", "step", "is", "attempts", "took", "at", "undone")?;
         for step in steps {
@@ -45,12 +44,12 @@ impl fmt::Display for Shown<'_> {
             let at = recorded_at.map(|at| after(start, at)).unwrap_or_default();
             let undone = undone_at.map(|at| after(start, at)).unwrap_or_default();
             let line = format!("{name:<16} {:<10} {attempts:>8} {took:>10} {at:>10} {undone:>10}", step.phase_name);
-            writeln!(f, "{}", format!("{line}  {}", said(step)).trim_end())?;
+            write_line(f, format_args!("{}", format!("{line}  {}", said(step)).trim_end()))?;
         }
         if !is_sequence(steps) {
             writeln!(f, "\nwhat comes after what")?;
             for step in steps.iter().filter(|step| !step.is_item()) {
-                writeln!(f, "{:<16} {}", step.step, behind(step))?;
+                write_line(f, format_args!("{:<16} {}", step.step, behind(step)))?;
             }
         }
         if !history.is_empty() {
@@ -59,7 +58,8 @@ impl fmt::Display for Shown<'_> {
         for HistoryEvent { at, kind, step, attempt, detail, .. } in history {
             let step = step.as_ref().map_or("the saga", |step| step.as_str());
             let attempt = if *attempt > 0 { format!(", attempt {attempt}") } else { String::new() };
-            writeln!(f, "{:>10}  {step}: {}{attempt}: {detail}", after(start, *at), kind.as_str())?;
+            let (at, kind) = (after(start, *at), kind.as_str());
+            write_line(f, format_args!("{at:>10}  {step}: {kind}{attempt}: {detail}"))?;
         }
         Ok(())
     }
@@ -310,7 +310,7 @@ mod tests {
         let status = runtime.status("TH-1").await.expect("it is read").expect("there is one");
         runtime.shutdown().await;
         let said = Shown(&status).to_string();
-        assert!(said.contains("\ncompensates at ") && said.contains(" UTC unless it has passed its pivot\n"), "{said}");
+        assert!(said.contains("\ncompensates at ") && said.contains(" UTC unless it has begun its pivot\n"), "{said}");
         let line = said.lines().find(|line| line.starts_with("cool-off")).unwrap_or_default();
         assert!(line.contains("waiting") && line.contains("(waits until "), "{said}");
     }
