@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use clap::{Args, Subcommand};
 use saga_core::engine::OutboxAdmin;
 use saga_core::store::{MessageId, ParkedKey, Store};
@@ -62,13 +62,13 @@ pub(crate) async fn outbox(
         OutboxCommand::Release(args) => {
             let outbox = admin.write().await?.outbox();
             let message = parked(&outbox, &args.message, &admin.command_line("outbox list")).await?;
-            outbox.release(message).await?;
+            is_done(outbox.release(message).await?, message)?;
             print(out, format_args!("{message} is tried again\n"))?;
         }
         OutboxCommand::Discard(args) => {
             let outbox = admin.write().await?.outbox();
             let message = parked(&outbox, &args.message, &admin.command_line("outbox list")).await?;
-            outbox.discard(message, &args.reason).await?;
+            is_done(outbox.discard(message, &args.reason).await?, message)?;
             print(out, format_args!("{message} is discarded\n"))?;
         }
     }
@@ -124,4 +124,23 @@ async fn parked(outbox: &OutboxAdmin<impl Store>, id: &str, list: &str) -> anyho
     let parked = outbox.parked().await?.into_iter().map(|key| key.message).find(|message| message.to_string() == id);
     let Some(message) = parked else { bail!("no key is parked for the message {id:?}; see: {list}") };
     Ok(message)
+}
+
+/// Says so if the message was sent, released or discarded by another process after it was found.
+fn is_done(was_parked: bool, message: MessageId) -> anyhow::Result<()> {
+    ensure!(was_parked, "the message {message} is not parked any more; nothing was done");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_is_not_parked_any_more_is_an_error() {
+        let message = MessageId("00000000-0000-7000-8000-000000000001".parse().expect("an id"));
+        assert!(is_done(true, message).is_ok());
+        let error = is_done(false, message).expect_err("it was not parked").to_string();
+        assert_eq!(error, format!("the message {message} is not parked any more; nothing was done"));
+    }
 }

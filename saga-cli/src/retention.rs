@@ -1,5 +1,6 @@
 //! Retention: show what is kept for how long and what is due, exempt or purge a saga.
 
+use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -15,6 +16,9 @@ use crate::plain::OneLine;
 use crate::tenant_admin::TenantAdmin;
 use crate::{OpenStore, print};
 
+/// [`RetentionAdmin::due`] counts no more sagas than these.
+const COUNTED_MAX: u64 = 50_000;
+
 /// What to do about the retention of sagas.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RetentionCommand {
@@ -28,7 +32,7 @@ pub(crate) enum RetentionCommand {
     Unexempt(ActionArgs),
     /// Delete an ended saga with its key
     Purge(ActionArgs),
-    /// Let the steps age that were done for a service which is gone
+    /// Start the retention of steps that this host did for a service that no longer exists
     CloseHosted(CloseHostedArgs),
 }
 
@@ -109,10 +113,11 @@ async fn show(
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let (policies, due) = (retention.policies(), retention.due().await?);
-    let counted: u64 = due.iter().map(|due| due.sagas).sum();
+    let counted = Counted(due.iter().map(|due| due.sagas).sum());
     if args.json {
         let policies: Vec<Value> = policies.iter().map(policy_json).collect();
-        return Ok(print(out, format_args!("{}\n", json!({ "policies": policies, "due": due })))?);
+        let said = json!({ "policies": policies, "due": due, "at_least": counted.is_limited() });
+        return Ok(print(out, format_args!("{said}\n"))?);
     }
     for policy in &policies {
         let (saga, version, kept) = (&policy.saga, policy.version, in_words(policy));
@@ -128,6 +133,23 @@ async fn show(
         }
     }
     Ok(print(out, format_args!("{counted} sagas are due\n"))?)
+}
+
+/// How many sagas are due, as far as they were counted.
+struct Counted(u64);
+
+impl Counted {
+    /// Whether more may be due.
+    fn is_limited(&self) -> bool {
+        self.0 >= COUNTED_MAX
+    }
+}
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at_least = if self.is_limited() { "at least " } else { "" };
+        write!(f, "{at_least}{}", self.0)
+    }
 }
 
 fn in_words(policy: &RetentionPolicy) -> String {
@@ -156,4 +178,17 @@ fn days(duration: Duration) -> String {
     const DAY_S: u64 = 24 * 3_600;
     let seconds = duration.as_secs();
     if seconds.is_multiple_of(DAY_S) { format!("{} days", seconds / DAY_S) } else { format!("{duration:?}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_that_reached_its_limit_says_so() {
+        for (counted, said, is_limited) in [(49_999, "49999", false), (50_000, "at least 50000", true)] {
+            let counted = Counted(counted);
+            assert_eq!((counted.to_string().as_str(), counted.is_limited()), (said, is_limited));
+        }
+    }
 }
