@@ -28,6 +28,16 @@ pub struct Decision {
     pub became_stuck: bool,
 }
 
+impl Decision {
+    /// What follows from another event of the same commit belongs to this one as well. The records are written for each event.
+    pub fn follow_with(&mut self, follows: Self) {
+        self.commands.extend(follows.commands);
+        self.withdrawn.extend(follows.withdrawn);
+        self.blocked.extend(follows.blocked);
+        self.released.extend(follows.released);
+    }
+}
+
 /// A command of a saga. A step is named by its index in the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {

@@ -22,8 +22,7 @@ pub(crate) fn choose<S: Store>(saga: &mut SagaInstance<S>, decision: &mut Decisi
         let Ok(follows) = machine::apply(&definition.shape, &mut saga.state, event) else { return };
         add_records(saga, &follows, &findings, None, changes);
         saga.note_passed_by();
-        decision.commands.extend(follows.commands);
-        decision.blocked.extend(follows.blocked);
+        decision.follow_with(follows);
     }
 }
 

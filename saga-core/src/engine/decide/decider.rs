@@ -209,18 +209,15 @@ impl<S: Store> Decider<S> {
         saga.state.drop_reports();
         if must_undo(&saga.state) {
             let back = machine::apply(&definition.shape, &mut saga.state, Event::UndoRequested)?;
-            decision.commands.extend(back.commands);
-            decision.blocked.extend(back.blocked);
-            decision.withdrawn.extend(back.withdrawn);
-            decision.released.extend(back.released);
+            decision.follow_with(back);
         }
         let mut prepared = PendingCommit::sending_via(self.send_via());
         let changes = &mut prepared.changes;
-        changes.withdrawn.extend(decision.withdrawn.iter().map(|timer| timer.row(saga.id)));
         add_records(saga, &decision, findings, error, changes);
         add_revision(saga, &decision, findings, changes);
         self.emit(saga, &decision, &findings.emitted, changes);
         choose(saga, &mut decision, changes);
+        changes.withdrawn.extend(decision.withdrawn.iter().map(|timer| timer.row(saga.id)));
         self.map_inputs(saga, &mut decision);
         let mut handed_on = None;
         for (id, order) in (hand_on.ids..).zip(std::mem::take(&mut decision.commands)) {

@@ -1,6 +1,7 @@
 //! Deadlines of sagas, and limits for all attempts of a step.
 
 use saga_core::engine::CompensationCause;
+use saga_core::saga::Branch;
 use saga_core::store::{HistoryKind, Status};
 use saga_core::{Outcome, Saga};
 use tokio::time::Instant;
@@ -88,6 +89,26 @@ async fn from_the_pivot_on_a_deadline_says_nothing() {
     assert_eq!(outside.calls(), ["charge", "ship", "thank"]);
     runtime.shutdown().await;
     nothing_is_left(&store).await;
+}
+
+/// A choice that takes no arm comes to the pivot, or to the end, in the commit of the step in front of it.
+#[tokio::test(start_paused = true)]
+async fn a_choice_that_comes_to_the_pivot_leaves_no_deadline() {
+    for has_pivot in [true, false] {
+        let (outside, store) = (Outside::default(), store());
+        let saga = Saga::named("shipping").input::<u32>().deadline(20 * SECOND).step::<charge>();
+        let saga = saga.choose("gift", |choice| choice.when("wrapped", |_: &u32| false, Branch::step::<thank>));
+        let saga = if has_pivot { saga.step::<ship>().pivot().build() } else { saga.build() }.unwrap();
+        let runtime = runtime(&store, &saga, &outside).await;
+        let running = runtime.start(&saga, "order", 1).await.unwrap();
+        if has_pivot {
+            outside.arrived.notified().await;
+            outside.go_on.notify_one();
+        }
+        assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
+        nothing_is_left(&store).await;
+        runtime.shutdown().await;
+    }
 }
 
 /// What is in flight when the deadline passes comes to its end, and is undone.
