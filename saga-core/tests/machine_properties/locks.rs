@@ -87,6 +87,21 @@ fn only_a_saga_that_does_nothing_loses_its_lock() {
     assert_eq!(stored, state);
 }
 
+/// The reply timer of a remote step is parked, and its reply comes during the pause. The row says nothing of the step beside it.
+#[test]
+fn a_parked_row_whose_step_has_ended_does_not_stand_for_another_step() {
+    let mut shape = shape();
+    shape.steps[2].after = Some(vec![0]);
+    let (mut state, _) = machine::start(&shape);
+    assert_eq!(apply(&shape, &mut state, Event::Done { step: 0 }).commands.len(), 2, "two steps at once");
+    apply(&shape, &mut state, paused());
+    apply(&shape, &mut state, Event::Parked { work: 7 });
+    apply(&shape, &mut state, Event::Done { step: 1 });
+    state.keep_parked(|_| false);
+    let unlocked = machine::apply(&shape, &mut state, Event::Unlocked { step: 0 });
+    assert_eq!(unlocked, Err(Refused::UnderWay), "step 2 runs");
+}
+
 #[test]
 fn without_its_lock_a_saga_begins_no_step_and_undoes_what_it_did() {
     let shape = shape();

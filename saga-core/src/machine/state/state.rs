@@ -178,6 +178,13 @@ impl SagaState {
         self.steps.iter().filter(|step| matches!(step.phase, StepPhase::Started | StepPhase::Undoing)).count()
     }
 
+    /// Forgets the parked rows that are gone: their steps have ended otherwise, for example by a reply.
+    pub fn keep_parked(&mut self, is_there: impl Fn(i64) -> bool) {
+        if let Some(pause) = &mut self.paused {
+            pause.parked.retain(|row| is_there(*row));
+        }
+    }
+
     /// Whether an operator has paused it, and it has not ended since.
     pub fn is_paused(&self) -> bool {
         self.paused.is_some() && !self.has_ended()

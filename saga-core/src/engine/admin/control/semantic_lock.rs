@@ -91,6 +91,7 @@ async fn try_release<S: Store>(
     let mut saga = ctx.instance(&stored)?;
     let step = saga.definition.shape.position(name).filter(|step| saga.definition.shape.is_lock(*step));
     let step = step.ok_or_else(|| refused(key, format!("it takes no semantic lock `{name}`")))?;
+    saga.state.keep_parked(|row| stored.work.iter().any(|work| work.owner.is_none() && work.work.id.0 == row));
     let next_work = ctx.next_work(&saga).await?;
     let decided = ctx.decider()?.decide(&mut saga, Event::Unlocked { step }, &AttemptDetails::default(), next_work);
     let mut pending = decided.map_err(|refusal| ControlError::Refused(refusal, stored.saga.status))?;
