@@ -23,6 +23,9 @@ pub struct SqlError {
 #[non_exhaustive]
 pub enum SqlErrorKind {
     /// A row with the same key exists already. The same statement fails again, until the other row is gone.
+    ///
+    /// On PostgreSQL a transaction in which a statement failed takes no other one, and writes nothing. Use `ON CONFLICT DO NOTHING` where
+    /// the row may exist: it works on both databases.
     UniqueViolation,
     /// Another rule of a table is broken: `CHECK`, `NOT NULL` or a foreign key. The same statement fails again.
     ConstraintViolation,

@@ -251,6 +251,37 @@ async fn a_type_that_postgres_alone_has_is_named_unless_nobody_reads_it() {
     assert_eq!(item, Item { sku: "TEA".to_owned(), pieces: 2 });
 }
 
+/// `COMMIT` of such a transaction succeeds, and rolls it back.
+#[tokio::test]
+async fn postgres_writes_nothing_behind_a_failed_statement_and_says_so() {
+    let database = saga_servers::shared::database("saga_sql").await.unwrap();
+    let store = PostgresStore::connect(database.url()).await.unwrap();
+    let made = store.transaction(async |conn| -> Result<(), anyhow::Error> {
+        Ok(conn.execute_batch("CREATE TABLE seats (seat BIGINT PRIMARY KEY)").await?)
+    });
+    made.await.unwrap();
+    for taken in [false, true] {
+        let reserved = store.transaction(async move |conn| -> Result<&str, anyhow::Error> {
+            conn.execute("INSERT INTO seats VALUES ($1)", &[&i64::from(taken)]).await?;
+            match conn.execute("INSERT INTO seats VALUES (9)", &[]).await {
+                Err(error) if error.kind() == SqlErrorKind::UniqueViolation => Ok("taken"),
+                written => Ok(written.map(|_| "reserved")?),
+            }
+        });
+        let reserved = reserved.await;
+        if taken {
+            let said = reserved.unwrap_err().to_string();
+            assert!(said.contains("a statement failed and the closure returned `Ok` all the same"), "{said}");
+        } else {
+            assert_eq!(reserved.unwrap(), "reserved");
+        }
+    }
+    let seats = store.transaction(async |conn| -> Result<Vec<i64>, anyhow::Error> {
+        Ok(conn.query("SELECT seat FROM seats ORDER BY seat", &[]).await?)
+    });
+    assert_eq!(seats.await.unwrap(), [0, 9]);
+}
+
 /// A pooler in transaction mode gives each transaction another session, in which a prepared statement is unknown.
 /// Also where the store itself has not used the connection yet.
 #[tokio::test]

@@ -198,6 +198,11 @@ where
             _ if session.authorizer.was_interrupted() && is_gone => {
                 refuse(StoreErrorKind::Unavailable, "a statement ran past the time limit")
             }
+            // The closure ignored the error of the statement that ended the transaction.
+            Ok(Some(Ok(_))) if is_gone => {
+                let detail = "SQLite rolled the transaction back by itself, and the closure returned `Ok` all the same";
+                refuse(StoreErrorKind::Unavailable, detail)
+            }
             Ok(Some(answer)) => answer,
             Ok(None) => refuse(StoreErrorKind::Unavailable, "the closure did not end within its time limit"),
             Err(panic) => Err(panicked(WRITE, &*panic).into()),
@@ -209,7 +214,11 @@ where
             return if is_at_fault { JobFlow::Fail } else { JobFlow::RetryAlone };
         }
         let back = if is_kept { Ok(()) } else { session.roll_back_to(JOB) };
-        if back.and_then(|()| session.release(JOB)).is_err() { JobFlow::RetryAlone } else { JobFlow::Continue }
+        let Err(error) = back.and_then(|()| session.release(JOB)) else { return JobFlow::Continue };
+        if is_kept {
+            self.answer = Some(Err(store_error(WRITE, error).into()));
+        }
+        JobFlow::RetryAlone
     }
 
     fn complete(self: Box<Self>, completion: Completion<'_>) {

@@ -48,6 +48,32 @@ async fn a_closure_that_panics_ends_the_transaction_or_hangs_is_told_so() {
     complete(&store, "k-1").await.unwrap();
 }
 
+/// The closure ignores the error of the statement that ended its transaction, so it does not know that its writes are gone.
+#[tokio::test]
+async fn a_transaction_that_sqlite_rolled_back_is_not_answered_as_written() {
+    let (_folder, store) = store().await;
+    let made = store.write(|conn| {
+        conn.execute_batch(
+            "CREATE TABLE seats (seat INTEGER UNIQUE ON CONFLICT ROLLBACK); INSERT INTO seats VALUES (1)",
+        )
+        .unwrap();
+        Ok::<_, Error>(())
+    });
+    made.await.unwrap();
+    let mut runs = 0;
+    let answer = store.write(move |conn| -> Result<(), Failed> {
+        runs += 1;
+        write_note(conn, &format!("before {runs}")).unwrap();
+        _ = conn.execute("INSERT INTO seats VALUES (1)", ());
+        _ = write_note(conn, &format!("behind {runs}"));
+        Ok(())
+    });
+    let Err(Failed::Store(error)) = answer.await else { panic!("it is answered as written") };
+    assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
+    assert_eq!(notes(&store).await, Vec::<String>::new());
+    complete(&store, "k-1").await.unwrap();
+}
+
 #[tokio::test]
 async fn a_read_that_panics_is_told_so_and_the_readers_go_on() {
     let (_folder, store) = store().await;
