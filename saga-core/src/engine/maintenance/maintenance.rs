@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pace::Pace;
+use super::refused_sagas::RefusedSagas;
 use crate::engine::claim::Poller;
 use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;
@@ -54,7 +55,7 @@ impl<S: Store> Maintenance<S> {
     /// Runs until the runtime stops. Its first turn is at once, so that a process which soon stops has one too.
     pub(crate) async fn run(self: Arc<Self>) {
         let interval = self.interval();
-        let (mut failures, mut pace) = (0, Pace::new());
+        let (mut failures, mut pace, mut refused) = (0, Pace::new(), RefusedSagas::default());
         let mut is_first = true;
         loop {
             let pausing = async {
@@ -75,7 +76,7 @@ impl<S: Store> Maintenance<S> {
                 return;
             }
             is_first = false;
-            failures = match self.pass(&mut pace).await {
+            failures = match self.pass(&mut pace, &mut refused).await {
                 Ok(()) => {
                     self.ctx.health.store_works("purge");
                     0
@@ -108,16 +109,13 @@ impl<S: Store> Maintenance<S> {
     }
 
     /// Does what is due, if this process has the lease.
-    async fn pass(&self, pace: &mut Pace) -> Result<(), PassError> {
+    async fn pass(&self, pace: &mut Pace, refused: &mut RefusedSagas) -> Result<(), PassError> {
         let Some(owner) = self.committer.scheduler.membership.member() else { return Ok(()) };
         while let Some(epoch) = self.ctx.store.lease_maintenance(owner, self.ctx.settings.lease_ttl).await? {
             let began = self.ctx.env.now();
             let size = pace.batch();
-            // What is not archived is deleted also while the archive fails.
-            let purged = match self.purge_batch(epoch, size).await {
-                Err(PassError::Store(error)) => return Err(error.into()),
-                purged => purged,
-            };
+            // What is not archived is deleted also while sagas cannot be purged.
+            let purged = self.purge_batch(epoch, size, refused).await;
             let others = self.forget_batch().await? | self.ask_for_closed(epoch).await?;
             let more = purged? | others;
             let worked = self.ctx.env.now().saturating_sub(began);

@@ -6,5 +6,6 @@ mod forget;
 mod maintenance;
 mod pace;
 mod purge;
+mod refused_sagas;
 
 pub(crate) use self::maintenance::Maintenance;

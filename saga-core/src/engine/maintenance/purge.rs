@@ -3,25 +3,38 @@
 use std::collections::BTreeMap;
 
 use super::maintenance::{Maintenance, PassError};
+use super::refused_sagas::RefusedSagas;
 use crate::engine::commit::changes;
 use crate::engine::message::CLOSED_MAX;
 use crate::engine::store_calls::{catch_panic, store_error};
 use crate::env::{Activity, during};
 use crate::key::{Key, Tenant};
 use crate::log;
-use crate::store::{ArchiveBatch, ExpiredSaga, Purged, SagaId, Store};
+use crate::store::{ArchiveBatch, ExpiredSaga, Purged, SagaId, Store, StoreErrorKind};
 use crate::unwind::caught_while;
 
 impl<S: Store> Maintenance<S> {
-    /// Archives and purges up to `size` sagas; answers whether more may be due.
-    pub(super) async fn purge_batch(&self, epoch: u64, size: usize) -> Result<bool, PassError> {
-        let expired = catch_panic("expired", self.ctx.store.expired(size)).await?;
-        if expired.is_empty() {
-            return Ok(false);
-        }
-        let archived = self.archive(expired).await?;
-        self.tell_hosts(&archived).await?;
+    /// Archives and purges up to `size` sagas, except those that the archive refused; answers whether more may be due.
+    pub(super) async fn purge_batch(
+        &self,
+        epoch: u64,
+        size: usize,
+        refused: &mut RefusedSagas,
+    ) -> Result<bool, PassError> {
+        let looked_at = size + refused.count(self.ctx.env.now());
+        let expired = refused.without(catch_panic("expired", self.ctx.store.expired(looked_at)).await?, size);
+        let Some(first) = expired.first().map(|saga| (saga.id, saga.key.clone())) else { return Ok(false) };
         let retry_interval = self.ctx.settings.purge_retry_interval;
+        let archived = match self.archive(expired).await {
+            Err(PassError::Archive(error)) if size == 1 => {
+                let (id, saga) = first;
+                log::warn!(%saga, %error, "saga not archived");
+                refused.add(id, self.ctx.env.now().saturating_add(retry_interval));
+                return Err(PassError::Archive(error));
+            }
+            archived => archived?,
+        };
+        self.tell_hosts(&archived).await?;
         let purged = catch_panic("purge", self.ctx.store.purge(epoch, &archived, retry_interval)).await?;
         log_batch(&purged);
         // What was skipped is looked at in the next pass.
@@ -33,7 +46,11 @@ impl<S: Store> Maintenance<S> {
         let Some(archive) = &self.archive else { return Ok(expired) };
         // A tombstone was archived when it became one.
         let ids: Vec<SagaId> = expired.iter().map(|saga| saga.id).collect();
-        let whole = catch_panic("whole_sagas", self.ctx.store.whole_sagas(&ids)).await?;
+        let whole = match catch_panic("whole_sagas", self.ctx.store.whole_sagas(&ids)).await {
+            // One of them cannot be read, so it cannot be archived either.
+            Err(error) if error.kind() == StoreErrorKind::Corrupt => return Err(PassError::Archive(error.into())),
+            whole => whole?,
+        };
         let seen: BTreeMap<SagaId, u64> = whole.iter().map(|whole| (whole.saga.id, whole.saga.version)).collect();
         let whole: Vec<_> = whole.into_iter().filter(|whole| !whole.saga.is_tombstone()).collect();
         if !whole.is_empty() {

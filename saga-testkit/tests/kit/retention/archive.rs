@@ -23,6 +23,8 @@ enum CellarState {
     OnFire,
     /// It has room for batches of so many sagas.
     Small(usize),
+    /// It does not take one saga.
+    Picky(&'static str),
 }
 
 #[async_trait]
@@ -32,7 +34,10 @@ impl Archive for Cellar {
         match state {
             // The test's runtime is idle meanwhile.
             CellarState::Small(room) if batch.sagas().len() > room => return Err("the batch is too large".into()),
-            CellarState::Open | CellarState::Small(_) => {
+            CellarState::Picky(key) if batch.sagas().iter().any(|saga| saga.key.as_str() == key) => {
+                return Err("it is too large".into());
+            }
+            CellarState::Open | CellarState::Small(_) | CellarState::Picky(_) => {
                 let work = || (0..3_000_000_u32).fold(0, |sum, number| std::hint::black_box(number) ^ sum);
                 _ = tokio::task::spawn_blocking(work).await?;
             }
@@ -102,5 +107,30 @@ async fn a_batch_that_is_too_large_for_the_archive_becomes_smaller() {
     assert!(ages.iter().all(|age| *age == "tombstone"), "{ages:?}");
     let lines = cellar.lines.lock().unwrap().clone();
     assert_eq!(lines.len(), keys.len(), "each is archived once");
+    test.runtime.shutdown().await;
+}
+
+/// It is kept, and tried again when `purge_retry_interval` has passed.
+#[tokio::test]
+async fn a_saga_that_the_archive_refuses_holds_up_no_other() {
+    let cellar = Cellar::default();
+    let saga = orders(Some(Retention::days(1).key_days(2)));
+    let test = Test::of(saga, |builder| builder.archive(cellar.clone())).await;
+    *cellar.state.lock().unwrap() = CellarState::Picky("o-100");
+    let keys: Vec<String> = (100..130).map(|order| format!("o-{order}")).collect();
+    for (key, order) in keys.iter().zip(100..) {
+        test.run(key, order).await;
+    }
+    test.time.advance(DAY).await;
+    for _ in 0..20 {
+        test.time.advance(PASS).await;
+    }
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    let ages = test.ages(&keys).await;
+    assert_eq!(ages[0], "full");
+    assert!(ages[1..].iter().all(|age| *age == "tombstone"), "{ages:?}");
+    *cellar.state.lock().unwrap() = CellarState::Open;
+    test.time.advance(DAY / 2).await;
+    assert_eq!(test.ages(&keys[..1]).await, ["tombstone"]);
     test.runtime.shutdown().await;
 }
