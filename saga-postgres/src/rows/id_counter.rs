@@ -17,12 +17,12 @@ impl IdCounter {
         Some(taken)
     }
 
-    /// Adds fetched ids. Ids that are not consecutive with the rest are lost, which is allowed.
+    /// Adds a block that was fetched. If it does not follow the rest, the rest is lost, which is allowed.
     pub(crate) fn add(&self, fetched: Range<i64>) {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if left.end == fetched.start {
             left.end = fetched.end;
-        } else if fetched.end - fetched.start > left.end - left.start {
+        } else {
             *left = fetched;
         }
     }
@@ -42,5 +42,9 @@ mod tests {
         // Another process took the block in between.
         ids.add(7..10);
         assert_eq!(ids.take(2), Some(7..9));
+        // A caller needs more than is left, and another one takes some of it before the next block is there.
+        assert_eq!((ids.take(3), ids.take(1)), (None, Some(9..10)));
+        ids.add(10..13);
+        assert_eq!((ids.take(3), ids.take(1)), (Some(10..13), None));
     }
 }

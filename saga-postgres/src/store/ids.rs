@@ -41,7 +41,6 @@ impl PostgresStore {
         let ids = &self.shared().ids;
         let sql = self.sql(&format!("SELECT nextval('{{schema}}.ids'), {TIMELINE}"));
         // Blocks are fetched until enough of them are consecutive.
-        let mut run = 0..0_i64;
         loop {
             if let Some(range) = ids.take(count) {
                 return Ok(range);
@@ -53,8 +52,7 @@ impl PostgresStore {
                 let detail = format!("the sequence of ids is used up: {next} on timeline {timeline}");
                 StoreError::new(StoreErrorKind::Corrupt, operation, detail)
             })?;
-            run = if run.end == start { run.start..start + BLOCK } else { start..start + BLOCK };
-            ids.add(run.clone());
+            ids.add(start..start + BLOCK);
         }
     }
 }
