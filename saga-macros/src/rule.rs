@@ -31,6 +31,8 @@ rules! {
     Lifetime = "lifetime",
     /// A constant is a parameter of the function.
     ConstParameter = "const-parameter",
+    /// A parameter is there in some builds only.
+    ParameterCfg = "parameter-cfg",
     /// A parameter is `impl Trait`.
     ImplTrait = "impl-trait",
     /// More than one `&mut` parameter.

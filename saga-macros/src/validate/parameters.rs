@@ -1,7 +1,7 @@
 //! What a step or a compensation may take.
 
 use quote::ToTokens;
-use syn::Type;
+use syn::{FnArg, PatType, Receiver, Type};
 
 use crate::{
     errors::Errors,
@@ -15,6 +15,7 @@ use crate::{
 const READS_MAX: usize = 12;
 
 pub(super) fn check(model: &Model, errors: &mut Errors) {
+    is_in_every_build(model, errors);
     for parameter in &model.parameters {
         has_a_known_form(model, parameter, errors);
         has_no_impl_trait(model, parameter, errors);
@@ -29,6 +30,7 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
 
 /// Checks what a contract takes: the input, and nothing that only the host has.
 pub(super) fn check_contract(model: &Model, errors: &mut Errors) {
+    is_in_every_build(model, errors);
     for parameter in &model.parameters {
         if matches!(parameter.role, Role::Value | Role::ValueByReference | Role::Receiver) {
             has_a_known_form(model, parameter, errors);
@@ -41,6 +43,20 @@ pub(super) fn check_contract(model: &Model, errors: &mut Errors) {
         }
     }
     has_its_values(model, errors);
+}
+
+fn is_in_every_build(model: &Model, errors: &mut Errors) {
+    for argument in &model.signature.inputs {
+        let (FnArg::Typed(PatType { attrs, .. }) | FnArg::Receiver(Receiver { attrs, .. })) = argument;
+        for condition in attrs.iter().filter(|attr| attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr")) {
+            let message = format!(
+                "a {} has the same parameters in each build\n\
+                 help: write the function once for each case, and put `#[cfg(..)]` in front of each",
+                model.kind,
+            );
+            errors.at(Rule::ParameterCfg, condition, message);
+        }
+    }
 }
 
 fn has_a_known_form(model: &Model, parameter: &Parameter, errors: &mut Errors) {
