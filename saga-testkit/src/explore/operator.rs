@@ -1,16 +1,17 @@
 //! An operator who tries again what is stuck, when nothing is disturbed any more.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use saga_core::Runtime;
 use saga_core::engine::RuntimeError;
 use saga_core::store::{SagaFilter, Status, Store};
 
-use super::process::LOOK_EVERY;
 use crate::VirtualTime;
 
 /// How often a saga is tried again that gets stuck for the same reason. Twice can be chance: branches get stuck beside each other.
 const TRIES_MAX: u32 = 8;
+const TRY_EVERY: Duration = Duration::from_millis(100);
 
 /// Tries again whatever is stuck, at its host as well. It ends only with what is in its way.
 pub(super) async fn try_again<S: Store>(runtime: &Runtime<S>, time: &VirtualTime) -> String {
@@ -38,7 +39,7 @@ pub(super) async fn try_again<S: Store>(runtime: &Runtime<S>, time: &VirtualTime
                 Err(error) => return error.to_string(),
             }
         }
-        time.advance(LOOK_EVERY).await;
+        time.advance(TRY_EVERY).await;
     }
 }
 
