@@ -84,7 +84,7 @@ async fn main() -> ExitCode {
         file => carry_out(SqliteFile(file.into()), &outside, &command).await,
     };
     done.unwrap_or_else(|error| {
-        saga_cli::print_remark(format_args!("order-saga: {}", saga_cli::error_line(&error)));
+        print_remark(format_args!("order-saga: {}", saga_cli::error_line(&error)));
         ExitCode::from(FAILED)
     })
 }
@@ -157,7 +157,7 @@ async fn run_orders<S: SqlStore>(
             match timeout(PATIENCE, saga.outcome()).await {
                 Ok(outcome) => break outcome?,
                 Err(_) => {
-                    print_remark(format_args!("{0} has not ended; look at it with: order-saga show {0}", saga.key()))
+                    print_remark(format_args!("{0} has not ended; look at it with: order-saga show {0}", saga.key()));
                 }
             }
         };

@@ -87,7 +87,7 @@ fn what_cannot_be_handled_is_listed_shown_replayed_and_discarded() {
     assert!(findings.contains(&format!("dead letter {garbage}")) && findings.contains("paint-card"), "{findings}");
 
     // Its host still does not know the step: the same message is a letter of its own again.
-    desk.ask(&["replay", &garbage]).is_unusable("it is no whole message");
+    desk.ask(&["replay", &garbage]).is_unusable("the message is incomplete");
     desk.decide(&["replay", &unknown, "--reason", "again"], "is handed in again");
     let letters = desk.list("open", 2);
     assert_eq!(letters[1]["message_id"], "67e55044-10b1-426f-9247-bb680e5fe0c8");
@@ -102,7 +102,7 @@ fn what_cannot_be_handled_is_listed_shown_replayed_and_discarded() {
         desk.decide(&["discard", letter, "--reason", "nobody knows it"], "is discarded");
         desk.decide(&["discard", letter, "--reason", "twice is once"], "is discarded");
     }
-    desk.ask(&["replay", &garbage]).is_unusable("it is no whole message");
+    desk.ask(&["replay", &garbage]).is_unusable("the message is incomplete");
     desk.ask(&["replay", &third]).is_unusable("it was discarded");
     assert!(desk.list("discarded", 2).iter().all(|letter| letter["note"] == "nobody knows it"));
     assert_eq!(desk.list("all", 3).len(), 3);

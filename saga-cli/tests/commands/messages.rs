@@ -14,7 +14,7 @@ async fn dead_letters_are_listed_shown_and_discarded() {
     assert!(shown.contains("garbage") && shown.contains(r"sent-by: a\u{1b}[2J"), "{shown}");
     shop.says(&["dead-letters", "show", "17", "--json"], 0, "\"detail\":\"it has no kind\"").await;
     shop.says(&["dead-letters", "show", "4711"], 2, "there is no dead letter 4711 in the shop").await;
-    shop.says(&["dead-letters", "replay", "17"], 2, "it is no whole message").await;
+    shop.says(&["dead-letters", "replay", "17"], 2, "the message is incomplete").await;
     shop.says(&["dead-letters", "discard", "17", "--reason", "a test"], 0, "17 is discarded\n").await;
     shop.says(&["dead-letters", "list", "--json"], 0, "{\"dead_letters\":[]}\n").await;
     shop.says(&["dead-letters", "list", "--state", "discarded", "--json"], 0, "\"note\":\"a test\"").await;

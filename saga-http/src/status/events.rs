@@ -100,7 +100,7 @@ impl Follow {
     /// The next event; `None` after the last one.
     async fn next(&mut self) -> Option<Event> {
         while !self.has_ended {
-            let is_read = match self.status().await {
+            let is_read = match status_of(&self.service, &self.parts, &self.key).await {
                 Ok(status) if self.known != Some(status.revision) => {
                     self.known = Some(status.revision);
                     self.has_ended = status.summary.status.is_ended();
@@ -122,10 +122,10 @@ impl Follow {
         }
         None
     }
+}
 
-    async fn status(&self) -> Result<SagaStatus, Problem> {
-        View::of(&self.service, &self.parts)?.status(&self.key).await
-    }
+async fn status_of(service: &Service, parts: &Parts, key: &str) -> Result<SagaStatus, Problem> {
+    View::of(service, parts)?.status(key).await
 }
 
 fn event(status: &SagaStatus) -> Option<Event> {
@@ -221,7 +221,7 @@ mod tests {
             until: None,
         });
         let changes = service.changes(saga.id()).unwrap();
-        let (parts, ()) = axum::http::Request::new(()).into_parts();
+        let (parts, ()) = http::Request::new(()).into_parts();
         let ends_at = Instant::now() + STREAM_MAX;
         let follow =
             Follow { service, parts, key: "ada:1".to_owned(), changes, known: None, ends_at, has_ended: false };

@@ -7,7 +7,7 @@ use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use crate::subscription::partition::Start;
 use crate::subscription::state::Place;
 
-/// What came of a commit.
+/// The result of a commit.
 #[derive(Debug, Default)]
 pub(crate) struct Commits {
     pub(crate) committed: Vec<(Place, Start)>,

@@ -60,7 +60,7 @@ impl<S: Store> DeadLetterAdmin<S> {
         let letter = self.0.store.dead_letter(&self.0.tenant, id).await?;
         let Some(letter) = letter else { return refused("there is none with this id") };
         if letter.letter.message.is_none() {
-            return refused("it is no whole message, so that it cannot be handed in again; discard it");
+            return refused("the message is incomplete and cannot be handed in again; discard it");
         }
         let work = WorkId(self.0.store.reserve_ids(1).await?.start);
         match self.0.store.replay_dead_letter(&self.0.tenant, id, work, reason).await? {
