@@ -136,7 +136,7 @@ async fn trips_are_booked_as_a_whole_or_not_at_all<S: SqlStore + IdempotencyKeys
     // What cannot be is refused for good, so that no client tries it again.
     let unnamed = json!({ "id": "", "approval": { "approved": true, "by": "Grace" } });
     let (status, text) = agency.send("POST", "/trips/trip-6/approval", None, Some(&unnamed)).await;
-    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{text}");
+    assert_eq!(status, StatusCode::CONFLICT, "{text}");
     assert_eq!(agency.book("trip-9", &trip("Rome", -1)).await, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(agency.itinerary("trip-6").await.unwrap().car, None);
     assert!(agency.itinerary("trip-7").await.unwrap_err().contains("not approved by Grace"));

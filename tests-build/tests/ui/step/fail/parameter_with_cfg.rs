@@ -2,7 +2,7 @@
 use saga_core::{StepContext, StepError, saga_step};
 
 #[saga_step]
-async fn reserve_stock(#[cfg(any())] _ctx: &StepContext, _order: u32) -> Result<(), StepError> {
+async fn reserve_stock(#[cfg(all())] _ctx: &StepContext, _order: u32) -> Result<(), StepError> {
     Ok(())
 }
 
