@@ -14,7 +14,7 @@ use crate::store::{ArchiveBatch, ExpiredSaga, Purged, SagaId, Store, StoreErrorK
 use crate::unwind::caught_while;
 
 impl<S: Store> Maintenance<S> {
-    /// Archives and purges up to `size` sagas, except those that the archive refused; answers whether more may be due.
+    /// Archives and purges up to `size` sagas, those last that the archive refused; answers whether more may be due.
     pub(super) async fn purge_batch(
         &self,
         epoch: u64,
@@ -22,7 +22,7 @@ impl<S: Store> Maintenance<S> {
         refused: &mut RefusedSagas,
     ) -> Result<bool, PassError> {
         let looked_at = size + refused.count(self.ctx.env.now());
-        let expired = refused.without(catch_panic("expired", self.ctx.store.expired(looked_at)).await?, size);
+        let expired = refused.next(catch_panic("expired", self.ctx.store.expired(looked_at)).await?, size);
         let Some(first) = expired.first().map(|saga| (saga.id, saga.key.clone())) else { return Ok(false) };
         let retry_interval = self.ctx.settings.purge_retry_interval;
         let archived = match self.archive(expired).await {

@@ -1,33 +1,40 @@
-//! The sagas that the archive refused, which are left out for a while.
+//! The sagas that the archive refused: others are archived first.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::store::{ExpiredSaga, SagaId};
 
-/// How many sagas are left out at most. Where more are refused, the archive itself fails.
+/// How many sagas are remembered at most. Where more are refused, the archive itself fails.
 const MAX: usize = 1_000;
 
-/// The sagas that the archive refused even alone, each with the time from which on it is asked again. Others are archived meanwhile.
+/// The sagas that the archive refused even alone, each with the time until which others are archived first.
 #[derive(Debug, Default)]
 pub(super) struct RefusedSagas(BTreeMap<SagaId, Duration>);
 
 impl RefusedSagas {
-    /// The archive is not asked for this saga before `until`.
+    /// Others come first until then.
     pub(super) fn add(&mut self, saga: SagaId, until: Duration) {
         if self.0.len() < MAX {
             self.0.insert(saga, until);
         }
     }
 
-    /// How many sagas are left out now.
+    /// How many sagas come last now.
     pub(super) fn count(&mut self, now: Duration) -> usize {
         self.0.retain(|_, until| *until > now);
         self.0.len()
     }
 
-    /// The first `size` of these sagas that are not left out.
-    pub(super) fn without(&self, expired: Vec<ExpiredSaga>, size: usize) -> Vec<ExpiredSaga> {
-        expired.into_iter().filter(|saga| !self.0.contains_key(&saga.id)).take(size).collect()
+    /// The `size` sagas to archive next. Those that were refused come last, in the order in which they were refused: only while
+    /// nothing else is due.
+    pub(super) fn next(&self, mut expired: Vec<ExpiredSaga>, size: usize) -> Vec<ExpiredSaga> {
+        if expired.iter().any(|saga| !self.0.contains_key(&saga.id)) {
+            expired.retain(|saga| !self.0.contains_key(&saga.id));
+        } else {
+            expired.sort_by_key(|saga| self.0.get(&saga.id));
+        }
+        expired.truncate(size);
+        expired
     }
 }

@@ -110,7 +110,7 @@ async fn a_batch_that_is_too_large_for_the_archive_becomes_smaller() {
     test.runtime.shutdown().await;
 }
 
-/// It is kept, and tried again when `purge_retry_interval` has passed.
+/// It is kept, and others are archived before it is tried again.
 #[tokio::test]
 async fn a_saga_that_the_archive_refuses_holds_up_no_other() {
     let cellar = Cellar::default();
