@@ -7,7 +7,8 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
-use saga_core::store::IdempotencyKeys;
+use saga_core::engine::ControlOutcome;
+use saga_core::store::{IdempotencyKeys, Status};
 use saga_core::{RuntimeError, SagaFailure};
 use saga_http::{Idempotency, Problem, SagaAccepted, Tx, status_routes};
 use saga_sql::SqlStore;
@@ -72,7 +73,12 @@ async fn approve<S: SqlStore>(
 }
 
 async fn give_up<S: SqlStore>(State(trips): Shared<S>, Path(key): Path<String>) -> Result<String, Problem> {
-    Ok(format!("{:?}\n", trips.runtime.cancel(key, "the traveller gave it up").await.map_err(refused)?))
+    match trips.runtime.cancel(key, "the traveller gave it up").await.map_err(refused)? {
+        ControlOutcome::Ended(Status::Completed) => {
+            Err(Problem::new(StatusCode::CONFLICT, "the trip is booked already"))
+        }
+        given_up => Ok(format!("{given_up:?}\n")),
+    }
 }
 
 fn refused(error: RuntimeError) -> Problem {
