@@ -48,7 +48,7 @@ pub(super) fn check_contract(model: &Model, errors: &mut Errors) {
 fn is_in_every_build(model: &Model, errors: &mut Errors) {
     for argument in &model.signature.inputs {
         let (FnArg::Typed(PatType { attrs, .. }) | FnArg::Receiver(Receiver { attrs, .. })) = argument;
-        for condition in attrs.iter().filter(|attr| attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr")) {
+        for condition in attrs.iter().filter(|attr| attr.path().is_ident("cfg")) {
             let message = format!(
                 "a {} has the same parameters in each build\n\
                  help: write the function once for each case, and put `#[cfg(..)]` in front of each",
