@@ -13,7 +13,7 @@ pub(crate) struct Commits {
     pub(crate) committed: Vec<(Place, Start)>,
     /// The topics whose places the cluster refused, and why.
     pub(crate) refused: BTreeMap<String, KafkaError>,
-    /// Why nothing was committed, whatever the topic.
+    /// Why the other places were not committed, whatever their topic.
     pub(crate) failure: Option<KafkaError>,
 }
 

@@ -1,5 +1,6 @@
 //! What cannot be archived is not purged.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -50,6 +51,23 @@ impl Archive for Cellar {
     }
 }
 
+/// These orders ended a day ago, with an archive in this state, and the maintenance task has passed often since.
+async fn after_passes(state: CellarState, orders_run: Range<u32>) -> (Cellar, Test, Vec<String>) {
+    let cellar = Cellar::default();
+    let saga = orders(Some(Retention::days(1).key_days(2)));
+    let test = Test::of(saga, |builder| builder.archive(cellar.clone())).await;
+    *cellar.state.lock().unwrap() = state;
+    let keys: Vec<String> = orders_run.clone().map(|order| format!("o-{order}")).collect();
+    for (key, order) in keys.iter().zip(orders_run) {
+        test.run(key, order).await;
+    }
+    test.time.advance(DAY).await;
+    for _ in 0..20 {
+        test.time.advance(PASS).await;
+    }
+    (cellar, test, keys)
+}
+
 #[tokio::test]
 async fn what_cannot_be_archived_is_not_purged() {
     let cellar = Cellar::default();
@@ -90,18 +108,7 @@ async fn what_cannot_be_archived_is_not_purged() {
 /// The first batch takes 200 sagas. It is repeated once as it was, and then it is smaller.
 #[tokio::test]
 async fn a_batch_that_is_too_large_for_the_archive_becomes_smaller() {
-    let cellar = Cellar::default();
-    let saga = orders(Some(Retention::days(1).key_days(2)));
-    let test = Test::of(saga, |builder| builder.archive(cellar.clone())).await;
-    *cellar.state.lock().unwrap() = CellarState::Small(60);
-    let keys: Vec<String> = (100..230).map(|order| format!("o-{order}")).collect();
-    for (key, order) in keys.iter().zip(100..) {
-        test.run(key, order).await;
-    }
-    test.time.advance(DAY).await;
-    for _ in 0..10 {
-        test.time.advance(PASS).await;
-    }
+    let (cellar, test, keys) = after_passes(CellarState::Small(60), 100..230).await;
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     let ages = test.ages(&keys).await;
     assert!(ages.iter().all(|age| *age == "tombstone"), "{ages:?}");
@@ -113,18 +120,7 @@ async fn a_batch_that_is_too_large_for_the_archive_becomes_smaller() {
 /// It is kept, and others are archived before it is tried again.
 #[tokio::test]
 async fn a_saga_that_the_archive_refuses_holds_up_no_other() {
-    let cellar = Cellar::default();
-    let saga = orders(Some(Retention::days(1).key_days(2)));
-    let test = Test::of(saga, |builder| builder.archive(cellar.clone())).await;
-    *cellar.state.lock().unwrap() = CellarState::Picky("o-100");
-    let keys: Vec<String> = (100..130).map(|order| format!("o-{order}")).collect();
-    for (key, order) in keys.iter().zip(100..) {
-        test.run(key, order).await;
-    }
-    test.time.advance(DAY).await;
-    for _ in 0..20 {
-        test.time.advance(PASS).await;
-    }
+    let (cellar, test, keys) = after_passes(CellarState::Picky("o-100"), 100..130).await;
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     let ages = test.ages(&keys).await;
     assert_eq!(ages[0], "full");
