@@ -1,8 +1,8 @@
 //! `cargo xtask test`: every test there is.
 
 mod cargo_test;
-mod failures;
 mod lanes;
+mod last_lines;
 mod programs;
 mod report;
 mod simulation;

@@ -6,8 +6,8 @@ use std::num::NonZero;
 use anyhow::{Result, bail};
 use saga_servers::Addresses;
 
-use super::failures::last_words;
 use super::lanes::{Ended, Job, queue, side_by_side};
+use super::last_lines::{last_paragraph, last_words};
 use super::totals::Totals;
 
 /// How many test programs run at once for each processor: they wait more than they compute.
@@ -16,8 +16,8 @@ const LANES_PER_PROCESSOR: usize = 1;
 /// How many jobs of the background run at once: large parts of each use one processor only.
 const LANES_IN_BACKGROUND: usize = 2;
 
-/// Runs `jobs` side by side, and beside them those of the `background`, when these are built. Prints what each printed when it ended,
-/// and fails at the end with the names of the failed.
+/// Runs `jobs` side by side, and beside them those of the `background`, when these are built. Prints what each failed job printed when
+/// it ended, and of the others the last paragraph. Fails at the end with the names of the failed.
 pub(super) async fn run_jobs(
     mut jobs: Vec<Job>,
     background: impl Future<Output = Result<Vec<Job>>>,
@@ -57,7 +57,8 @@ struct Report {
 
 impl Report {
     fn add(&mut self, Ended { title, status, took, output }: Ended) {
-        println!("\n--- {title}: {status}, {:.1} s\n{output}", took.as_secs_f64());
+        let shown = if status.success() { last_paragraph(&output) } else { output.clone() };
+        println!("\n--- {title}: {status}, {:.1} s\n{shown}", took.as_secs_f64());
         output.lines().for_each(|line| self.totals.add(line));
         if !status.success() {
             self.failed.push(format!("{title}\n{}", last_words(&output)));

@@ -1,4 +1,4 @@
-//! What the failed tests of a program said last, for the end of a long output.
+//! What a program and its failed tests said last.
 
 /// How many lines of each.
 const LINES_MAX: usize = 25;
@@ -20,6 +20,14 @@ pub(super) fn last_words(output: &str) -> String {
         [&[lines[head]], last].concat().join("\n")
     };
     heads.into_iter().map(block).collect::<Vec<_>>().join("\n")
+}
+
+/// The last lines up to an empty one: the result of a test program, the summary of a task.
+pub(super) fn last_paragraph(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().collect();
+    let last = tail(&lines);
+    let begin = last.iter().rposition(|line| line.trim().is_empty()).map_or(0, |empty| empty + 1);
+    last[begin..].join("\n")
 }
 
 fn tail<'a, 'b>(lines: &'b [&'a str]) -> &'b [&'a str] {
@@ -47,5 +55,12 @@ mod tests {
     fn a_program_that_names_no_test_says_its_own_last_lines() {
         assert_eq!(last_words("signal 6\n\n"), "signal 6");
         assert_eq!(last_words(""), "");
+    }
+
+    #[test]
+    fn the_last_paragraph_is_the_result() {
+        let output = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed\nit took 2 s\n\n";
+        assert_eq!(last_paragraph(output), "test result: ok. 1 passed\nit took 2 s");
+        assert_eq!(last_paragraph(""), "");
     }
 }
