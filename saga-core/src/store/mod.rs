@@ -81,4 +81,6 @@ pub use self::start_in::StartIn;
 pub use self::step_record::{RecordedOutcome, StepRecord};
 pub use self::transaction::{Claim, HandlerVerdict, MovedSaga, TransactError, TransactionBody};
 pub use self::unclosed::{KnownSaga, Unclosed, UnclosedFilter, UnclosedStep, UnclosedWalk};
-pub use self::work::{ClaimRequest, ClaimShare, ClaimStep, Claimed, ClaimedWork, Ids, ShareRequest, Work};
+pub use self::work::{
+    ClaimRequest, ClaimShare, ClaimStep, Claimed, ClaimedWork, Ids, ShareRequest, UnreadableWork, Work,
+};

@@ -110,6 +110,18 @@ pub struct Claimed {
     pub sagas: Vec<(SagaRow, Vec<StepRecord>)>,
     /// The time until the next row that this claim may take is due, if there is one.
     pub next_due_in: Option<Duration>,
+    /// The rows that cannot be read, or whose saga or records cannot. They keep no other row from being claimed.
+    pub unreadable: Vec<UnreadableWork>,
+}
+
+/// A work row that was claimed and cannot be read: a newer version wrote it, or the storage is damaged. It keeps the lease of
+/// the claim, and is claimed again when the lease ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableWork {
+    /// The row.
+    pub work: WorkId,
+    /// What cannot be read.
+    pub problem: String,
 }
 
 /// Handing out ids.

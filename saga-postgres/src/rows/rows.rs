@@ -162,6 +162,15 @@ pub(crate) fn clean(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }
 
+/// Separates a row that this version cannot read from a failure of the call.
+pub(crate) fn readable<T>(read: Result<T, Error>) -> Result<Result<T, String>, Error> {
+    match read {
+        Ok(value) => Ok(Ok(value)),
+        Err(Error::ColumnDecode { source: problem, .. } | Error::Decode(problem)) => Ok(Err(problem.to_string())),
+        Err(error) => Err(error),
+    }
+}
+
 pub(crate) fn unreadable(index: usize, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::ColumnDecode { index: index.to_string(), source: error.into() }
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::store::{
-    ClaimedMessage, ClaimedMessages, Inbox, Lease, Message, NewReceived, ReceivedBatch, StoreError, WorkId, WorkRef,
+    ClaimedMessage, ClaimedMessages, Inbox, Lease, Message, NewReceived, ReceivedBatch, StoreError, UnreadableWork,
+    WorkId, WorkRef,
 };
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
@@ -12,7 +13,7 @@ use sqlx::{PgConnection, Row as _};
 use crate::clock::{duration, micros};
 use crate::error::store_error;
 use crate::rows::arrays::column;
-use crate::rows::rows;
+use crate::rows::rows::{self, FromRow, readable};
 use crate::store::store::PostgresStore;
 
 /// The definition number of a row of `work` that keeps a message. No definition has this number.
@@ -92,14 +93,23 @@ fn claimed(rows: &[PgRow]) -> Result<ClaimedMessages, sqlx::Error> {
     for row in rows {
         claimed.now = rows::moment(row, 6)?;
         match row.try_get::<Option<i64>, _>(0)? {
-            Some(id) => claimed.messages.push(ClaimedMessage {
-                work: WorkRef { id: WorkId(id), epoch: rows::unsigned(row, 1)? },
-                message: rows::message(row, 2)?,
-                attempts: rows::narrow(row, 3)?,
-                recovered: row.try_get(4)?,
-            }),
+            Some(id) => match readable(ClaimedMessage::from_row(row))? {
+                Ok(message) => claimed.messages.push(message),
+                Err(problem) => claimed.unreadable.push(UnreadableWork { work: WorkId(id), problem }),
+            },
             None => claimed.next_due_in = row.try_get::<Option<i64>, _>(5)?.map(duration),
         }
     }
     Ok(claimed)
+}
+
+impl FromRow for ClaimedMessage {
+    fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            work: WorkRef { id: WorkId(row.try_get(0)?), epoch: rows::unsigned(row, 1)? },
+            message: rows::message(row, 2)?,
+            attempts: rows::narrow(row, 3)?,
+            recovered: row.try_get(4)?,
+        })
+    }
 }

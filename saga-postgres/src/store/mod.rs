@@ -2,6 +2,7 @@
 
 pub(super) mod application;
 pub(super) mod changes;
+pub(super) mod claims;
 pub(super) mod connection;
 pub(super) mod dead_letters;
 pub(super) mod definitions;
@@ -17,7 +18,6 @@ pub(super) mod records;
 pub(super) mod replay;
 pub(super) mod sagas;
 pub(super) mod semantic_locks;
-pub(super) mod shares;
 pub(super) mod start_in;
 pub(super) mod statement;
 pub(super) mod store;

@@ -261,14 +261,16 @@ impl PostgresStore {
         operation: &'static str,
         ids: &[SagaId],
     ) -> Result<Vec<SagaRow>, StoreError> {
+        let rows = self.saga_rows(conn, ids).await;
+        let read = |rows: Vec<PgRow>| rows.iter().map(SagaRow::from_row).collect::<Result<_, _>>();
+        rows.and_then(read).map_err(|error| store_error(operation, error))
+    }
+
+    /// The same, as the server returns them.
+    pub(crate) async fn saga_rows(&self, conn: &mut PgConnection, ids: &[SagaId]) -> Result<Vec<PgRow>, sqlx::Error> {
         let ids: Vec<i64> = ids.iter().map(|id| id.0).collect();
-        let rows = sqlx::query(self.sql("SELECT * FROM {schema}.sagas_by_id($1)"))
-            .bind(ids)
-            .persistent(self.prepares_statements())
-            .fetch_all(conn)
-            .await
-            .map_err(|error| store_error(operation, error))?;
-        rows.iter().map(SagaRow::from_row).collect::<Result<_, _>>().map_err(|error| store_error(operation, error))
+        let query = sqlx::query(self.sql("SELECT * FROM {schema}.sagas_by_id($1)")).bind(ids);
+        query.persistent(self.prepares_statements()).fetch_all(conn).await
     }
 
     pub(crate) fn saga_by_key(&self) -> Sql {

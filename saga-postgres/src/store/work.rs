@@ -1,19 +1,18 @@
 //! Work.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::store::{
-    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, MemberId, SagaId, SagaRow, ShareRequest, StepRecord,
-    StoreError, Timestamp, Work, WorkId, WorkKind, WorkRef,
+    ClaimRequest, Claimed, DefinitionId, Lease, MemberId, ShareRequest, StoreError, Timestamp, Work, WorkId, WorkRef,
 };
+use sqlx::Row as _;
 use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row as _};
 
 use crate::clock::{Moment, duration, micros};
 use crate::error::{commit_error, misuse, store_error};
-use crate::rows::rows::{self, FromRow, signed};
+use crate::rows::rows::{self, signed};
 use crate::store::store::PostgresStore;
 
 #[async_trait]
@@ -148,86 +147,6 @@ impl Work for PostgresStore {
     }
 }
 
-impl PostgresStore {
-    async fn claim_on(
-        &self,
-        conn: &mut PgConnection,
-        request: &ClaimRequest,
-        failed: fn(&'static str, sqlx::Error) -> StoreError,
-    ) -> Result<Claimed, StoreError> {
-        let numbers = self.known_definitions(conn, "claim", request.definitions.iter().cloned()).await?;
-        let rows = sqlx::query(self.sql("SELECT * FROM {schema}.claim_waiting_work($1, $2, $3, $4, $5)"))
-            .bind(numbers.all())
-            .bind(request.lease.owner.0)
-            .bind(micros(request.lease.ttl))
-            .bind(rows::limit(request.limit))
-            .bind(request.takes_over)
-            .persistent(self.prepares_statements())
-            .fetch_all(&mut *conn)
-            .await
-            .map_err(|error| failed("claim", error))?;
-        self.read_claimed(conn, "claim", &rows).await
-    }
-
-    /// Reads the answer of a claim: its rows, the time until the next one is due, and the sagas of the rows.
-    pub(crate) async fn read_claimed(
-        &self,
-        conn: &mut PgConnection,
-        operation: &'static str,
-        rows: &[PgRow],
-    ) -> Result<Claimed, StoreError> {
-        let mut claimed = Claimed::default();
-        for row in rows {
-            let read = || -> Result<(), sqlx::Error> {
-                if row.try_get::<Option<i64>, _>(0)?.is_some() {
-                    claimed.work.push(ClaimedWork::from_row(row)?);
-                } else {
-                    claimed.next_due_in = row.try_get::<Option<i64>, _>(11)?.map(duration);
-                }
-                Ok(())
-            };
-            let mut read = read;
-            read().map_err(|error| store_error(operation, error))?;
-        }
-        let mut sagas: Vec<SagaId> = claimed.work.iter().map(|work| work.saga).collect();
-        sagas.sort_unstable();
-        sagas.dedup();
-        claimed.sagas = self.sagas_with_records(conn, operation, &sagas).await?;
-        Ok(claimed)
-    }
-
-    /// Sagas by their ids, with their records: at least those of all steps that the rows count as ended, since the
-    /// records are read after the rows.
-    pub(crate) async fn sagas_with_records(
-        &self,
-        conn: &mut PgConnection,
-        operation: &'static str,
-        ids: &[SagaId],
-    ) -> Result<Vec<(SagaRow, Vec<StepRecord>)>, StoreError> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let sagas = self.sagas_on(conn, operation, ids).await?;
-        let failed = |error| store_error(operation, error);
-        let rows = sqlx::query(self.sql("SELECT * FROM {schema}.records_of_sagas($1)"))
-            .bind(sagas.iter().map(|saga| saga.id.0).collect::<Vec<_>>())
-            .persistent(self.prepares_statements())
-            .fetch_all(conn)
-            .await
-            .map_err(failed)?;
-        let mut records: HashMap<i64, Vec<StepRecord>> = HashMap::with_capacity(sagas.len());
-        for row in &rows {
-            let saga = row.try_get(9).map_err(failed)?;
-            records.entry(saga).or_default().push(StepRecord::from_row(row).map_err(failed)?);
-        }
-        let with_records = |saga: SagaRow| {
-            let records = records.remove(&saga.id.0).unwrap_or_default();
-            (saga, records)
-        };
-        Ok(sagas.into_iter().map(with_records).collect())
-    }
-}
-
 /// A write to each of some rows that still have their epoch. The rows are locked in the order of their ids, so that two
 /// such calls never wait for each other.
 fn for_each(update: &str) -> String {
@@ -251,23 +170,4 @@ fn held(operation: &'static str, asked: &[WorkRef], rows: &[PgRow]) -> Result<Ve
     let written = rows.iter().map(read).collect::<Result<HashSet<_>, _>>();
     let written = written.map_err(|error| store_error(operation, error))?;
     Ok(asked.iter().map(|work| written.contains(work)).collect())
-}
-
-impl FromRow for ClaimedWork {
-    fn from_row(row: &PgRow) -> Result<Self, sqlx::Error> {
-        Ok(Self {
-            work: WorkRef { id: WorkId(row.try_get(0)?), epoch: rows::unsigned(row, 1)? },
-            kind: rows::parsed(row, 2, WorkKind::parse)?,
-            saga: SagaId(row.try_get(3)?),
-            step: rows::step(row, 4)?,
-            attempts: rows::narrow(row, 5)?,
-            in_doubt: row.try_get(6)?,
-            recovered: row.try_get(7)?,
-            retrying_for: row.try_get::<Option<i64>, _>(8)?.map(duration),
-            payload: row.try_get(9)?,
-            late: row.try_get(10)?,
-            reported: rows::reported(row, 12)?,
-            began: row.try_get(15)?,
-        })
-    }
 }

@@ -1,10 +1,13 @@
 //! Claims of work: which rows are free, and how they are leased.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
-use saga_core::store::{ClaimRequest, Claimed, ClaimedWork, Lease, SagaId, Timestamp, WorkId, WorkKind, WorkRef};
+use saga_core::store::{
+    ClaimRequest, Claimed, ClaimedWork, Lease, SagaId, SagaRow, StepRecord, Timestamp, UnreadableWork, WorkId,
+    WorkKind, WorkRef,
+};
 
 use crate::clock::{elapsed_between, plus};
 use crate::statements::rows::{self, FromRow};
@@ -166,8 +169,11 @@ pub(crate) fn take(
                 let retrying_since: Option<i64> = row.get(8)?;
                 let retrying_for = retrying_since.map(|since| elapsed_between(Timestamp(since), now));
                 Ok(ClaimedWork { retrying_for, ..ClaimedWork::from_row(row)? })
-            })?;
-        claimed.work.push(work);
+            });
+        match rows::readable(work)? {
+            Ok(work) => claimed.work.push(work),
+            Err(problem) => claimed.unreadable.push(UnreadableWork { work: WorkId(candidate.id), problem }),
+        }
     }
     Ok(had_recorded)
 }
@@ -217,14 +223,31 @@ pub(crate) fn next_due_in(
     Ok(next.map(|due_at| elapsed_between(now, Timestamp(due_at))))
 }
 
+/// Loads the sagas of the claimed rows. Rows whose saga cannot be read become unreadable.
 pub(crate) fn load_sagas(conn: &Connection, claimed: &mut Claimed) -> rusqlite::Result<()> {
     let mut loaded = HashSet::with_capacity(claimed.work.len());
+    let mut problems = HashMap::new();
     for work in &claimed.work {
         if loaded.insert(work.saga) {
-            let saga = saga_by_id(conn, work.saga)?;
-            let records = rows::records_of_steps(conn, saga.tenant.as_str(), saga.key.as_str())?;
-            claimed.sagas.push((saga, records));
+            match rows::readable(saga_with_records(conn, work.saga))? {
+                Ok(saga) => claimed.sagas.push(saga),
+                Err(problem) => _ = problems.insert(work.saga, format!("saga {}: {problem}", work.saga.0)),
+            }
         }
     }
+    let Claimed { work, unreadable, .. } = claimed;
+    work.retain(|work| match problems.get(&work.saga) {
+        Some(problem) => {
+            unreadable.push(UnreadableWork { work: work.work.id, problem: problem.clone() });
+            false
+        }
+        None => true,
+    });
     Ok(())
+}
+
+fn saga_with_records(conn: &Connection, saga: SagaId) -> rusqlite::Result<(SagaRow, Vec<StepRecord>)> {
+    let saga = saga_by_id(conn, saga)?;
+    let records = rows::records_of_steps(conn, saga.tenant.as_str(), saga.key.as_str())?;
+    Ok((saga, records))
 }

@@ -217,6 +217,19 @@ fn from_sql(index: usize, error: FromSqlError) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(index, Type::Text, Box::new(error))
 }
 
+/// Separates a row that this version cannot read from a failure of SQLite.
+pub(crate) fn readable<T>(read: rusqlite::Result<T>) -> rusqlite::Result<Result<T, String>> {
+    use rusqlite::Error;
+    match read {
+        Ok(value) => Ok(Ok(value)),
+        Err(Error::FromSqlConversionFailure(_, _, problem)) => Ok(Err(problem.to_string())),
+        Err(error @ (Error::IntegralValueOutOfRange(..) | Error::InvalidColumnType(..) | Error::Utf8Error(..))) => {
+            Ok(Err(error.to_string()))
+        }
+        Err(error) => Err(error),
+    }
+}
+
 pub(crate) fn unreadable(index: usize, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(index, Type::Text, error.into())
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rusqlite::{OptionalExtension as _, Row, params};
 use saga_core::store::{
-    ClaimedMessage, ClaimedMessages, Inbox, Lease, Message, NewReceived, ReceivedBatch, StoreError, Timestamp, WorkId,
-    WorkRef,
+    ClaimedMessage, ClaimedMessages, Inbox, Lease, Message, NewReceived, ReceivedBatch, StoreError, Timestamp,
+    UnreadableWork, WorkId, WorkRef,
 };
 
 use crate::clock::plus;
@@ -110,8 +110,11 @@ fn claim(session: &mut Session, lease: Lease, limit: usize) -> rusqlite::Result<
                  leased_until = ?3 WHERE id = ?1 RETURNING id, epoch, payload, attempts, suspect",
             )?
             .query_row(params![candidate.id, lease.owner.0, until], ClaimedMessage::from_row)
-            .optional()?;
-        claimed.messages.extend(message);
+            .optional();
+        match rows::readable(message)? {
+            Ok(message) => claimed.messages.extend(message),
+            Err(problem) => claimed.unreadable.push(UnreadableWork { work: WorkId(candidate.id), problem }),
+        }
     }
     claimed.next_due_in =
         if found.len() > limit { Some(Duration::ZERO) } else { next_due_in(session, &[MESSAGES], now, true)? };

@@ -3,6 +3,7 @@
 
 mod changed_types;
 mod choices;
+mod damaged_rows;
 mod desk;
 mod guarantees;
 mod killed_locks;

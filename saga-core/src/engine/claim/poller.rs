@@ -10,7 +10,7 @@ use tokio::sync::SetOnce;
 
 use super::lost_claim::LostClaim;
 use crate::engine::bulkhead::{CLAIM_MAX, ClaimPlan};
-use crate::engine::commit::{Committer, changes};
+use crate::engine::commit::{Committer, changes, log_unreadable_work};
 use crate::engine::context::EngineContext;
 use crate::engine::decide::{Decider, keep_report, late_success, unwanted};
 use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, SagaInstance, TakenWork, WorkItem};
@@ -162,7 +162,8 @@ impl<S: Store> Poller<S> {
                 self.lost_claim.claim(&*self.ctx.store, owner, "claim_shares", claim).await?
             }
         };
-        let Claimed { work, sagas, next_due_in } = claimed;
+        let Claimed { work, sagas, next_due_in, unreadable } = claimed;
+        log_unreadable_work(&unreadable);
         let count = work.len();
         for claimed in work {
             let found = sagas.iter().find(|(row, _)| row.id == claimed.saga);

@@ -15,3 +15,4 @@ pub(crate) use self::committer::Committer;
 pub(crate) use self::recorder::Recorder;
 pub(crate) use self::related::notify_parent;
 pub(crate) use self::retry_on_conflict::{CONFLICTS_MAX, ends, retry_on_conflict};
+pub(crate) use self::unreadable::log_unreadable_work;

@@ -1,4 +1,4 @@
-//! A saga whose stored state cannot be read gets stuck.
+//! What is stored and cannot be read: a saga gets stuck, and a row of work is left to its lease.
 
 use std::sync::Arc;
 
@@ -6,7 +6,14 @@ use super::changes;
 use super::committer::Committer;
 use crate::engine::outcome::Outcome;
 use crate::log;
-use crate::store::{Changes, HistoryEntry, HistoryKind, Miss, SagaRow, Store, WorkRef};
+use crate::store::{Changes, HistoryEntry, HistoryKind, Miss, SagaRow, Store, UnreadableWork, WorkRef};
+
+/// Says which claimed rows cannot be read. They are claimed again when their leases end: perhaps by a newer version.
+pub(crate) fn log_unreadable_work(rows: &[UnreadableWork]) {
+    for UnreadableWork { work, problem } in rows {
+        log::error!(work_id = work.0, error = problem, "work unreadable");
+    }
+}
 
 impl<S: Store> Committer<S> {
     /// Blocks a saga whose stored state cannot be read: this is no rejection by a step, so the saga needs an

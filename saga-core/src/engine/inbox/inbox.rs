@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use crate::engine::choreography::Choreography;
-use crate::engine::commit::Committer;
+use crate::engine::commit::{Committer, log_unreadable_work};
 use crate::engine::context::EngineContext;
 use crate::engine::coordinator::Coordinator;
 use crate::engine::dead_letter::DeadLetters;
@@ -318,6 +318,7 @@ impl<S: Store> Inbox<S> {
         let claimed = catch_panic("claim_received", self.ctx.store.claim_received(lease, STORED_AT_A_TIME)).await?;
         let _under_way = self.ctx.lifecycle.enter();
         self.committer.store_calls.clock.set(claimed.now, self.ctx.env.now());
+        log_unreadable_work(&claimed.unreadable);
         let mut arrived = Vec::new();
         for message in claimed.messages {
             if message.recovered && !self.ctx.store.begin_attempt(message.work, message.attempts + 1).await? {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::store::{Lease, Message, StoreError, Timestamp, WorkId, WorkRef};
+use crate::store::{Lease, Message, StoreError, Timestamp, UnreadableWork, WorkId, WorkRef};
 
 /// A message that arrived.
 #[derive(Debug, Clone)]
@@ -48,6 +48,8 @@ pub struct ClaimedMessages {
     pub now: Timestamp,
     /// The time until the next row that this claim may take is due, if there is one.
     pub next_due_in: Option<Duration>,
+    /// The rows whose message cannot be read. They keep no other message from being claimed.
+    pub unreadable: Vec<UnreadableWork>,
 }
 
 /// Keeping what arrived until it was handled.

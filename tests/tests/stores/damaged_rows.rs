@@ -1,0 +1,137 @@
+//! What a store cannot read holds up nothing else: a newer version wrote it, or the storage is damaged.
+
+use std::time::Duration;
+
+use saga_core::key::Tenant;
+use saga_core::store::{
+    ClaimRequest, Claimed, Headers, Lease, Message, MessageId, MessageKind, NewReceived, SagaId, StoreError, Timestamp,
+    UnreadableWork, WorkId,
+};
+use saga_postgres::PostgresStore;
+use saga_sqlite::SqliteStore;
+use saga_testkit::one_step::{advanced, begun, definition, member};
+use saga_tests::Books;
+use sqlx::AssertSqlSafe;
+
+const HOUR: Duration = Duration::from_hours(1);
+
+/// A store whose tables a test may damage.
+trait Tables: Books {
+    /// Executes a statement, in which `{t}` stands for what the names of the tables begin with.
+    fn execute(&self, sql: &str) -> impl Future<Output = ()> + Send;
+}
+
+impl Tables for SqliteStore {
+    async fn execute(&self, sql: &str) {
+        let sql = sql.replace("{t}", "saga_");
+        let run = move |conn: &mut rusqlite::Connection| -> Result<(), StoreError> {
+            conn.execute_batch(&sql).unwrap();
+            Ok(())
+        };
+        self.write(run).await.unwrap();
+    }
+}
+
+impl Tables for PostgresStore {
+    async fn execute(&self, sql: &str) {
+        let sql = sql.replace("{t}", &format!("{}.", self.schema()));
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(self.pool()).await.unwrap();
+    }
+}
+
+/// Starts a saga and records its first step. Returns the saga, and the row of its next step, which is free.
+async fn went_on<S: Books>(store: &S, key: &'static str, lease: Lease) -> (SagaId, WorkId) {
+    let claim = begun(store, key).await;
+    let next = WorkId(store.reserve_ids(1).await.unwrap().start);
+    let mut changes = advanced(&claim, next, lease);
+    changes.commands[0].lease = None;
+    assert!(store.record(vec![changes]).await.unwrap()[0].is_ok());
+    (claim.saga, next)
+}
+
+async fn claim<S: Books>(store: &S, lease: Lease) -> Claimed {
+    let request = ClaimRequest { lease, limit: 10, definitions: [definition()].into(), takes_over: true };
+    let mut claimed = store.claim(request).await.unwrap();
+    claimed.unreadable.sort_by_key(|row| row.work);
+    claimed
+}
+
+fn rows(claimed: &Claimed) -> Vec<WorkId> {
+    claimed.work.iter().map(|work| work.work.id).collect()
+}
+
+/// Each damage in a saga of its own: its row of work, its state, one of its records.
+async fn work<S: Tables>() {
+    let (store, _kept) = S::fresh().await;
+    let lease = member(&store, HOUR).await;
+    let mut damaged = Vec::new();
+    for (key, column) in [("a", "work SET kind"), ("b", "progress SET status"), ("c", "records SET outcome")] {
+        let (SagaId(saga), row) = went_on(&store, key, lease).await;
+        let id = if key == "b" { "id" } else { "saga" };
+        store.execute(&format!("UPDATE {{t}}{column} = 'of-tomorrow' WHERE {id} = {saga}")).await;
+        damaged.push(row);
+    }
+    let (_, sound) = went_on(&store, "d", lease).await;
+    let claimed = claim(&store, lease).await;
+    assert_eq!((rows(&claimed), claimed.sagas.len()), (vec![sound], 1));
+    assert_eq!(claimed.unreadable.iter().map(|row| row.work).collect::<Vec<_>>(), damaged);
+    for UnreadableWork { work, problem } in &claimed.unreadable {
+        assert!(problem.contains("\"of-tomorrow\" is not a value of this version"), "{work:?}: {problem}");
+    }
+    // They are leased, and claimed again at the end of the lease.
+    let again = claim(&store, lease).await;
+    assert_eq!((again.work.len(), again.unreadable), (0, Vec::new()));
+    store.execute("UPDATE {t}work SET kind = 'do', owner = NULL, leased_until = NULL").await;
+    let mended = claim(&store, lease).await;
+    assert_eq!((rows(&mended), mended.unreadable.len()), (vec![damaged[0], sound], 2));
+}
+
+fn message(number: u32) -> Message {
+    Message {
+        id: MessageId(uuid::Uuid::from_u128(number.into())),
+        kind: MessageKind::Event,
+        tenant: Tenant::default(),
+        topic: "orders".into(),
+        key: number.to_string(),
+        event_type: "OrderPlaced".into(),
+        payload: Vec::new(),
+        committed_at: Timestamp(1),
+        headers: Headers::default(),
+    }
+}
+
+async fn messages<S: Tables>() {
+    let (store, _kept) = S::fresh().await;
+    let lease = member(&store, HOUR).await;
+    let ids = store.reserve_ids(2).await.unwrap();
+    let received = ids.clone().zip(1..).map(|(id, number)| NewReceived {
+        work: WorkId(id),
+        message: message(number),
+        lease: None,
+    });
+    store.receive(received.collect()).await.unwrap();
+    store.execute(&format!("UPDATE {{t}}work SET payload = NULL WHERE id = {}", ids.start)).await;
+    let claimed = store.claim_received(lease, 10).await.unwrap();
+    assert_eq!(claimed.messages.into_iter().map(|claimed| claimed.message).collect::<Vec<_>>(), [message(2)]);
+    assert_eq!(claimed.unreadable.iter().map(|row| row.work).collect::<Vec<_>>(), [WorkId(ids.start)]);
+}
+
+#[tokio::test]
+async fn sqlite_hands_out_the_work_that_it_can_read() {
+    work::<SqliteStore>().await;
+}
+
+#[tokio::test]
+async fn postgres_hands_out_the_work_that_it_can_read() {
+    work::<PostgresStore>().await;
+}
+
+#[tokio::test]
+async fn sqlite_hands_out_the_messages_that_it_can_read() {
+    messages::<SqliteStore>().await;
+}
+
+#[tokio::test]
+async fn postgres_hands_out_the_messages_that_it_can_read() {
+    messages::<PostgresStore>().await;
+}
