@@ -156,7 +156,7 @@ intercept! {
         fn read_lanes(lanes: &[LeasedLane], limit: usize) -> Vec<OutboxRow>;
         fn sent(messages: &[MessageId]) -> ();
         fn park(parked: &[NewParked]) -> ();
-        fn parked(limit: usize) -> Vec<ParkedKey>;
+        fn parked(tenant: Option<&Tenant>, limit: usize) -> Vec<ParkedKey>;
         fn release(message: MessageId) -> bool;
         fn discard(message: MessageId, letter: &NewDeadLetter, note: &str) -> bool;
         fn oldest_ages(messages: &[NewMessage]) -> Vec<Option<Duration>>;

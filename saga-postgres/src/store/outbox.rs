@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use saga_core::key::Tenant;
 use saga_core::store::{
     DeadLetterState, Lease, LeasedLane, Message, MessageId, MessageKind, NewDeadLetter, NewMessage, NewParked, Outbox,
     OutboxDepth, OutboxRow, ParkedKey, StoreError,
@@ -122,10 +123,11 @@ impl Outbox for PostgresStore {
         self.execute("park", query).await.map(drop)
     }
 
-    async fn parked(&self, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
+    async fn parked(&self, tenant: Option<&Tenant>, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
         let sql = "SELECT tenant, aggregatetype, aggregateid, message, attempts, error, since, retry_at FROM {schema}.parked \
-             ORDER BY tenant, aggregatetype, aggregateid LIMIT $1";
-        let rows = self.read_rows("parked", sqlx::query(self.sql(sql)).bind(rows::limit(limit))).await?;
+             WHERE $1::text IS NULL OR tenant = $1 ORDER BY tenant, aggregatetype, aggregateid LIMIT $2";
+        let query = sqlx::query(self.sql(sql)).bind(tenant.map(|tenant| tenant.as_str().to_owned()));
+        let rows = self.read_rows("parked", query.bind(rows::limit(limit))).await?;
         rows.iter().map(ParkedKey::from_row).collect::<Result<_, _>>().map_err(|error| store_error("parked", error))
     }
 

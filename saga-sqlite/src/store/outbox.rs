@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use saga_core::key::Tenant;
 use saga_core::store::{
     LANES, Lease, LeasedLane, MemberId, MessageId, MessageKind, NewDeadLetter, NewMessage, NewParked, Outbox,
     OutboxDepth, OutboxRow, ParkedKey, StoreError, Timestamp,
@@ -90,13 +91,14 @@ impl Outbox for SqliteStore {
         .await
     }
 
-    async fn parked(&self, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
+    async fn parked(&self, tenant: Option<&Tenant>, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
+        let tenant = tenant.map(|tenant| tenant.as_str().to_owned());
         self.query("parked", move |conn| {
             conn.prepare_cached(
                 "SELECT tenant, aggregatetype, aggregateid, message, attempts, error, since, retry_at FROM saga_parked \
-                 LIMIT ?1",
+                 WHERE ?1 IS NULL OR tenant = ?1 LIMIT ?2",
             )?
-            .query_map([rows::limit(limit)], ParkedKey::from_row)?
+            .query_map((tenant, rows::limit(limit)), ParkedKey::from_row)?
             .collect()
         })
         .await

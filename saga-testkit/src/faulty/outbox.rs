@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use saga_core::key::Tenant;
 use saga_core::store::{
     Lease, LeasedLane, MessageId, NewDeadLetter, NewMessage, NewParked, Outbox, OutboxDepth, OutboxRow, ParkedKey,
     StoreError, lane_of,
@@ -39,7 +40,7 @@ impl Outbox for FaultyStore {
             rows.reverse();
         }
         if self.has(StoreFlaw::ParksTheLane) {
-            let parked = self.inner.parked(MANY).await?;
+            let parked = self.inner.parked(None, MANY).await?;
             let lane_of_key = |key: &ParkedKey| lane_of(&key.tenant, &key.aggregate_type, &key.aggregate_id);
             rows.retain(|_| !parked.iter().any(|key| lane_of_key(key) == lane.lane));
         }
@@ -60,8 +61,8 @@ impl Outbox for FaultyStore {
         self.inner.park(&parked).await
     }
 
-    async fn parked(&self, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
-        self.inner.parked(limit).await
+    async fn parked(&self, tenant: Option<&Tenant>, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
+        self.inner.parked(tenant, limit).await
     }
 
     async fn release(&self, message: MessageId) -> Result<bool, StoreError> {
@@ -83,7 +84,7 @@ impl Outbox for FaultyStore {
     async fn oldest_ages(&self, messages: &[NewMessage]) -> Result<Vec<Option<Duration>>, StoreError> {
         let mut ages = self.inner.oldest_ages(messages).await?;
         if self.has(StoreFlaw::OverlooksParked) {
-            let parked = self.inner.parked(MANY).await?;
+            let parked = self.inner.parked(None, MANY).await?;
             for (message, age) in messages.iter().zip(&mut ages) {
                 let is_its = |key: &ParkedKey| {
                     key.tenant == message.tenant

@@ -9,7 +9,7 @@ use crate::engine::message::fingerprint_of;
 use crate::log;
 use crate::store::{DeadLetterId, DeadLetterReason, MessageId, NewDeadLetter, OutboxDepth, ParkedKey, Store};
 
-/// How many parked keys of all tenants are read; far more than are ever parked at once.
+/// How many parked keys of a tenant are read; far more than are ever parked at once.
 const PARKED_MAX: usize = 10_000;
 
 /// The source of a dead letter that was in the outbox.
@@ -46,9 +46,7 @@ impl<S: Store> OutboxAdmin<S> {
     /// It only reads.
     pub async fn parked(&self) -> Result<Vec<ParkedKey>, RuntimeError> {
         outside_step()?;
-        let mut parked = self.0.store.parked(PARKED_MAX).await?;
-        parked.retain(|key| key.tenant == self.0.tenant);
-        Ok(parked)
+        Ok(self.0.store.parked(Some(&self.0.tenant), PARKED_MAX).await?)
     }
 
     /// Lets the relay try the key of this message again. Returns whether it was parked.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::key::Tenant;
 use crate::memory::MemoryStore;
 use crate::memory::tables::data::Data;
 use crate::memory::tables::work_row::HeldLease;
@@ -67,8 +68,8 @@ impl Outbox for MemoryStore {
         .await
     }
 
-    async fn parked(&self, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
-        self.reading("parked", |data, _| data.outbox.parked(limit)).await
+    async fn parked(&self, tenant: Option<&Tenant>, limit: usize) -> Result<Vec<ParkedKey>, StoreError> {
+        self.reading("parked", |data, _| data.outbox.parked(tenant, limit)).await
     }
 
     async fn release(&self, message: MessageId) -> Result<bool, StoreError> {

@@ -183,8 +183,9 @@ impl OutboxTable {
         free.take(limit).map(take).collect()
     }
 
-    pub(in crate::memory) fn parked(&self, limit: usize) -> Vec<ParkedKey> {
-        self.parked.values().take(limit).cloned().collect()
+    pub(in crate::memory) fn parked(&self, tenant: Option<&Tenant>, limit: usize) -> Vec<ParkedKey> {
+        let is_asked = |key: &&ParkedKey| tenant.is_none_or(|tenant| key.tenant == *tenant);
+        self.parked.values().filter(is_asked).take(limit).cloned().collect()
     }
 
     pub(in crate::memory) fn depth(&self, now: Timestamp) -> OutboxDepth {

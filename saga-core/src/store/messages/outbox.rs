@@ -145,7 +145,7 @@ pub struct OutboxDepth {
 /// - `S-OUT-1` [`lease_lanes`](Outbox::lease_lanes) gives free lanes that have a row to send, each to one owner, with the next epoch; a lane is free as a work row is. A lane that the same owner leased before, and did not free, is given to it again with the next epoch, because the owner may not know that it has it.
 /// - `S-OUT-2` [`read_lane`](Outbox::read_lane) returns rows of that lane by position within each ordering key, no row of a parked key, and no row of a lane whose epoch has moved.
 /// - `S-OUT-3` [`sent`](Outbox::sent) deletes the row; a row is never updated.
-/// - `S-OUT-4` [`park`](Outbox::park) takes ordering keys out of the reads, for good or for a time, and stores the attempts and the error. [`parked`](Outbox::parked) lists them also after that time, until the message is sent. [`release`](Outbox::release) puts a key back.
+/// - `S-OUT-4` [`park`](Outbox::park) takes ordering keys out of the reads, for good or for a time, and stores the attempts and the error. [`parked`](Outbox::parked) lists them, those of one tenant or all, also after that time, until the message is sent. [`release`](Outbox::release) puts a key back.
 /// - `S-OUT-6` [`discard`](Outbox::discard) deletes the message that could not be sent, puts its key back, and keeps, in the same commit, the given dead letter with the message's content, discarded with that note. Where the message's key is not parked it changes nothing.
 /// - `S-OUT-5` A message whose id already waits in the outbox is not inserted again. That is no miss and no error: the waiting row stays as it is, and the other changes are written.
 /// - `S-OUT-7` A message that is due later is not read before that, does not count as something to send in its lane, and holds up no other message. [`sent`](Outbox::sent) deletes it also before it is due.
@@ -183,8 +183,8 @@ pub trait Outbox: Send + Sync {
     /// Parks ordering keys, each named by one message. Messages that are no longer in the outbox are ignored.
     async fn park(&self, parked: &[NewParked]) -> Result<(), StoreError>;
 
-    /// The parked keys of every tenant: at most `limit`.
-    async fn parked(&self, limit: usize) -> Result<Vec<ParkedKey>, StoreError>;
+    /// The parked keys of one tenant, or of all: at most `limit`.
+    async fn parked(&self, tenant: Option<&Tenant>, limit: usize) -> Result<Vec<ParkedKey>, StoreError>;
 
     /// Lets the relay try the key of this message again; answers whether it was parked.
     async fn release(&self, message: MessageId) -> Result<bool, StoreError>;

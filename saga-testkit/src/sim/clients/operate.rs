@@ -28,7 +28,7 @@ pub(crate) async fn operate(world: Arc<World>, replicas: Vec<Arc<Replica>>, stor
     loop {
         world.env.sleep(ROUND).await;
         rounds += 1;
-        for parked in store.parked(PARKED_MAX).await.unwrap_or_default() {
+        for parked in store.parked(None, PARKED_MAX).await.unwrap_or_default() {
             // It may have been released meanwhile.
             let _ = store.release(parked.message).await;
         }

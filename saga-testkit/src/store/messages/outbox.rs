@@ -127,7 +127,7 @@ pub(crate) async fn a_parked_key_holds_up_itself_only<H: StoreHarness>(bench: Be
     let rows = bench.outbox().await?;
     ensure_eq!(positions(&rows, &one), Vec::<u64>::new(), "what is read of the parked key");
     ensure_eq!(positions(&rows, &two), [1, 2], "what is read of the other key");
-    let parked = bench.store.parked(10).await?;
+    let parked = bench.store.parked(None, 10).await?;
     ensure_eq!(parked.len(), 1, "the parked keys");
     let key = &parked[0];
     ensure_eq!((&key.aggregate_id, key.message), (&one, ids[0]), "the parked key");
@@ -144,7 +144,7 @@ pub(crate) async fn a_released_key_is_read_again<H: StoreHarness>(bench: Bench<H
     ensure!(bench.store.release(ids[0]).await?, "the parked message was not released");
     ensure!(!bench.store.release(ids[0]).await?, "a key that is not parked was released");
     ensure_eq!(positions(&bench.outbox().await?, &one), [1, 2], "what is read of the released key");
-    ensure_eq!(bench.store.parked(10).await?, [], "the parked keys");
+    ensure_eq!(bench.store.parked(None, 10).await?, [], "the parked keys");
     Ok(())
 }
 
@@ -162,18 +162,18 @@ pub(crate) async fn a_key_that_is_parked_for_a_time_is_read_after_it<H: StoreHar
     ensure_eq!(positions(&rows, &one), [1, 2], "what is read of the key whose time has come");
     ensure_eq!(rows.iter().map(|row| row.attempts).collect::<Vec<_>>(), [1, 0], "the attempts that are written down");
     ensure_eq!(positions(&rows, &two), Vec::<u64>::new(), "what is read of the key whose time has not come");
-    let parked = bench.store.parked(10).await?;
+    let parked = bench.store.parked(None, 10).await?;
     ensure_eq!(parked.len(), 2, "the parked keys, while nothing was sent");
     ensure!(parked.iter().all(|key| key.retry_at > Some(key.since)), "no time is set: {parked:?}");
     let again = NewParked { retry_in: Some(crate::fixture::HOUR), ..refused(ids[0], 2, "still none") };
     bench.store.park(&[again]).await?;
     ensure_eq!(positions(&bench.outbox().await?, &one), Vec::<u64>::new(), "what is read of a key parked again");
-    let parked = bench.store.parked(10).await?;
+    let parked = bench.store.parked(None, 10).await?;
     let key = parked.iter().find(|key| key.message == ids[0]);
     let said = key.map(|key| (key.attempts, key.error.as_str()));
     ensure_eq!(said, Some((2, "still none")), "what the last attempt said");
     bench.store.sent(&[ids[0]]).await?;
-    ensure_eq!(bench.store.parked(10).await?.len(), 1, "the parked keys, when one message was sent after all");
+    ensure_eq!(bench.store.parked(None, 10).await?.len(), 1, "the parked keys, when one message was sent after all");
     ensure_eq!(positions(&bench.outbox().await?, &one), [2], "what is left of the key");
     Ok(())
 }
@@ -198,7 +198,7 @@ pub(crate) async fn a_discarded_message_lets_its_key_go_on<H: StoreHarness>(benc
     ensure_eq!(kept.letter.payload, b"1", "the content that was discarded");
     ensure_eq!(bench.store.dead_letter(&second.tenant, second.id).await?, None, "a letter of what was not discarded");
     ensure_eq!(positions(&bench.outbox().await?, &one), [2], "what is left of the key");
-    ensure_eq!(bench.store.parked(10).await?, [], "the parked keys");
+    ensure_eq!(bench.store.parked(None, 10).await?, [], "the parked keys");
     Ok(())
 }
 
@@ -223,8 +223,10 @@ pub(crate) async fn one_key_of_two_tenants_is_parked_apart<H: StoreHarness>(benc
     let rows = bench.outbox().await?;
     ensure_eq!(rows.len(), 1, "the messages of the tenant whose key is not parked");
     ensure_eq!(rows[0].tenant, other.tenant, "whose message it is");
-    let parked = bench.store.parked(10).await?;
+    let parked = bench.store.parked(None, 10).await?;
     ensure_eq!((parked.len(), &parked[0].tenant), (1, &acme.tenant), "the parked key's tenant");
+    ensure_eq!(bench.store.parked(Some(&acme.tenant), 10).await?, parked, "the parked keys of the tenant");
+    ensure_eq!(bench.store.parked(Some(&other.tenant), 10).await?, [], "the parked keys of the other tenant");
     Ok(())
 }
 

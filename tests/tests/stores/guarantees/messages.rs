@@ -104,7 +104,7 @@ async fn g9_a_parked_key_holds_up_nobody_else<S: Shop>() {
         runtime.start(&saga, key, Order::of(5)).await.unwrap();
     }
     let waits_for_a_person = async || {
-        let parked = fixture.store.parked(10).await.unwrap().pop();
+        let parked = fixture.store.parked(None, 10).await.unwrap().pop();
         parked.filter(|parked| parked.retry_at.is_none())
     };
     let parked = eventually("a parked key", waits_for_a_person).await;
