@@ -8,6 +8,7 @@ use saga_reservations::ReservationsClient;
 use saga_sqlite::SqliteStore;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::task::JoinSet;
 
 use super::orchestrator::start_runtime;
 use crate::broker::Broker;
@@ -40,7 +41,7 @@ pub(super) enum Said {
 /// Runs until the standard input ends.
 ///
 /// # Errors
-/// The file, the broker or the seat map cannot be opened, or a line is no request.
+/// The file, the broker or the seat map cannot be opened, a line is no request, or an outcome cannot be told.
 ///
 /// # Cancel safety
 /// If it is dropped, the next process continues.
@@ -51,17 +52,19 @@ pub async fn run(file: &Path, broker: &str, seats: &str) -> anyhow::Result<()> {
     let runtime = start_runtime(SqliteStore::open(file).await?, &saga, transport, seats).await?;
     say(&Said::Started)?;
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
-    while let Some(line) = lines.next_line().await? {
-        let asked: Asked = serde_json::from_str(&line).with_context(|| format!("{line} is no request"))?;
-        let running = runtime.start(&saga, asked.key, asked.request).await?;
-        say(&Said::Booked { key: running.key().to_string() })?;
-        tokio::spawn(async {
-            if let Err(error) = follow(running).await {
-                eprintln!("{error:#}");
-                // The next process continues, and tells the outcome.
-                std::process::exit(1);
+    let mut followed = JoinSet::new();
+    loop {
+        tokio::select! {
+            line = lines.next_line() => {
+                let Some(line) = line? else { break };
+                let asked: Asked = serde_json::from_str(&line).with_context(|| format!("{line} is no request"))?;
+                let running = runtime.start(&saga, asked.key, asked.request).await?;
+                say(&Said::Booked { key: running.key().to_string() })?;
+                followed.spawn(follow(running));
             }
-        });
+            // If an outcome cannot be told, the program ends: the next process continues, and tells it.
+            Some(told) = followed.join_next() => told??,
+        }
     }
     runtime.shutdown().await;
     Ok(())
