@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use rdkafka::error::RDKafkaErrorCode;
@@ -36,7 +36,7 @@ const ANY_TOPIC: &str = "__consumer_offsets";
 /// What sends, and a thread that looks at the cluster.
 pub(crate) struct Publisher {
     inner: Arc<Inner>,
-    /// Kept: the thread ends when it is dropped.
+    /// Asks the thread to look. The thread ends when this and the producer are dropped.
     doubts: SyncSender<()>,
 }
 
@@ -68,9 +68,9 @@ impl Publisher {
             });
         }
         let inner = Arc::new(Inner { options, producer: Mutex::new(producer), spread: Mutex::default(), reach });
-        let looking = Arc::clone(&inner);
+        let (looking, reach) = (Arc::downgrade(&inner), inner.reach.clone());
         let thread = std::thread::Builder::new().name("saga-kafka topics".to_owned());
-        let spawned = thread.spawn(move || looking.look_until_the_end(&looks));
+        let spawned = thread.spawn(move || look_until_the_end(&looking, &reach, &looks));
         spawned.map_err(|error| TransportError::new(Kind::Unavailable, "connect", error.to_string()))?;
         Ok(Self { inner, doubts })
     }
@@ -232,16 +232,6 @@ impl Inner {
         blocking(move || look_up(&producer, &asked, timeout)).await
     }
 
-    fn look_until_the_end(&self, looks: &Receiver<()>) {
-        loop {
-            let pause = if self.reach.is_lost() { LOOK_AGAIN_EVERY } else { LOOK_EVERY };
-            if looks.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
-                return;
-            }
-            self.look();
-        }
-    }
-
     /// Asks the cluster for the topics that are sent to.
     fn look(&self) {
         let producer = self.producer();
@@ -276,6 +266,18 @@ impl Inner {
     }
 }
 
+/// Looks at the cluster as long as there is a publisher. Its producer has a sender of `looks`, so the thread must not keep it.
+fn look_until_the_end(publisher: &Weak<Inner>, reach: &Reach, looks: &Receiver<()>) {
+    loop {
+        let pause = if reach.is_lost() { LOOK_AGAIN_EVERY } else { LOOK_EVERY };
+        if looks.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
+            return;
+        }
+        let Some(publisher) = publisher.upgrade() else { return };
+        publisher.look();
+    }
+}
+
 /// The error of a look-up, as that of a message.
 fn again(error: &TransportError, kind: Kind) -> TransportError {
     let text = error.to_string();
@@ -298,4 +300,22 @@ async fn blocking<T: Send + 'static>(
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mock::MockCluster;
+
+    /// Its thread and its connections would stay for ever.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_dropped_publisher_is_released() {
+        let cluster = MockCluster::start().unwrap();
+        let publisher = Publisher::connect(cluster.options()).await.unwrap();
+        let inner = Arc::downgrade(&publisher.inner);
+        drop(publisher);
+        while inner.upgrade().is_some() {
+            tokio::task::yield_now().await;
+        }
+    }
 }
