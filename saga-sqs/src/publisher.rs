@@ -215,6 +215,7 @@ enum Service {
 
 /// Asks the service that failed, since the other one may answer all the time.
 async fn look_until_it_answers(publisher: Weak<Publisher>, service: Service) {
+    let _panicked = Panicked(Weak::clone(&publisher));
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         let Some(publisher) = publisher.upgrade().filter(|publisher| publisher.reach.is_lost()) else { return };
@@ -228,6 +229,19 @@ async fn look_until_it_answers(publisher: Weak<Publisher>, service: Service) {
             }
             // It answers; what it thinks of this request is nothing to those that send. Whether it takes messages, the next one shows.
             _ => return publisher.reach.answers(),
+        }
+    }
+}
+
+/// Tells that the look has ended with a panic: the next message shows whether sending works.
+struct Panicked(Weak<Publisher>);
+
+impl Drop for Panicked {
+    fn drop(&mut self) {
+        if std::thread::panicking()
+            && let Some(publisher) = self.0.upgrade()
+        {
+            publisher.reach.answers();
         }
     }
 }

@@ -167,6 +167,21 @@ async fn throttling_is_unavailable_and_told_once() {
     assert!(log.has("sending works again"));
 }
 
+/// G10: without the look at SQS the outbox would wait for ever.
+#[tokio::test(start_paused = true)]
+async fn a_panic_in_the_look_at_sqs_does_not_stop_sending() {
+    let throttled = mock!(Client::send_message_batch)
+        .then_error(|| SendMessageBatchError::generic(meta("RequestThrottled", "slow down")));
+    let panics = mock!(Client::list_queues).then_compute_output(|_| panic!("the credentials panic"));
+    let transport = transport(&[&throttled, &panics], &[]);
+    transport.publish(vec![command(1, "a")]).await;
+    assert_eq!(transport.reachable().await.unwrap_err().kind(), TransportErrorKind::Unavailable);
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert!(panics.num_calls() > 0, "it looked");
+    // The next message shows whether sending works.
+    transport.reachable().await.unwrap();
+}
+
 /// Part of a request may be throttled.
 #[tokio::test(start_paused = true)]
 async fn throttling_of_messages_is_told_once() {

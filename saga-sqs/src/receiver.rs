@@ -28,9 +28,9 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     pub(crate) fn start(subscribed: Arc<Subscribed>, died_in: Option<String>) -> Self {
-        tokio::spawn(poller::run(Arc::clone(&subscribed)));
-        tokio::spawn(settler::run(Arc::clone(&subscribed)));
-        tokio::spawn(keeper::run(Arc::clone(&subscribed)));
+        spawn(&subscribed, poller::run(Arc::clone(&subscribed)));
+        spawn(&subscribed, settler::run(Arc::clone(&subscribed)));
+        spawn(&subscribed, keeper::run(Arc::clone(&subscribed)));
         Self { subscribed, died_in }
     }
 
@@ -46,6 +46,28 @@ impl Receiver {
             deliveries: options.receives_max(),
         });
         Delivery { tag, redelivered: received.receives > 1, message, dead_letter, user: None }
+    }
+}
+
+/// Runs a task of a subscription. If it panics, in credentials of the application for example, the subscription ends.
+fn spawn(subscribed: &Arc<Subscribed>, task: impl Future<Output = ()> + Send + 'static) {
+    let panicked = Panicked(Arc::clone(subscribed));
+    tokio::spawn(async move {
+        let _panicked = panicked;
+        task.await;
+    });
+}
+
+struct Panicked(Arc<Subscribed>);
+
+impl Drop for Panicked {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let detail = "a task of the subscription panicked; it is subscribed again";
+            self.0.fail(&TransportError::new(TransportErrorKind::Unavailable, "receive", detail));
+            self.0.close();
+            self.0.stopped();
+        }
     }
 }
 

@@ -96,6 +96,48 @@ async fn settle(incoming: &mut Box<dyn Incoming>, deliveries: &[Delivery], settl
     incoming.settle(&settled).await.unwrap();
 }
 
+/// The service subscribes again, and what is closed ends.
+async fn ends(transport: SqsTransport, mut incoming: Box<dyn Incoming>) {
+    let error = tokio::time::timeout(Duration::from_mins(1), incoming.receive(1)).await.expect("it does not wait");
+    let error = error.unwrap_err();
+    assert_eq!(error.kind(), TransportErrorKind::Unavailable, "{error}");
+    assert!(error.to_string().contains("a task of the subscription panicked"), "{error}");
+    tokio::time::timeout(Duration::from_mins(1), transport.close()).await.expect("it is closed in time");
+}
+
+/// G10: credentials of the application may panic in each request.
+#[tokio::test(start_paused = true)]
+async fn a_panic_while_messages_are_asked_for_ends_the_subscription() {
+    let panics = mock!(Client::receive_message).then_compute_output(|_| panic!("the credentials panic"));
+    let transport = transport(&[&panics], &[]);
+    let incoming = subscribe(&transport, 1).await;
+    ends(transport, incoming).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_while_messages_are_deleted_ends_the_subscription() {
+    let receive = receiving(vec![Answer::Messages(vec![("h", 1)])]);
+    let panics = mock!(Client::delete_message_batch).then_compute_output(|_| panic!("the credentials panic"));
+    let transport = transport(&[&receive, &panics], &[]);
+    let mut incoming = subscribe(&transport, 1).await;
+    let came = incoming.receive(1).await.unwrap();
+    settle(&mut incoming, &came, Settlement::Accept).await;
+    ends(transport, incoming).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_while_messages_are_withheld_ends_the_subscription() {
+    let receive = receiving(vec![Answer::Messages(vec![("h", 1)])]);
+    let panics =
+        mock!(Client::change_message_visibility_batch).then_compute_output(|_| panic!("the credentials panic"));
+    let transport = transport(&[&receive, &panics], &[]);
+    let mut incoming = subscribe(&transport, 1).await;
+    incoming.receive(1).await.unwrap();
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert_eq!(panics.num_calls(), 1);
+    ends(transport, incoming).await;
+}
+
 /// T-SUB-7: a FIFO queue refuses to delete by a handle whose time has passed. The message comes again.
 #[tokio::test(start_paused = true)]
 async fn an_expired_handle_is_settled_without_effect_and_error() {

@@ -18,6 +18,7 @@ use saga_core::__private::log;
 const LAST_ATTEMPTS_MAX: u32 = 3;
 
 pub(crate) async fn run(subscribed: Arc<Subscribed>) {
+    let _ended = Ended(&subscribed);
     let mut backoff = Backoff::default();
     loop {
         let mut is_idle = true;
@@ -33,7 +34,7 @@ pub(crate) async fn run(subscribed: Arc<Subscribed>) {
                     note(&subscribed, &failure, &backoff);
                     let pause = backoff.next();
                     if subscribed.lock().held.is_closed() && backoff.attempts() >= LAST_ATTEMPTS_MAX {
-                        return subscribed.end();
+                        return;
                     }
                     tokio::time::sleep(pause).await;
                 }
@@ -46,10 +47,19 @@ pub(crate) async fn run(subscribed: Arc<Subscribed>) {
                 state.has_stopped && state.held.is_closed() && state.held.is_empty()
             };
             if is_last {
-                return subscribed.end();
+                return;
             }
             subscribed.settled.notified().await;
         }
+    }
+}
+
+/// Tells that nothing more is settled, also when the task panics.
+struct Ended<'a>(&'a Subscribed);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 

@@ -101,7 +101,7 @@ impl Subscribed {
         self.news.notify_waiters();
     }
 
-    /// SQS knows of all that was settled.
+    /// SQS knows of all that was settled, as far as it can be told.
     pub(crate) fn end(&self) {
         self.ended.send_replace(true);
     }
