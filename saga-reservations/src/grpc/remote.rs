@@ -18,6 +18,10 @@ use crate::contract::Reservations;
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a connection may take to be made.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A connection is asked this often whether it is alive, and given up if it does not answer for so long. Without that, each call
+/// would fail until the system gives it up, after a quarter of an hour.
+const KEEPALIVE_EVERY: Duration = Duration::from_secs(10);
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Reservations that a server keeps, over gRPC. The connection is made when it is needed, and again when it broke.
 #[derive(Debug, Clone)]
@@ -33,8 +37,9 @@ impl RemoteReservations {
     pub fn connect(url: &str) -> Result<Self, ReservationsError> {
         let endpoint = Endpoint::from_shared(url.to_owned());
         let endpoint = endpoint.map_err(|error| ReservationsError::unavailable("read the server's address", error))?;
-        let channel = endpoint.timeout(TIMEOUT).connect_timeout(CONNECT_TIMEOUT).connect_lazy();
-        Ok(Self::on_channel(channel))
+        let endpoint = endpoint.timeout(TIMEOUT).connect_timeout(CONNECT_TIMEOUT);
+        let endpoint = endpoint.http2_keep_alive_interval(KEEPALIVE_EVERY).keep_alive_timeout(KEEPALIVE_TIMEOUT);
+        Ok(Self::on_channel(endpoint.connect_lazy()))
     }
 
     /// The reservations behind a channel of tonic, which has its own limits, credentials and balancing.

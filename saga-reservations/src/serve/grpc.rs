@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::net::TcpListener;
@@ -14,6 +15,10 @@ use crate::contract::ReservationsStore;
 use crate::grpc::ReservationsService;
 use crate::grpc::v1::FILE_DESCRIPTOR_SET;
 use crate::grpc::v1::reservations_server::ReservationsServer;
+
+/// A connection is asked this often whether it is alive, and closed if it does not answer for so long.
+const KEEPALIVE_EVERY: Duration = Duration::from_secs(30);
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the error of an unreadable description says.
 const REFLECTION: &str = "the description of the gRPC service cannot be read";
@@ -37,6 +42,8 @@ pub(super) async fn serve(
     let reflection_v1alpha = described().build_v1alpha().context(REFLECTION)?;
     let service = ReservationsService::new(Arc::clone(&store) as Arc<_>).into_server();
     let served = Server::builder()
+        .http2_keepalive_interval(Some(KEEPALIVE_EVERY))
+        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
         .add_service(health_service)
         .add_service(reflection)
         .add_service(reflection_v1alpha)

@@ -1,16 +1,19 @@
-//! A connection to PostgreSQL whose other end is gone without a word.
+//! Connections to PostgreSQL and to a server whose other end is gone without a word.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use saga_reservations::grpc::{RemoteReservations, ReservationsService};
 use saga_reservations::{
-    Action, Operation, ReservationKey, Reservations as _, ReservationsError, Reserve, ResourceName, SqlReservations,
-    State,
+    Action, MemoryReservations, Operation, ReservationKey, Reservations as _, ReservationsError, Reserve, ResourceName,
+    SqlReservations, State,
 };
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::{advance, pause, resume, timeout};
+use tonic::transport::server::TcpIncoming;
 
 /// Passes connections on to a server. Those that are open when it is told so hear nothing any more, and are not closed.
 struct Proxy {
@@ -76,4 +79,22 @@ async fn a_transaction_without_an_answer_ends_and_the_next_one_has_another_conne
     assert!(matches!(unanswered, Err(ReservationsError::Unavailable { .. })), "{unanswered:?}");
     let next = timeout(Duration::from_secs(10), store.perform(reserve("next"))).await.expect("there is a connection");
     assert_eq!(next.unwrap().state, State::Held);
+}
+
+/// Without a keep-alive each call would be made on the silent connection, until the system gives it up.
+#[tokio::test]
+async fn a_connection_to_a_server_that_hears_nothing_is_replaced() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let service = ReservationsService::new(Arc::new(MemoryReservations::current().unwrap())).into_server();
+    let server = tonic::transport::Server::builder().add_service(service);
+    tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
+    let proxy = Proxy::to(("127.0.0.1".to_owned(), port)).await;
+    let client = RemoteReservations::connect(&format!("http://127.0.0.1:{}", proxy.port)).unwrap();
+    let seat = ResourceName::new("seat").unwrap();
+    client.set_capacity(&seat, 1).await.unwrap();
+
+    proxy.silences.send_modify(|count| *count += 1);
+    let answered = async { while client.resource(&seat).await.is_err() {} };
+    timeout(Duration::from_mins(1), answered).await.expect("there is a new connection");
 }

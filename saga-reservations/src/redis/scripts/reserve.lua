@@ -1,6 +1,6 @@
 -- Holds the lines of each request, all or none, one request after the other. A hold is fresh if SQL does not have its key.
 -- ARGV: .., and of each request: key, time to live, whether it is a unique intent, how many lines, name, quantity, ..
--- The answer: `done` if something was held, the time, and for each request how many words it is answered, and these words.
+-- The answer: `done` if something is held, the time, and for each request how many words it is answered, and these words.
 local requests, keys, names = {}, {}, {}
 local position, last = 3, #ARGV
 while position < last do
@@ -63,6 +63,10 @@ for i, request in ipairs(requests) do
   local answer
   if hold then
     answer = reply('known', {}, hold)
+    if hold.state == 'held' then
+      -- The replicas may lack it, because they did not confirm the first time.
+      words[1] = 'done'
+    end
   elseif obstacle then
     answer = reply(obstacle, names_of(request.lines))
   else

@@ -4,6 +4,7 @@ mod clock;
 mod crashes;
 mod flushes;
 mod loads;
+mod replicas;
 mod servers;
 mod shop;
 mod tidying;
