@@ -4,10 +4,14 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 use crate::error::LockError;
 
+/// What a server answers for a while: a script of another client runs, a failover has left it too few replicas, its disk is full. The
+/// library has no kinds for them.
+const PASSING: [&str; 3] = ["BUSY", "NOREPLICAS", "MISCONF"];
+
 /// The error of a call that failed.
 pub(super) fn failure(operation: &'static str, address: &str, error: RedisError) -> LockError {
     let address = address.to_owned();
-    if is_refusal(error.kind()) {
+    if is_refusal(error.kind()) && !error.code().is_some_and(|code| PASSING.contains(&code)) {
         let reason = match error.detail() {
             Some(detail) => format!("{}: {detail}", error.code().unwrap_or_else(|| error.category())),
             None => error.category().to_owned(),

@@ -45,6 +45,18 @@ async fn a_full_server_refuses_and_keeps_what_is_held() {
     waits(&locks, &request("b")).await;
 }
 
+/// A failover leaves a server with too few replicas for a while.
+#[tokio::test]
+async fn a_server_without_enough_replicas_is_unavailable() {
+    let server = RedisServer::start().await.unwrap();
+    let locks = connect(options(&server.url())).await;
+    server.command(&["CONFIG", "SET", "min-replicas-to-write", "1"]).await.unwrap();
+    let error = locks.acquire(&request("a")).await.unwrap_err();
+    assert!(matches!(error, LockError::Unavailable { .. }), "{error:?}");
+    server.command(&["CONFIG", "SET", "min-replicas-to-write", "0"]).await.unwrap();
+    granted(&locks, &request("a")).await;
+}
+
 #[tokio::test]
 async fn a_request_that_cannot_be_served_is_refused_before_redis_sees_it() {
     let server = RedisServer::start().await.unwrap();
