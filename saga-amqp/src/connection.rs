@@ -61,7 +61,16 @@ pub(crate) fn user(options: &AmqpOptions) -> Result<Option<ShortString>, Transpo
     // All hosts of a URL have its user.
     let uris = parse(options)?;
     let is_named = |uri: &&AMQPUri| options.user_id && uri.query.auth_mechanism != Some(SASLMechanism::External);
-    Ok(uris.first().filter(is_named).map(|uri| uri.authority.userinfo.username.as_str().into()))
+    let Some(uri) = uris.first().filter(is_named) else { return Ok(None) };
+    let name = uri.authority.userinfo.username.as_str();
+    ShortString::try_new(name).map(Some).map_err(|_| {
+        let detail = format!(
+            "the URL of the broker has a user of {} bytes, and a message can name one of 255: use another user, or \
+             `without_user_id`",
+            name.len()
+        );
+        TransportError::new(TransportErrorKind::Refused, "connect", detail)
+    })
 }
 
 /// Opens a connection to the first host that answers, and says which one that is; `role` is shown in the broker's list of
@@ -145,5 +154,19 @@ impl Drop for Closing {
                 }
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_whose_name_fits_in_no_message_is_refused() {
+        let options = AmqpOptions::new(format!("amqp://{}:p@localhost", "u".repeat(256)));
+        let error = user(&options).unwrap_err();
+        assert_eq!(error.kind(), TransportErrorKind::Refused);
+        assert!(error.to_string().contains("a user of 256 bytes"), "{error}");
+        assert_eq!(user(&options.without_user_id()).unwrap(), None);
     }
 }

@@ -61,7 +61,7 @@ impl Supervisor {
     /// The connection of this number is of no use: something of the topology is missing, or the broker does not answer. It
     /// is made again, and the topology is declared.
     pub(crate) fn renew(&self, generation: u64) {
-        self.stale.send_replace(Some(generation));
+        renew(&self.stale, generation);
     }
 }
 
@@ -69,6 +69,17 @@ impl Drop for Supervisor {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+/// A caller that still has an older connection must not hide what another one found out about the present one.
+fn renew(stale: &watch::Sender<Option<u64>>, generation: u64) {
+    stale.send_if_modified(|stale| {
+        let is_newer = stale.is_none_or(|known| known < generation);
+        if is_newer {
+            *stale = Some(generation);
+        }
+        is_newer
+    });
 }
 
 struct Keeper {
@@ -218,4 +229,18 @@ async fn connect(
     prepare(&connection, options, needs).await.inspect_err(|_| options.turn.move_on(host))?;
     health.connected(connection.status().clone());
     Ok((Arc::new(connection), host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_connection_hides_no_newer_one() {
+        let stale = watch::Sender::new(None);
+        for (generation, newest) in [(0, 0), (2, 2), (1, 2), (3, 3)] {
+            renew(&stale, generation);
+            assert_eq!(*stale.borrow(), Some(newest));
+        }
+    }
 }
