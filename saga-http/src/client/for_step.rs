@@ -10,6 +10,8 @@ use serde::de::DeserializeOwned;
 
 use super::retry_after::retry_after;
 
+/// The longest body of an answer that is read as JSON.
+const BODY_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 /// The longest body of a refusal that is read for its reason.
 const REASON_BYTES_MAX: usize = 64 * 1_024;
 
@@ -44,7 +46,8 @@ pub trait ForStep: Sized {
     /// `detail` or the `title` of an `application/problem+json`, or the text of the body.
     ///
     /// # Errors
-    /// Those of the table above. If the body breaks off or is not a `T`, the step is retried, since it has taken effect.
+    /// Those of the table above. If the body breaks off or is not a `T`, the step is retried, since it has taken effect. A body of more
+    /// than 8 MiB makes the step stuck.
     ///
     /// # Cancel safety
     /// When dropped, the service may have done what it was asked for; send the same key again.
@@ -62,7 +65,7 @@ impl ForStep for Result<Response, Error> {
     async fn for_step_json<T: DeserializeOwned>(self) -> Result<T, StepError> {
         let response = self.map_err(of_error)?;
         if response.status().is_success() {
-            return response.json().await.map_err(|error| StepError::retry(without_query(error)));
+            return body_of(response).await;
         }
         let mut response = response;
         let reason = reason(&mut response).await;
@@ -101,6 +104,21 @@ fn of_refusal(response: &Response, reason: Option<String>) -> StepError {
 fn retry(response: &Response, said: String) -> StepError {
     let delay = retry_after(response.headers()).unwrap_or(Duration::ZERO);
     StepError::retry_after(delay, said)
+}
+
+/// The body of an answer of success.
+async fn body_of<T: DeserializeOwned>(mut response: Response) -> Result<T, StepError> {
+    let address = address(response.url());
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| StepError::retry(without_query(error)))? {
+        body.extend_from_slice(&chunk);
+        if body.len() > BODY_BYTES_MAX {
+            let detail = format!("the answer of {address} is longer than {BODY_BYTES_MAX} bytes");
+            return Err(StepError::stuck(format!("{detail}; read it with `for_step` and a limit of your own")));
+        }
+    }
+    let read = serde_json::from_slice(&body);
+    read.map_err(|error| StepError::retry(format!("the answer of {address} cannot be read: {error}")))
 }
 
 /// What the service says about a refusal.

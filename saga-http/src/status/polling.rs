@@ -1,6 +1,7 @@
 //! Asking the store whether sagas have changed, once for all clients that wait for them.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ const GONE: u64 = u64::MAX;
 pub(super) struct Polling {
     sagas: Arc<dyn Sagas>,
     awaited: Mutex<BTreeMap<SagaId, Awaited>>,
+    /// Whether the last question had no answer. It is told once in an outage.
+    is_failing: AtomicBool,
 }
 
 struct Awaited {
@@ -39,7 +42,7 @@ struct Awaited {
 
 impl Polling {
     pub(super) fn new(sagas: Arc<dyn Sagas>) -> Arc<Self> {
-        Arc::new(Self { sagas, awaited: Mutex::default() })
+        Arc::new(Self { sagas, awaited: Mutex::default(), is_failing: AtomicBool::new(false) })
     }
 
     /// Changes when the saga has another version than the store had before.
@@ -72,8 +75,14 @@ impl Polling {
     async fn ask(&self, asked: &[SagaId]) {
         let found = match self.sagas.progress(asked).await {
             Ok(found) => found,
+            Err(error) if self.is_failing.swap(true, Ordering::Relaxed) => {
+                return tracing::debug!(%error, "status not polled");
+            }
             Err(error) => return tracing::warn!(%error, "status not polled"),
         };
+        if self.is_failing.swap(false, Ordering::Relaxed) {
+            tracing::info!("status polled again");
+        }
         let versions: BTreeMap<SagaId, u64> = found.iter().map(|saga| (saga.saga, saga.version)).collect();
         let awaited = self.lock();
         for saga in asked {
@@ -116,11 +125,13 @@ impl Drop for Panicked {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
 
     use async_trait::async_trait;
     use saga_core::engine::SagaSummary;
-    use saga_core::store::{DeadLetter, DeadLetterFilter, DeadLetterId, SagaFilter, SagaProgress, Status};
+    use saga_core::store::{
+        DeadLetter, DeadLetterFilter, DeadLetterId, SagaFilter, SagaProgress, Status, StoreError, StoreErrorKind,
+    };
     use saga_core::{RuntimeError, SagaStatus, Tenant};
     use tokio::time::timeout;
 
@@ -132,6 +143,7 @@ mod tests {
     struct Asked {
         count: AtomicUsize,
         panics: AtomicBool,
+        fails: AtomicBool,
     }
 
     #[async_trait]
@@ -155,6 +167,10 @@ mod tests {
         async fn progress(&self, sagas: &[SagaId]) -> Result<Vec<SagaProgress>, RuntimeError> {
             assert!(!self.panics.swap(false, Ordering::Relaxed), "the store panics once");
             let version = self.count.fetch_add(1, Ordering::Relaxed) as u64 + 1;
+            if self.fails.load(Ordering::Relaxed) {
+                let error = StoreError::new(StoreErrorKind::Unavailable, "progress", "the store is away");
+                return Err(error.into());
+            }
             Ok(sagas.iter().map(|saga| SagaProgress { saga: *saga, status: Status::Running, version }).collect())
         }
 
@@ -219,5 +235,18 @@ mod tests {
             .await
             .expect("it is polled again")
             .unwrap();
+    }
+
+    /// The log has one warning for an outage of the store, however often it is asked.
+    #[tokio::test(start_paused = true)]
+    async fn an_outage_of_the_store_is_told_once() {
+        let asked = Arc::new(Asked { fails: AtomicBool::new(true), ..Asked::default() });
+        let polling = Polling::new(asked.clone());
+        let mut client = polling.subscribe(SagaId(1));
+        pass(Duration::from_secs(5)).await;
+        assert!(asked.count.load(Ordering::Relaxed) > 40 && polling.is_failing.load(Ordering::Relaxed));
+        asked.fails.store(false, Ordering::Relaxed);
+        client.changed().await.unwrap();
+        assert!(!polling.is_failing.load(Ordering::Relaxed));
     }
 }
