@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use crate::support::{Ran, Replica, Services, blocking, number};
+use crate::support::{Ran, Replica, Services, blocking, number, until};
 use clap::Parser as _;
 use order_rig::{cli, place::StoreUrl, service::service};
 use serde_json::{Value, json};
@@ -95,10 +95,7 @@ fn go_on(services: &Services, broken: Broken, command: impl Fn(&str) -> Command)
     orders.wait_until_ready();
     let mut first = broken.run(services, &services.some_orders(FEW));
     // The relays warn, since there is no queue for the charges.
-    while !is_parked(services) {
-        assert!(first.try_wait().expect("a child").is_none(), "it ended too early");
-        std::thread::yield_now();
-    }
+    until(&mut first, || is_parked(services));
     let mut hosts = [orders, loud("payments"), loud("shipping")];
     hosts[1..].iter_mut().for_each(Replica::wait_until_ready);
     let early = all_ended(first, FEW);

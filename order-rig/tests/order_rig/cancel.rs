@@ -1,6 +1,6 @@
 //! Cancelling orders: while they are on their way, and when they have ended.
 
-use crate::support::{OutsideProcess, REAL, Shop};
+use crate::support::{OutsideProcess, REAL, Shop, until};
 
 #[test]
 fn an_order_is_cancelled_on_its_way_and_what_was_done_of_it_is_undone() {
@@ -8,9 +8,7 @@ fn an_order_is_cancelled_on_its_way_and_what_was_done_of_it_is_undone() {
     let outside = OutsideProcess::start(&shop, &[]);
     let args = [&REAL[..], &["--outside", &outside.url]].concat();
     let mut first = shop.command(&args).spawn().expect("the program starts");
-    while shop.ended() == 0 {
-        std::thread::yield_now();
-    }
+    until(&mut first, || shop.ended() > 0);
     first.kill().expect("it is killed");
     first.wait().expect("it ends");
     let running = shop.listed("running");

@@ -2,13 +2,13 @@
 
 use std::{
     io::{BufRead as _, BufReader, Read as _},
-    process::{Child, ChildStderr},
+    process::ChildStderr,
     time::Duration,
 };
 
 use tokio::time::Instant;
 
-use crate::support::{OutsideProcess, REAL, REAL_ORDERS, Ran, Shop, SmallDisk, number};
+use crate::support::{OutsideProcess, REAL, REAL_ORDERS, Ran, Shop, SmallDisk, number, until};
 
 /// Far longer than it may take to be said: a second on a machine that has nothing else to do.
 const SAID_WITHIN: Duration = Duration::from_secs(10);
@@ -27,12 +27,6 @@ fn heard(stderr: &mut BufReader<ChildStderr>, what: &str) -> String {
 fn ended(disk: &SmallDisk, shop: &Shop) -> usize {
     let ran = Ran::of(disk.command(&shop.command(&["list"])).output().expect("it runs"));
     ran.out.lines().filter(|line| line.contains("comp")).count()
-}
-
-fn until(child: &mut Child, mut holds: impl FnMut() -> bool) {
-    while !holds() {
-        assert!(child.try_wait().expect("a child").is_none(), "it ended too early");
-    }
 }
 
 #[test]

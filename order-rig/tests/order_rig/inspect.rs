@@ -1,6 +1,6 @@
 //! Looking at a shop: the audit, one saga, the list, the definition.
 
-use crate::support::{OutsideProcess, REAL, REAL_ORDERS, Shop, number};
+use crate::support::{OutsideProcess, REAL, REAL_ORDERS, Shop, number, until};
 use rusqlite::Connection;
 
 /// A shop in which the sample was run.
@@ -97,10 +97,8 @@ fn a_second_program_on_the_store_waits_and_says_so_and_looking_needs_no_waiting(
     let shop = Shop::new();
     let outside = OutsideProcess::start(&shop, &[]);
     let args = [&REAL[..], &["--outside", &outside.url]].concat();
-    let first = shop.command(&args).spawn().expect("the program starts");
-    while shop.ended() == 0 {
-        std::thread::yield_now();
-    }
+    let mut first = shop.command(&args).spawn().expect("the program starts");
+    until(&mut first, || shop.ended() > 0);
     let listed = shop.run(&["list"]);
     assert_eq!(listed.code, 0, "{listed}");
     let second = shop.run(&args);

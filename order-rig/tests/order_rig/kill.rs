@@ -1,17 +1,16 @@
 //! Killed at any moment and run again, the program goes on until every order has ended, and the books agree.
 
-use std::{
-    process::{Child, Command},
-    time::Duration,
-};
+use std::{process::Command, time::Duration};
 
 use saga_testkit::sim::Random;
 
-use crate::support::{OutsideProcess, REAL, REAL_ORDERS, Ran, Shop, number, seed_from_env};
+use crate::support::{OutsideProcess, PRODUCTS, REAL, REAL_ORDERS, Ran, Shop, number, seed_from_env, until_or_ended};
 use tokio::time::Instant;
 
 const RUNS: u64 = 30;
 const SIDE_BY_SIDE: u64 = 3;
+/// How many of the real orders each run has.
+const ORDERS: usize = 240;
 /// What the program holds as long as nothing else is said. Most of a lease is far more than a slow machine needs to begin.
 const LEASE: Duration = Duration::from_mins(1);
 
@@ -58,16 +57,17 @@ fn kill_once(run: u64, seed: u64) -> Killed {
     let mut random = Random::new(seed.wrapping_add(run));
     let shop = Shop::new();
     let outside = OutsideProcess::start(&shop, &[]);
-    let args = [&REAL[..], &["--outside", &outside.url]].concat();
+    let orders = shop.some_orders(ORDERS);
+    let args = ["run", "--json", "--orders", &orders, "--products", PRODUCTS, "--outside", &outside.url];
 
     // Every fifth is killed while it starts up, the others at a random point of their work.
     let mut child = shop.command(&args).spawn().expect("the program starts");
     if run.is_multiple_of(5) {
         let (began, moment) = (Instant::now(), Duration::from_millis(random.below(80)));
-        wait_until(&mut child, || began.elapsed() >= moment);
+        until_or_ended(&mut child, || began.elapsed() >= moment);
     } else {
-        let moment = random.below(REAL_ORDERS * 9 / 10);
-        wait_until(&mut child, || shop.ended() > moment);
+        let moment = random.below(ORDERS as u64 * 9 / 10);
+        until_or_ended(&mut child, || shop.ended() > moment);
     }
     let in_time = child.try_wait().expect("a child").is_none();
     // An error says that it is gone already.
@@ -77,29 +77,22 @@ fn kill_once(run: u64, seed: u64) -> Killed {
     let at = shop.ended();
     let again = Instant::now();
     let mut child = shop.command(&args).spawn().expect("the program starts");
-    wait_until(&mut child, || shop.ended() > at);
+    until_or_ended(&mut child, || shop.ended() > at);
     let at_work_after = again.elapsed();
     let ran = Ran::of(child.wait_with_output().expect("it ends"));
     assert_eq!(ran.code, 0, "run {run}, killed at {at}: {ran}");
     let said = ran.json();
-    assert_eq!(number(&said, "completed") + number(&said, "compensated"), REAL_ORDERS, "run {run}: {said}");
+    assert_eq!(number(&said, "completed") + number(&said, "compensated"), ORDERS as u64, "run {run}: {said}");
     let audit = shop.verify();
-    assert_eq!(number(&audit, "orders"), REAL_ORDERS, "run {run}: {audit}");
+    assert_eq!(number(&audit, "orders"), ORDERS as u64, "run {run}: {audit}");
     Killed { at, in_time, at_work_after }
-}
-
-/// Waits for something that the program does, or for its end.
-fn wait_until(child: &mut Child, holds: impl Fn() -> bool) {
-    while !holds() && child.try_wait().expect("a child").is_none() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 #[test]
 fn interrupted_it_ends_what_it_began_and_says_how_to_go_on() {
     let shop = Shop::new();
     let mut child = shop.command(&[&REAL[..], &["--concurrency", "4"]].concat()).spawn().expect("the program starts");
-    wait_until(&mut child, || shop.ended() > 50);
+    until_or_ended(&mut child, || shop.ended() > 50);
     let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
     assert!(interrupted.success(), "it ended too early");
     let ran = Ran::of(child.wait_with_output().expect("it ends"));

@@ -1,6 +1,6 @@
 //! Pausing an order, and letting it go on, while others go on beside it.
 
-use crate::support::{OutsideProcess, REAL, Shop};
+use crate::support::{OutsideProcess, REAL, Shop, until};
 
 #[test]
 fn a_paused_order_waits_and_the_others_do_not() {
@@ -8,9 +8,7 @@ fn a_paused_order_waits_and_the_others_do_not() {
     let outside = OutsideProcess::start(&shop, &[]);
     let args = [&REAL[..], &["--outside", &outside.url]].concat();
     let mut first = shop.command(&args).spawn().expect("the program starts");
-    while shop.ended() == 0 {
-        std::thread::yield_now();
-    }
+    until(&mut first, || shop.ended() > 0);
     first.kill().expect("it is killed");
     first.wait().expect("it ends");
     let order = shop.listed("running").pop().expect("an order is on its way");

@@ -3,7 +3,7 @@
 use saga_testkit::sim::Random;
 
 use crate::support::{
-    OutsideProcess, REAL, REAL_ORDERS, Ran, Shop, all_ended, blocking, decided, number, seed_from_env,
+    OutsideProcess, REAL, REAL_ORDERS, Ran, Shop, all_ended, blocking, decided, number, seed_from_env, until,
 };
 
 #[test]
@@ -57,9 +57,7 @@ fn one_of_two_processes_is_killed_and_the_other_brings_every_order_to_its_end() 
     let args = [&REAL[..], &["--outside", &outside.url, "--concurrency", "32"]].concat();
     let [mut killed, other] = [(); 2].map(|()| shop.command(&args).spawn().expect("the program starts"));
     let moment = REAL_ORDERS / 10 + random.below(REAL_ORDERS / 2);
-    while shop.ended() < moment {
-        assert!(killed.try_wait().expect("a child").is_none(), "it ended too early");
-    }
+    until(&mut killed, || shop.ended() >= moment);
     killed.kill().expect("it is killed");
     killed.wait().expect("it ends");
     let ran = Ran::of(other.wait_with_output().expect("it ends"));

@@ -1,6 +1,6 @@
 //! The whole program on the real orders: everything ends, everything is undone that must be, and nothing happens twice.
 
-use crate::support::{OutsideProcess, REAL, REAL_ORDERS, Ran, Shop, all_ended, decided, number};
+use crate::support::{OutsideProcess, REAL, REAL_ORDERS, Ran, Shop, all_ended, decided, number, until};
 use serde_json::Value;
 
 #[test]
@@ -58,9 +58,7 @@ fn one_order_at_a_time_always_ends_the_same_even_when_killed() {
     let outside = OutsideProcess::start(&killed, &[]);
     let args = [&one_at_a_time[..], &["--outside", &outside.url]].concat();
     let mut child = killed.command(&args).spawn().expect("the program starts");
-    while killed.ended() < REAL_ORDERS / 8 {
-        assert!(child.try_wait().expect("a child").is_none(), "it ended too early");
-    }
+    until(&mut child, || killed.ended() >= REAL_ORDERS / 8);
     child.kill().expect("it is killed");
     child.wait().expect("it ends");
     let second = all_ended(&killed, &killed.run(&args));
@@ -117,10 +115,8 @@ fn services_outside_that_die_and_come_back_are_asked_again() {
     let shop = Shop::new();
     let outside = OutsideProcess::start(&shop, &[]);
     let (url, address) = (outside.url.clone(), outside.address().to_owned());
-    let child = shop.command(&[&REAL[..], &["--outside", &url]].concat()).spawn().expect("the program starts");
-    while shop.ended() < REAL_ORDERS / 4 {
-        std::thread::yield_now();
-    }
+    let mut child = shop.command(&[&REAL[..], &["--outside", &url]].concat()).spawn().expect("the program starts");
+    until(&mut child, || shop.ended() >= REAL_ORDERS / 4);
     drop(outside);
     let outside = OutsideProcess::start_at(&shop, &address, &[]);
     let ran = Ran::of(child.wait_with_output().expect("it ends"));
@@ -134,9 +130,7 @@ fn what_an_earlier_run_left_is_brought_to_its_end_whatever_is_run_next() {
     let outside = OutsideProcess::start(&shop, &[]);
     let with_outside = ["--outside", &outside.url];
     let mut child = shop.command(&[&REAL[..], &with_outside].concat()).spawn().expect("the program starts");
-    while shop.ended() < REAL_ORDERS / 4 {
-        assert!(child.try_wait().expect("a child").is_none(), "it ended too early");
-    }
+    until(&mut child, || shop.ended() >= REAL_ORDERS / 4);
     child.kill().expect("it is killed");
     child.wait().expect("it ends");
 

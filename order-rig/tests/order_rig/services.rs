@@ -7,7 +7,7 @@ use std::{
 
 use saga_testkit::sim::Random;
 
-use crate::support::{Ran, Replica, Services, number, seed_from_env};
+use crate::support::{Ran, Replica, Services, number, seed_from_env, until};
 use saga_servers::{FaultProxy, Traffic};
 use serde_json::Value;
 
@@ -87,11 +87,9 @@ fn a_replica_of_each_service_is_killed_and_every_order_ends() {
 }
 
 /// Waits until so many orders have ended, while the run goes on.
+#[track_caller]
 fn wait_for(services: &Services, driver: &mut Child, ended: u64) {
-    while services.shop.ended() < ended {
-        assert!(driver.try_wait().expect("a child").is_none(), "it ended too early");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    until(driver, || services.shop.ended() >= ended);
 }
 
 #[test]

@@ -3,11 +3,15 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use clap::Parser;
 use saga_cli::{Admin, Command, OpenStore};
 use saga_core::memory::MemoryStore;
 use saga_core::{Runtime, Saga, State, StepContext, StepError, Tenant, saga_compensation, saga_step};
+
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The application's own command line.
 #[derive(Parser)]
@@ -111,7 +115,7 @@ impl Shop {
             status.steps[0].failing
         };
         while !is_failing().await {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(PAUSE).await;
         }
         runtime.shutdown().await;
     }

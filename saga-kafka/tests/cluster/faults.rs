@@ -13,6 +13,9 @@ use saga_kafka::{KafkaOptions, KafkaTransport};
 use crate::support::messages::{PATIENCE, accept, message, publish, receive, subscribe, take};
 use crate::support::{Cluster, options};
 
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(10);
+
 const COUNT: u32 = 20;
 
 /// Reads a topic from its beginning until every number has come.
@@ -98,7 +101,7 @@ async fn a_cluster_that_is_away_takes_nothing_and_is_found_again() {
     assert_eq!(answers[0].as_ref().unwrap_err().kind(), TransportErrorKind::Unknown, "{answers:?}");
     let away = async {
         while transport.reachable().await.is_ok() {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(PAUSE).await;
         }
     };
     tokio::time::timeout(PATIENCE, away).await.expect("it is noticed");
@@ -108,7 +111,7 @@ async fn a_cluster_that_is_away_takes_nothing_and_is_found_again() {
     cluster.order(|cluster| (1..=3).for_each(|broker| cluster.broker_up(broker).unwrap())).await;
     let back = async {
         while transport.reachable().await.is_err() {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(PAUSE).await;
         }
     };
     tokio::time::timeout(PATIENCE, back).await.expect("it is found again");

@@ -1,6 +1,7 @@
 //! Who gets which partition, where a group begins, and what becomes of what a receiver has: on tansu, on which members may join at once.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use saga_core::transport::{Incoming, Message, MessageKind, Settlement, Subscription, Transport, service_topic};
 use saga_kafka::KafkaTransport;
@@ -8,6 +9,9 @@ use saga_servers::TansuServer;
 
 use crate::support::messages::{PATIENCE, accept, message, number, publish, receive, subscribe, take};
 use crate::support::{Cluster, Place, on_tansu};
+
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// How many a topic has that is created.
 const PARTITIONS: i32 = 4;
@@ -21,7 +25,7 @@ async fn has_partitions(transport: &KafkaTransport, count: usize) {
             if health.subscriptions.iter().any(|subscription| subscription.partitions == count) {
                 return;
             }
-            tokio::task::yield_now().await;
+            tokio::time::sleep(PAUSE).await;
         }
     };
     tokio::time::timeout(PATIENCE, has).await.unwrap_or_else(|_| panic!("no {count} partitions"));

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use saga_core::engine::SagaAdmin;
 use saga_core::store::Purge as _;
@@ -10,6 +11,9 @@ use saga_core::{Retention, Saga, StepError, saga_step};
 use saga_postgres::{PostgresStore, sqlx};
 use saga_servers::PostgresServer;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
+
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The migrations of the version before, which never change.
 const BEFORE: [(&str, &str); 6] = [
@@ -164,7 +168,7 @@ async fn a_million_sagas_are_migrated_while_a_process_of_the_version_before_work
     let (stops, completed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let old = tokio::spawn(process_of_before(url.clone(), Arc::clone(&stops), Arc::clone(&completed)));
     while completed.load(Ordering::SeqCst) < 10 {
-        tokio::task::yield_now().await;
+        tokio::time::sleep(PAUSE).await;
     }
 
     let before = completed.load(Ordering::SeqCst);
@@ -176,7 +180,7 @@ async fn a_million_sagas_are_migrated_while_a_process_of_the_version_before_work
     let after = completed.load(Ordering::SeqCst);
     while completed.load(Ordering::SeqCst) < after + 10 {
         assert!(!old.is_finished(), "it failed");
-        tokio::task::yield_now().await;
+        tokio::time::sleep(PAUSE).await;
     }
     stops.store(true, Ordering::SeqCst);
     old.await.unwrap();

@@ -1,9 +1,14 @@
 //! Migrating a schema whose tables are large while other processes work on it.
 
+use std::time::Duration;
+
 use crate::support::{Place, begun, complete, completed, new_saga, status};
 use saga_core::store::{Records as _, Sagas as _, Started, Status};
 use saga_postgres::PostgresStore;
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
+
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(10);
 
 const BEFORE: [(i32, &str, &str); 8] = [
     (1, "tables", include_str!("../../migrations/0001_tables.sql")),
@@ -129,7 +134,7 @@ async fn a_process_waits_as_long_as_another_one_builds_an_index() {
         if seen > 1 {
             break;
         }
-        tokio::task::yield_now().await;
+        tokio::time::sleep(PAUSE).await;
     }
     assert!(!opening.is_finished(), "it is not its turn");
     assert!(!is_noted(&mut watch, &place).await);
@@ -154,7 +159,7 @@ async fn others_write_while_an_index_waits_for_a_dump() {
     let waits = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity \
          WHERE query LIKE '%CREATE INDEX CONCURRENTLY%' || $1 || '%' AND wait_event_type = 'Lock')";
     while !sqlx::query_scalar::<_, bool>(waits).bind(&place.schema).fetch_one(&mut conn).await.unwrap() {
-        tokio::task::yield_now().await;
+        tokio::time::sleep(PAUSE).await;
     }
     conn.execute("SET lock_timeout = '2s'").await.unwrap();
     run(&mut conn, "UPDATE {schema}.progress SET version = version + 1 WHERE id = -1", &place).await;

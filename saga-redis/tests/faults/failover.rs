@@ -7,6 +7,9 @@ use saga_servers::RedisServer;
 
 use crate::support::{account, granted, options, request, token, waits};
 
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// The service at the address of the primary and at that of the replica: an application has one address that moves.
 async fn both(primary: &RedisServer, replica: &RedisServer, replicas: u32) -> (RedisLocks, RedisLocks) {
     let epochs = MemoryEpochs::default();
@@ -22,7 +25,7 @@ async fn lock_before_the_replica_lags(locks: &RedisLocks, primary: &RedisServer,
     locks.release(&lock).await.unwrap();
     let counter = primary.command(&["KEYS", "*:counter"]).await.unwrap();
     while replica.command(&["GET", &counter]).await.unwrap().is_empty() {
-        tokio::task::yield_now().await;
+        tokio::time::sleep(PAUSE).await;
     }
     replica.command(&["REPLICAOF", "127.0.0.1", "1"]).await.unwrap();
     lock
@@ -66,7 +69,7 @@ async fn tokens_grow_when_the_old_primary_takes_over_again() {
     while !(primary.command(&["INFO", "replication"]).await.unwrap().contains("master_link_status:up")
         && has_lost().await)
     {
-        tokio::task::yield_now().await;
+        tokio::time::sleep(PAUSE).await;
     }
     primary.command(&["REPLICAOF", "NO", "ONE"]).await.unwrap();
 

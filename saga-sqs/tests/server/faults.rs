@@ -1,11 +1,16 @@
 //! What happens to queues, to the server and to processes.
 
+use std::time::Duration;
+
 use saga_core::transport::{MessageKind, Transport as _, TransportErrorKind, service_topic};
 use saga_servers::MotoServer;
 use saga_sqs::{Declare, SqsTransport};
 
 use crate::support::messages::{PATIENCE, message, publish, receive, subscribe, take};
 use crate::support::{Raw, options, shared_server};
+
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(10);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_queue_is_declared_again() {
@@ -18,7 +23,7 @@ async fn a_deleted_queue_is_declared_again() {
     raw.delete("d-a.fifo").await;
     let there_again = async {
         while !raw.exists("d-a.fifo").await {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(PAUSE).await;
         }
     };
     tokio::time::timeout(PATIENCE, there_again).await.expect("it is declared again in time");

@@ -1,5 +1,7 @@
 //! What others send: messages that do not follow `docs/wire.md`.
 
+use std::time::Duration;
+
 use saga_core::memory::MemoryStore;
 use saga_core::store::{DeadLetterFilter, DeadLetterReason};
 use saga_core::transport::{Settlement, Transport as _};
@@ -8,6 +10,9 @@ use saga_sqs::SqsTransport;
 
 use crate::support::messages::{message, publish, receive, subscribe, take};
 use crate::support::{Raw, options, shared_server};
+
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(10);
 
 const BYTES: &str = "<order id='7'/>";
 
@@ -72,7 +77,7 @@ async fn g8_a_runtime_keeps_what_is_no_message_as_a_dead_letter() {
             if !letters.is_empty() {
                 return letters;
             }
-            tokio::task::yield_now().await;
+            tokio::time::sleep(PAUSE).await;
         }
     };
     let letters = tokio::time::timeout(crate::support::messages::PATIENCE, letters).await.expect("a letter in time");

@@ -7,6 +7,7 @@ mod ran;
 mod random;
 mod services;
 mod shop;
+mod until;
 
 pub(crate) use disk::SmallDisk;
 pub(crate) use expect::{all_ended, decided};
@@ -15,3 +16,4 @@ pub(crate) use ran::{Ran, number};
 pub(crate) use random::seed_from_env;
 pub(crate) use services::{Replica, Services};
 pub(crate) use shop::{ORDERS, PRODUCTS, REAL, REAL_ORDERS, Shop, blocking};
+pub(crate) use until::{until, until_or_ended};

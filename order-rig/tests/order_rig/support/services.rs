@@ -6,7 +6,7 @@ use std::{
 use saga_servers::shared::{Database, Vhost};
 use serde_json::Value;
 
-use super::{ORDERS, OutsideProcess, PRODUCTS, Ran, Shop, blocking};
+use super::{OutsideProcess, PRODUCTS, Ran, Shop, blocking};
 
 /// So soon a dead process is noticed, and a command without an answer sent again.
 const TIMES: [&str; 4] = ["--lease", "2s", "--answer-within", "2s"];
@@ -108,10 +108,7 @@ impl Services {
 
     /// A file with so many of the real orders, taken from all over them.
     pub(crate) fn some_orders(&self, count: usize) -> String {
-        let all = std::fs::read_to_string(ORDERS).expect("the real orders");
-        let all: Vec<&str> = all.lines().collect();
-        let some: Vec<&str> = all.chunks(all.len() / count).map(|chunk| chunk[0]).take(count).collect();
-        self.shop.write("some-orders.jsonl", some.join("\n")).display().to_string()
+        self.shop.some_orders(count)
     }
 
     /// The books agree and every service is at rest; gives the numbers.

@@ -64,6 +64,14 @@ impl Shop {
         path
     }
 
+    /// A file with so many of the real orders, spread over all of them.
+    pub(crate) fn some_orders(&self, count: usize) -> String {
+        let all = std::fs::read_to_string(ORDERS).expect("the real orders");
+        let all: Vec<&str> = all.lines().collect();
+        let some: Vec<&str> = all.chunks(all.len() / count).map(|chunk| chunk[0]).take(count).collect();
+        self.write("some-orders.jsonl", some.join("\n")).display().to_string()
+    }
+
     /// The keys of the orders that stand there.
     pub(crate) fn listed(&self, status: &str) -> Vec<String> {
         let ran = self.run(&["list", "--status", status]);
