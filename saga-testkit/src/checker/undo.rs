@@ -159,7 +159,7 @@ fn may_have_happened(book: &Book<'_>, saga: usize, (step, plan): (u8, &StepPlan)
 /// cancellation or a deadline at any step: then its command is not given out again. So the turn of the step must have come, a
 /// branch beside it must have failed or may have, or the saga may have been called off, an owner may have vanished, and the undo cannot
 /// know an output. At a host the same command is done to its end first. Owners that vanish as often as the step may be called
-/// use it up unseen, and then the step itself starts the compensation.
+/// use it up unseen, also at a host, and then the step itself starts the compensation.
 fn may_have_been_held(book: &Book<'_>, saga: usize, (step, plan): (u8, &StepPlan), undo: &Call<'_>) -> bool {
     let of = &book.sagas[saga];
     let is_passed = |before: u8| {
@@ -173,13 +173,15 @@ fn may_have_been_held(book: &Book<'_>, saga: usize, (step, plan): (u8, &StepPlan
     };
     // A branch that waits for a lock turns the saga round in a deadlock, or when it has waited too long, and calls nothing.
     let may_fail = |(other, plan): (u8, &StepPlan)| has_failed(other) || !plan.held.is_empty();
+    let may_be_called_off = || {
+        of.may_be_called_off_before(undo.entered)
+            || of.steps().any(|(other, plan)| of.are_apart(step, other) && may_fail((other, plan)))
+    };
     undo.reads.is_none()
-        && of.host(step).is_none()
         && book.is_disturbed_before(undo.entered)
         && of.steps().filter(|(before, _)| of.is_behind(step, *before)).all(|(before, _)| is_passed(before))
-        && (of.may_be_called_off_before(undo.entered)
-            || book.disturbances_before(undo.entered) >= plan.attempts as usize
-            || of.steps().any(|(other, plan)| of.are_apart(step, other) && may_fail((other, plan))))
+        && (book.disturbances_before(undo.entered) >= plan.attempts as usize
+            || (of.host(step).is_none() && may_be_called_off()))
 }
 
 /// Nothing is done once it was undone or barred, once another step was undone, or once the saga has ended.

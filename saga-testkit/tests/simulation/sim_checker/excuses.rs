@@ -149,19 +149,22 @@ fn a_deadline_calls_off_from_its_own_moment_on() {
     run(5_999).breaks(Guarantee::G5, "there was nothing to undo");
 }
 
-/// G5, seed 505847453108: owners that vanish as often as a step may be called use it up, and nobody saw it begin.
+/// G5, seeds 505847453108 and, at a host, 20339203: owners that vanish as often as a step may be called use it up, and nobody saw it
+/// begin.
 #[test]
 fn a_step_is_used_up_by_as_many_vanished_owners_as_it_has_attempts() {
-    let run = |crashes: u64| {
-        let mut run = Run::of(vec![step("s0", Kind::External)]);
+    let run = |crashes: u64, host: Option<u8>| {
+        let mut run = Run::of(vec![StepPlan { host, ..step("s0", Kind::External) }]);
         (0..crashes).for_each(|nth| run.at(100 + nth, What::Crashed));
         run.call(500, 20, (0, Op::Undo), None, Left::Done);
         run.at(500, What::Barred { call: 20 });
         run.ends(Standing::Compensated, &[(0, Op::Do, Recorded::Unknown, None), (0, Op::Undo, Recorded::Done, None)]);
         run
     };
-    run(3).is_sound();
-    run(2).breaks(Guarantee::G5, "there was nothing to undo");
+    for host in [None, Some(1)] {
+        run(3, host).is_sound();
+        run(2, host).breaks(Guarantee::G5, "there was nothing to undo");
+    }
 }
 
 /// G5, seed 505847437098: a step of a group runs anew in the same transaction when another one has failed, and the undo that
