@@ -1,5 +1,6 @@
 //! The duty of keeping what is to be done.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -112,6 +113,23 @@ pub struct Claimed {
     pub next_due_in: Option<Duration>,
     /// The rows that cannot be read, or whose saga or records cannot. They keep no other row from being claimed.
     pub unreadable: Vec<UnreadableWork>,
+}
+
+impl Claimed {
+    /// Makes the rows unreadable whose saga is not among [`sagas`](Self::sagas), for the problem that is given for it. One without a
+    /// problem does not exist.
+    pub fn leave_out_unread(&mut self, problems: &BTreeMap<SagaId, String>) {
+        let Self { work, sagas, unreadable, .. } = self;
+        work.retain(|row| {
+            let is_read = sagas.iter().any(|(saga, _)| saga.id == row.saga);
+            if !is_read {
+                let problem = problems.get(&row.saga).map_or("it does not exist", String::as_str);
+                let problem = format!("saga {}: {problem}", row.saga.0);
+                unreadable.push(UnreadableWork { work: row.work.id, problem });
+            }
+            is_read
+        });
+    }
 }
 
 /// A work row that was claimed and cannot be read: a newer version wrote it, or the storage is damaged. It keeps the lease of

@@ -1,13 +1,14 @@
 //! Claims of work, of all of it and of a part: what they ask for, and what they are answered.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use saga_core::store::{
     ClaimRequest, Claimed, ClaimedWork, DefinitionId, SagaId, SagaRow, ShareRequest, StepRecord, StoreError,
     UnreadableWork, WorkId, WorkKind, WorkRef,
 };
-use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row as _};
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::query::Query;
+use sqlx::{PgConnection, Postgres, Row as _};
 
 use crate::clock::{duration, micros};
 use crate::error::store_error;
@@ -26,17 +27,13 @@ impl PostgresStore {
         failed: fn(&'static str, sqlx::Error) -> StoreError,
     ) -> Result<Claimed, StoreError> {
         let numbers = self.known_definitions(conn, "claim", request.definitions.iter().cloned()).await?;
-        let rows = sqlx::query(self.sql("SELECT * FROM {schema}.claim_waiting_work($1, $2, $3, $4, $5)"))
+        let query = sqlx::query(self.sql("SELECT * FROM {schema}.claim_waiting_work($1, $2, $3, $4, $5)"))
             .bind(numbers.all())
             .bind(request.lease.owner.0)
             .bind(micros(request.lease.ttl))
             .bind(rows::limit(request.limit))
-            .bind(request.takes_over)
-            .persistent(self.prepares_statements())
-            .fetch_all(&mut *conn)
-            .await
-            .map_err(|error| failed("claim", error))?;
-        self.read_claimed(conn, "claim", &rows).await
+            .bind(request.takes_over);
+        self.claimed_by(conn, "claim", query, failed).await
     }
 
     pub(crate) async fn claim_shares_on(
@@ -48,7 +45,7 @@ impl PostgresStore {
         let wanted = request.shares.iter().map(|share| share.definition.clone());
         let numbers: Numbers = self.known_definitions(conn, "claim_shares", wanted).await?;
         let arrays = ShareArrays::new(request, |definition| numbers.get(definition));
-        let rows =
+        let query =
             sqlx::query(self.sql("SELECT * FROM {schema}.claim_shares($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"))
                 .bind(arrays.definitions)
                 .bind(arrays.limits)
@@ -59,40 +56,32 @@ impl PostgresStore {
                 .bind(request.lease.owner.0)
                 .bind(micros(request.lease.ttl))
                 .bind(rows::limit(request.limit))
-                .bind(request.takes_over)
-                .persistent(self.prepares_statements())
-                .fetch_all(&mut *conn)
-                .await
-                .map_err(|error| failed("claim_shares", error))?;
-        self.read_claimed(conn, "claim_shares", &rows).await
+                .bind(request.takes_over);
+        self.claimed_by(conn, "claim_shares", query, failed).await
     }
 
-    /// Reads the answer of a claim: its rows, the time until the next one is due, and the sagas of the rows.
-    pub(crate) async fn read_claimed(
+    /// The answer of a claim: its rows, the time until the next one is due, and the sagas of the rows.
+    async fn claimed_by(
         &self,
         conn: &mut PgConnection,
         operation: &'static str,
-        rows: &[PgRow],
+        claim: Query<'_, Postgres, PgArguments>,
+        failed: fn(&'static str, sqlx::Error) -> StoreError,
     ) -> Result<Claimed, StoreError> {
-        let mut claimed = read_rows(rows).map_err(|error| store_error(operation, error))?;
+        let rows = claim.persistent(self.prepares_statements()).fetch_all(&mut *conn).await;
+        let rows = rows.map_err(|error| failed(operation, error))?;
+        let mut claimed = read_rows(&rows).map_err(|error| store_error(operation, error))?;
         let mut ids: Vec<SagaId> = claimed.work.iter().map(|work| work.saga).collect();
         ids.sort_unstable();
         ids.dedup();
-        let mut problems = HashMap::new();
+        let mut problems = BTreeMap::new();
         for (id, saga) in self.read_sagas(conn, operation, &ids).await? {
             match readable(saga).map_err(|error| store_error(operation, error))? {
                 Ok(saga) => claimed.sagas.push(saga),
-                Err(problem) => _ = problems.insert(id, format!("saga {}: {problem}", id.0)),
+                Err(problem) => _ = problems.insert(id, problem),
             }
         }
-        let Claimed { work, unreadable, .. } = &mut claimed;
-        work.retain(|work| match problems.get(&work.saga) {
-            Some(problem) => {
-                unreadable.push(UnreadableWork { work: work.work.id, problem: problem.clone() });
-                false
-            }
-            None => true,
-        });
+        claimed.leave_out_unread(&problems);
         Ok(claimed)
     }
 

@@ -1,6 +1,6 @@
 //! Claims of work: which rows are free, and how they are leased.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -226,23 +226,16 @@ pub(crate) fn next_due_in(
 /// Loads the sagas of the claimed rows. Rows whose saga cannot be read become unreadable.
 pub(crate) fn load_sagas(conn: &Connection, claimed: &mut Claimed) -> rusqlite::Result<()> {
     let mut loaded = HashSet::with_capacity(claimed.work.len());
-    let mut problems = HashMap::new();
+    let mut problems = BTreeMap::new();
     for work in &claimed.work {
         if loaded.insert(work.saga) {
-            match rows::readable(saga_with_records(conn, work.saga))? {
-                Ok(saga) => claimed.sagas.push(saga),
-                Err(problem) => _ = problems.insert(work.saga, format!("saga {}: {problem}", work.saga.0)),
+            match rows::readable(saga_with_records(conn, work.saga).optional())? {
+                Ok(saga) => claimed.sagas.extend(saga),
+                Err(problem) => _ = problems.insert(work.saga, problem),
             }
         }
     }
-    let Claimed { work, unreadable, .. } = claimed;
-    work.retain(|work| match problems.get(&work.saga) {
-        Some(problem) => {
-            unreadable.push(UnreadableWork { work: work.work.id, problem: problem.clone() });
-            false
-        }
-        None => true,
-    });
+    claimed.leave_out_unread(&problems);
     Ok(())
 }
 

@@ -60,7 +60,7 @@ fn rows(claimed: &Claimed) -> Vec<WorkId> {
     claimed.work.iter().map(|work| work.work.id).collect()
 }
 
-/// Each damage in a saga of its own: its row of work, its state, one of its records.
+/// Each damage in a saga of its own: its row of work, its state, one of its records; one is gone.
 async fn work<S: Tables>() {
     let (store, _kept) = S::fresh().await;
     let lease = member(&store, HOUR).await;
@@ -71,19 +71,24 @@ async fn work<S: Tables>() {
         store.execute(&format!("UPDATE {{t}}{column} = 'of-tomorrow' WHERE {id} = {saga}")).await;
         damaged.push(row);
     }
+    let (SagaId(gone), row_of_gone) = went_on(&store, "gone", lease).await;
+    store.execute(&format!("DELETE FROM {{t}}progress WHERE id = {gone}")).await;
+    damaged.push(row_of_gone);
     let (_, sound) = went_on(&store, "d", lease).await;
     let claimed = claim(&store, lease).await;
     assert_eq!((rows(&claimed), claimed.sagas.len()), (vec![sound], 1));
     assert_eq!(claimed.unreadable.iter().map(|row| row.work).collect::<Vec<_>>(), damaged);
     for UnreadableWork { work, problem } in &claimed.unreadable {
-        assert!(problem.contains("\"of-tomorrow\" is not a value of this version"), "{work:?}: {problem}");
+        let expected =
+            if *work == row_of_gone { "it does not exist" } else { "\"of-tomorrow\" is not a value of this version" };
+        assert!(problem.contains(expected), "{work:?}: {problem}");
     }
     // They are leased, and claimed again at the end of the lease.
     let again = claim(&store, lease).await;
     assert_eq!((again.work.len(), again.unreadable), (0, Vec::new()));
     store.execute("UPDATE {t}work SET kind = 'do', owner = NULL, leased_until = NULL").await;
     let mended = claim(&store, lease).await;
-    assert_eq!((rows(&mended), mended.unreadable.len()), (vec![damaged[0], sound], 2));
+    assert_eq!((rows(&mended), mended.unreadable.len()), (vec![damaged[0], sound], 3));
 }
 
 fn message(number: u32) -> Message {
