@@ -225,7 +225,7 @@ impl StepContext {
     }
 
     /// Publishes an event to its subscribers. The event is written in the commit that records this call as done; otherwise
-    /// it is not sent.
+    /// it is not sent. Its topic is the name of the saga definition; in a choreography it is the name of the event.
     ///
     /// # Errors
     ///
