@@ -25,7 +25,8 @@ pub trait StoreHarness: Send + Sync + 'static {
     /// Closes the store and opens its data again, as a second process would after the first has ended.
     fn reopen(&self, store: Self::Store) -> impl Future<Output = Self::Store> + Send;
 
-    /// A second process on the same data beside the first; nothing where only one process works on the data.
+    /// A second process on the same data beside the first; nothing where only one process works on the data. A store whose
+    /// [`Capabilities::shared`](saga_core::store::Capabilities::shared) is set must have it.
     fn beside(&self, store: &Self::Store) -> impl Future<Output = Option<Self::Store>> + Send {
         let _ = store;
         async { None }
