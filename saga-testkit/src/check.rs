@@ -12,11 +12,24 @@ pub struct Failed(pub String);
 /// How a check ends.
 pub type Outcome = Result<(), Failed>;
 
+/// What a check that did not fail says of the backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It keeps the clauses.
+    Kept,
+    /// Nothing, for this reason.
+    NotApplicable(&'static str),
+}
+
+impl From<()> for Verdict {
+    fn from((): ()) -> Self {
+        Self::Kept
+    }
+}
+
 /// What a check needs of the backend beyond the contract. Where it is missing, the check is skipped aloud.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// Nothing.
-    Nothing,
     /// Several processes work on the data at once.
     Shared,
     /// Only one process works on the data.
@@ -37,7 +50,6 @@ impl Need {
     /// Why a check with this need is skipped.
     pub(crate) fn reason(self) -> &'static str {
         match self {
-            Self::Nothing => "",
             Self::Shared => "only one process works on this backend's data",
             Self::Alone => "several processes may work on this backend's data",
             Self::StartsInTransactions => "this backend starts no sagas in step transactions, and says so",
@@ -56,8 +68,8 @@ pub struct Check<B> {
     /// Its name.
     pub name: &'static str,
     /// What it needs.
-    pub need: Need,
-    pub(crate) run: fn(B) -> BoxFuture<'static, Outcome>,
+    pub needs: &'static [Need],
+    pub(crate) run: fn(B) -> BoxFuture<'static, Result<Verdict, Failed>>,
 }
 
 impl<B> Check<B> {
@@ -74,7 +86,17 @@ impl<B> Check<B> {
     /// # Cancel safety
     /// Dropping it leaves an unused backend behind.
     pub async fn run(&self, bench: B) -> Outcome {
-        (self.run)(bench).await.map_err(|failed| Failed(format!("{}: {}", self.clauses.join(", "), failed.0)))
+        self.verdict(bench).await.map(drop)
+    }
+
+    /// The same, with what it says of the backend where it does not fail.
+    pub(crate) async fn verdict(&self, bench: B) -> Result<Verdict, Failed> {
+        (self.run)(bench).await.map_err(|failed| self.failed(&failed.0))
+    }
+
+    /// A failure that says which clauses are broken.
+    pub(crate) fn failed(&self, problem: &str) -> Failed {
+        Failed(format!("{}: {problem}", self.clauses.join(", ")))
     }
 }
 

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use crate::check::Verdict;
+
 /// The clauses that stand in the text of a contract, in order: every `` `S-..` `` or `` `T-..` `` that begins a list item.
 /// A number that is used for two clauses is in it twice.
 pub fn clauses_in(source: &str) -> Vec<String> {
@@ -22,6 +24,7 @@ pub struct Report {
 enum Fate {
     NotRun,
     Skipped(String),
+    NotApplicable(&'static str),
     Passed,
     Failed,
 }
@@ -36,9 +39,20 @@ impl Report {
         }
     }
 
-    /// A check has ended.
-    pub(crate) fn note(&mut self, id: &str, is_kept: bool) {
-        self.checks.insert(id.into(), if is_kept { Fate::Passed } else { Fate::Failed });
+    /// A check has ended: with a verdict, unless it failed.
+    pub(crate) fn note(&mut self, id: &str, verdict: Option<Verdict>) {
+        let fate = match verdict {
+            Some(Verdict::Kept) => Fate::Passed,
+            Some(Verdict::NotApplicable(reason)) => Fate::NotApplicable(reason),
+            None => Fate::Failed,
+        };
+        self.checks.insert(id.into(), fate);
+    }
+
+    /// The checks that said nothing of the backend, each with the reason.
+    pub(crate) fn not_applicable(&self) -> Vec<(&str, &str)> {
+        let reason = |fate: &Fate| if let Fate::NotApplicable(reason) = fate { Some(*reason) } else { None };
+        self.checks.iter().filter_map(|(id, fate)| Some((&**id, reason(fate)?))).collect()
     }
 }
 
@@ -66,6 +80,7 @@ fn in_words(fates: &[&Fate]) -> String {
     }
     let reasons = fates.iter().filter_map(|fate| match fate {
         Fate::Skipped(reason) => Some(format!("skipped, because {reason}")),
+        Fate::NotApplicable(reason) => Some(format!("not applicable, because {reason}")),
         _ => None,
     });
     words.extend(reasons.collect::<BTreeSet<_>>());

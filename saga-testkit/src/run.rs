@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::future::Future;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use saga_core::env::BoxFuture;
 use saga_core::store::{Hints as _, Store as _};
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
 
 use crate::check::{Check, Need};
 use crate::fixture::Bench;
@@ -21,6 +23,8 @@ use crate::transport;
 const REQUIRED: &str = "SAGA_TEST_REQUIRED";
 /// The argument that prints which clauses were kept.
 const REPORT: &str = "--report";
+/// Longer than any check takes: one that has not ended by then waits for what never comes.
+const CHECK_MAX: Duration = Duration::from_mins(2);
 
 /// Runs the suite of a store. [`store_main!`](crate::store_main) writes the `main` that calls it.
 pub fn store_suite<H: StoreHarness>(harness: Result<H, Unavailable>) -> ExitCode {
@@ -44,10 +48,25 @@ pub fn transport_suite<H: TransportHarness>(harness: Result<H, Unavailable>) -> 
 ///
 /// # Panics
 /// When the operating system gives the runtime no threads.
-#[expect(clippy::expect_used, reason = "without a runtime no check can be made")]
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
+    runtime().block_on(future)
+}
+
+/// The result of a future, or none if it has not ended when the time is over.
+fn block_for<T>(time: Duration, future: impl Future<Output = T>) -> Option<T> {
+    let runtime = runtime();
+    let result = runtime.block_on(async { timeout(time, future).await }).ok();
+    if result.is_none() {
+        // What it still does may never end either.
+        runtime.shutdown_background();
+    }
+    result
+}
+
+#[expect(clippy::expect_used, reason = "without a runtime no check can be made")]
+fn runtime() -> Runtime {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.expect("the operating system gives the runtime its threads").block_on(future)
+    runtime.expect("the operating system gives the runtime its threads")
 }
 
 /// Which needs are not met, by the store itself or by its harness.
@@ -88,8 +107,7 @@ impl<H: Send + Sync + 'static, B: Send + 'static> Suite<H, B> {
         let trial = |check: Check<B>| {
             let reason = match &harness {
                 Err(unavailable) => Some(unavailable.reason.clone()),
-                Ok(_) if unmet.contains(&check.need) => Some(check.need.reason().to_owned()),
-                Ok(_) => None,
+                Ok(_) => check.needs.iter().find(|need| unmet.contains(need)).map(|need| need.reason().to_owned()),
             };
             lock(&report).expect(check.clauses, &check.id(), reason.as_deref());
             reasons.extend(reason.clone());
@@ -104,6 +122,9 @@ impl<H: Send + Sync + 'static, B: Send + 'static> Suite<H, B> {
         if !arguments.list {
             for reason in &reasons {
                 println!("some checks were skipped: {reason}");
+            }
+            for (check, reason) in lock(&report).not_applicable() {
+                println!("{check} does not apply: {reason}");
             }
         }
         if std::env::args().any(|argument| argument == REPORT) {
@@ -134,9 +155,10 @@ where
     let (id, is_skipped, report) = (check.id(), harness.is_err(), Arc::clone(report));
     let run = move || {
         let harness = harness.map_err(Failed::from)?;
-        let outcome = block_on(async { check.run(bench(harness).await).await });
-        lock(&report).note(&check.id(), outcome.is_ok());
-        outcome.map_err(|failed| Failed::from(failed.0))
+        let verdict = block_for(CHECK_MAX, async { check.verdict(bench(harness).await).await });
+        let verdict = verdict.unwrap_or_else(|| Err(check.failed(&format!("it did not end within {CHECK_MAX:?}"))));
+        lock(&report).note(&check.id(), verdict.as_ref().ok().copied());
+        verdict.map(drop).map_err(|failed| Failed::from(failed.0))
     };
     Trial::test(id, run).with_ignored_flag(is_skipped)
 }

@@ -2,16 +2,16 @@
 
 /// One line a check: its clauses, where it stands, and what it needs.
 macro_rules! checks {
-    ($($clauses:expr => $module:ident :: $name:ident :: <$harness:ident> $(needs $need:ident)?,)*) => {
+    ($($clauses:expr => $module:ident :: $name:ident :: <$harness:ident> $(needs $($need:ident)and+)?,)*) => {
         vec![$($crate::check::Check {
             clauses: &$clauses,
             name: stringify!($name),
-            need: checks!(@need $($need)?),
-            run: |bench| Box::pin($module::$name::<$harness>(bench)),
+            needs: &[$($($crate::check::Need::$need),+)?],
+            run: |bench| {
+                Box::pin(async move { $module::$name::<$harness>(bench).await.map($crate::check::Verdict::from) })
+            },
         }),*]
     };
-    (@need) => { $crate::check::Need::Nothing };
-    (@need $need:ident) => { $crate::check::Need::$need };
 }
 
 pub(super) use checks;

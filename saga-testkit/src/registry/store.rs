@@ -61,7 +61,7 @@ fn duties<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-SAGA-6"] => listing::every_saga_is_counted_in_one_status::<H>,
         ["S-SAGA-7"] => listing::a_saga_that_waits_for_nothing_is_found::<H>,
         ["S-SAGA-7"] => listing::a_saga_that_waits_for_something_is_not_found::<H>,
-        ["S-SAGA-10"] => waiting::a_key_that_is_being_taken_is_waited_for_shortly::<H> needs Shared,
+        ["S-SAGA-10"] => waiting::a_key_that_is_being_taken_is_waited_for_shortly::<H> needs Shared and StartsInTransactions,
         ["S-SAGA-9"] => acts::what_people_did_is_listed_the_latest_first::<H>,
         ["S-SAGA-8"] => limits::keys_of_hosted_steps_are_kept::<H>,
         ["S-WORK-1"] => claims::a_claim_gives_the_next_epoch_and_the_owner::<H>,

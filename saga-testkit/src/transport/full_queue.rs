@@ -6,7 +6,7 @@ use saga_core::transport::{Message, Transport as _, TransportError, TransportErr
 use tokio::time::timeout;
 
 use super::bench::{Bench, message, numbers};
-use crate::check::{Failed, Outcome, ensure, ensure_eq};
+use crate::check::{Failed, Outcome, Verdict, ensure, ensure_eq};
 use crate::harness::TransportHarness;
 
 const OTHER: &str = "others";
@@ -15,11 +15,11 @@ const TRIES: u32 = 500;
 /// How long between two looks whether there is room again.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-pub(crate) async fn a_full_queue_is_alone<H: TransportHarness>(bench: Bench<H>) -> Outcome {
+pub(crate) async fn a_full_queue_is_alone<H: TransportHarness>(bench: Bench<H>) -> Result<Verdict, Failed> {
     let mut full = bench.subscribe_to("a", &[super::bench::TOPIC], 1).await?;
     let mut other = bench.subscribe_to("b", &[OTHER], 10).await?;
     if !bench.harness.limit(&bench.transport, "a", 1).await {
-        return Ok(());
+        return Ok(Verdict::NotApplicable("the harness cannot limit a queue"));
     }
     let Some((taken, kind)) = fill(&bench).await? else {
         return Err(Failed(format!("{TRIES} messages fitted into a queue for one")));
@@ -54,7 +54,7 @@ pub(crate) async fn a_full_queue_is_alone<H: TransportHarness>(bench: Bench<H>) 
     ensure!(timeout(bench.harness.arrival(), again).await.is_ok(), "a queue with room took nothing");
     loop {
         if numbers(&full.accept(1).await?) == [2_000] {
-            return Ok(());
+            return Ok(Verdict::Kept);
         }
     }
 }

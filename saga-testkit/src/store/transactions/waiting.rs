@@ -59,9 +59,6 @@ pub(crate) async fn a_held_row_is_waited_for_shortly<H: StoreHarness>(bench: Ben
 }
 
 pub(crate) async fn a_key_that_is_being_taken_is_waited_for_shortly<H: StoreHarness>(bench: Bench<H>) -> Outcome {
-    if !bench.store.capabilities().starts_in_transactions {
-        return Ok(());
-    }
     let saga = bench.new_saga(&Tenant::default(), "k-1").await?;
     let (twin, other) =
         (bench.new_saga(&Tenant::default(), "k-1").await?, bench.new_saga(&Tenant::default(), "k-2").await?);
