@@ -32,6 +32,8 @@ flaws! {
         ReversesAnswers breaks "S-SAGA-3",
         /// A saga is found under any tenant.
         CrossesTenants breaks "S-SAGA-4",
+        /// A claim reads the records of a key whose tenant it does not look at.
+        ClaimsRecordsOfEveryTenant breaks "S-SAGA-4",
         /// A list has the sagas of every tenant.
         ListsEveryTenant breaks "S-SAGA-5",
         /// A list of failing sagas is empty.
@@ -74,6 +76,16 @@ flaws! {
         ClaimsUnknown breaks "S-WORK-1",
         /// A claim of shares ignores the limit of each share.
         IgnoresTheShares breaks "S-WORK-14",
+        /// A claim of shares brings no records.
+        ClaimsSharesWithoutRecords breaks "S-WORK-14",
+        /// A claim of shares says of no row that it was recovered from a dead owner, or has begun.
+        HidesRecoveryInShares breaks "S-WORK-14",
+        /// A row of a share whose dead owner had not begun it counts as begun.
+        MarksWaitingSharesAsBegun breaks "S-WORK-14",
+        /// Every claim of shares takes over the rows of dead members.
+        AlwaysTakesSharesOver breaks "S-WORK-14",
+        /// A dead member claims shares, its own former rows included.
+        LetsDeadMembersClaimShares breaks "S-WORK-14",
         /// The last claim's rows are given to the next claimer too.
         LeasesTwice breaks "S-WORK-2",
         /// No claimed row says that it was recovered from a dead owner.

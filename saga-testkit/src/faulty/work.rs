@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::store::{
-    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, MemberId, Members as _, ShareRequest, StoreError,
-    Timestamp, Work, WorkId, WorkRef,
+    ClaimRequest, Claimed, ClaimedWork, DefinitionId, Lease, MemberId, Members as _, Records as _, ShareRequest,
+    StoreError, Timestamp, Work, WorkId, WorkRef,
 };
 
 use super::{FaultyStore, StoreFlaw};
@@ -14,16 +14,14 @@ impl Work for FaultyStore {
         let mut request = request;
         request.lease = self.revived_lease(request.lease);
         request.takes_over |= self.has(StoreFlaw::AlwaysTakesOver);
-        let (owner, ttl) = (request.lease.owner, request.lease.ttl);
-        if self.has(StoreFlaw::LetsDeadMembersClaim) && !self.inner.heartbeat(owner, ttl).await? {
-            request.lease.owner = self.inner.join(ttl).await?.member;
-        }
+        self.let_dead_claim(StoreFlaw::LetsDeadMembersClaim, &mut request.lease).await?;
         if self.has(StoreFlaw::ClaimsUnknown) {
             let known = request.definitions.iter().cloned().chain(self.noted().definitions.clone());
             request.definitions = known.collect();
         }
         let mut claimed = self.inner.claim(request).await?;
         self.note_claim(&mut claimed.work);
+        self.add_records_of_namesakes(&mut claimed).await?;
         Ok(claimed)
     }
 
@@ -33,8 +31,19 @@ impl Work for FaultyStore {
         if self.has(StoreFlaw::IgnoresTheShares) {
             request.shares.iter_mut().for_each(|share| share.limit = usize::MAX);
         }
+        request.takes_over |= self.has(StoreFlaw::AlwaysTakesSharesOver);
+        self.let_dead_claim(StoreFlaw::LetsDeadMembersClaimShares, &mut request.lease).await?;
         let mut claimed = self.inner.claim_shares(request).await?;
         self.note_claim(&mut claimed.work);
+        self.add_records_of_namesakes(&mut claimed).await?;
+        for work in &mut claimed.work {
+            let is_hidden = self.has(StoreFlaw::HidesRecoveryInShares);
+            (work.recovered, work.began) = (work.recovered && !is_hidden, work.began && !is_hidden);
+            work.began |= work.recovered && self.has(StoreFlaw::MarksWaitingSharesAsBegun);
+        }
+        if self.has(StoreFlaw::ClaimsSharesWithoutRecords) {
+            claimed.sagas.iter_mut().for_each(|(_, records)| records.clear());
+        }
         Ok(claimed)
     }
 
@@ -127,6 +136,28 @@ impl FaultyStore {
             return work.to_vec();
         }
         work.iter().map(|work| self.inward(*work)).collect()
+    }
+
+    /// With this flaw, a dead member claims as a new one would.
+    async fn let_dead_claim(&self, flaw: StoreFlaw, lease: &mut Lease) -> Result<(), StoreError> {
+        if self.has(flaw) && !self.inner.heartbeat(lease.owner, lease.ttl).await? {
+            lease.owner = self.inner.join(lease.ttl).await?.member;
+        }
+        Ok(())
+    }
+
+    /// Adds the records that sagas of other tenants have under the same keys.
+    async fn add_records_of_namesakes(&self, claimed: &mut Claimed) -> Result<(), StoreError> {
+        if !self.has(StoreFlaw::ClaimsRecordsOfEveryTenant) {
+            return Ok(());
+        }
+        let tenants = self.noted().tenants.clone();
+        for (saga, records) in &mut claimed.sagas {
+            for tenant in tenants.iter().filter(|tenant| **tenant != saga.tenant) {
+                records.extend(self.inner.records_of_steps(tenant, &saga.key).await?);
+            }
+        }
+        Ok(())
     }
 
     /// Remembers what was claimed, and adds what should not have been.

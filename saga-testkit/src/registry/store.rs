@@ -13,12 +13,13 @@ use crate::store::{
     misses, records,
     sagas::{acts, definitions, listing, purge, purge_kept, sagas, sampling, unclosed},
     transactions::{unknown, waiting},
-    work::{begun, claims, leases, recovery, reports, shares},
+    work::{begun, claims, leases, recovery, reports, shares, whole_shares},
 };
 
 /// Every check of a store.
 pub fn store_checks<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
     let mut checks = duties::<H>();
+    checks.extend(work::<H>());
     checks.extend(versions::<H>());
     checks.extend(messages::<H>());
     checks.extend(decisions::<H>());
@@ -61,11 +62,17 @@ fn duties<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-SAGA-6"] => listing::every_saga_is_counted_in_one_status::<H>,
         ["S-SAGA-7"] => listing::a_saga_that_waits_for_nothing_is_found::<H>,
         ["S-SAGA-7"] => listing::a_saga_that_waits_for_something_is_not_found::<H>,
-        ["S-SAGA-10"] => waiting::a_key_that_is_being_taken_is_waited_for_shortly::<H> needs Shared and StartsInTransactions,
+        ["S-SAGA-10"]
+            => waiting::a_key_that_is_being_taken_is_waited_for_shortly::<H> needs Shared and StartsInTransactions,
         ["S-SAGA-9"] => acts::what_people_did_is_listed_the_latest_first::<H>,
         ["S-SAGA-8"] => limits::keys_of_hosted_steps_are_kept::<H>,
+    ]
+}
+
+fn work<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
+    checks![
         ["S-WORK-1"] => claims::a_claim_gives_the_next_epoch_and_the_owner::<H>,
-        ["S-WORK-1"] => claims::a_claim_brings_all_that_is_needed::<H>,
+        ["S-WORK-1", "S-SAGA-4"] => claims::a_claim_brings_all_that_is_needed::<H>,
         ["S-WORK-1", "S-WORK-9"] => claims::work_that_is_not_due_is_left::<H>,
         ["S-WORK-1", "S-WORK-9"] => claims::work_falls_due::<H>,
         ["S-WORK-1", "S-WORK-4"] => claims::a_deadline_is_claimed_like_work::<H>,
@@ -79,6 +86,16 @@ fn duties<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-WORK-14"] => shares::a_share_without_room_holds_up_no_other::<H>,
         ["S-WORK-14"] => shares::work_of_the_dead_is_shared_out::<H>,
         ["S-WORK-14"] => shares::what_falls_due_later_is_announced::<H>,
+        ["S-WORK-14", "S-SAGA-4"] => whole_shares::a_share_brings_all_that_is_needed::<H>,
+        ["S-WORK-14", "S-WORK-1"] => whole_shares::the_oldest_due_of_a_share_comes_first::<H>,
+        ["S-WORK-14", "S-WORK-4"] => whole_shares::a_recorded_step_of_a_share_is_deleted::<H>,
+        ["S-WORK-14", "S-WORK-3"] => whole_shares::an_ended_lease_of_a_share_is_free_and_recovered::<H>,
+        ["S-WORK-14", "S-WORK-3"] => whole_shares::a_share_of_a_member_that_left_is_free_and_suspect::<H>,
+        ["S-WORK-14", "S-WORK-3"] => whole_shares::suspicion_stays_in_a_share::<H>,
+        ["S-WORK-14", "S-WORK-11"] => whole_shares::a_share_that_was_only_claimed_has_not_begun::<H>,
+        ["S-WORK-14", "S-WORK-11"] => whole_shares::a_beginning_is_remembered_in_a_share::<H>,
+        ["S-WORK-14", "S-WORK-13"] => whole_shares::a_claim_of_shares_can_leave_what_others_left::<H>,
+        ["S-WORK-14", "S-WORK-13"] => whole_shares::a_dead_member_takes_no_share_over::<H>,
         ["S-WORK-2"] => claims::two_claims_share_nothing::<H>,
         ["S-WORK-2"] => claims::a_lease_outlives_the_handle_it_was_taken_with::<H> needs Shared,
         ["S-WORK-2"] => concurrency::many_claims_share_nothing::<H>,

@@ -227,10 +227,7 @@ pub(crate) async fn two_processes_share_no_work<H: StoreHarness>(bench: Bench<H>
     for number in 0..40 {
         bench.start(&format!("k-{number}")).await?;
     }
-    let Some(beside) = bench.harness.beside(&bench.store).await else {
-        return Err(Failed("the store is shared, and its harness opens no second process".into()));
-    };
-    let beside = Arc::new(beside);
+    let beside = Arc::new(bench.beside().await?);
     let claimed = at_once(|number| {
         let store = Arc::clone(if number % 2 == 0 { &bench.store } else { &beside });
         let bench = bench.clone();

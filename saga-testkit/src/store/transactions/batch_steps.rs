@@ -117,7 +117,7 @@ async fn run<H: StoreHarness>(
     trouble: &[(i64, Trouble)],
     settings: impl FnOnce(&mut Settings),
 ) -> Result<Ran, Failed> {
-    let Bench { harness, store } = bench;
+    let Bench { harness, store, .. } = bench;
     let Some(store) = Arc::into_inner(store) else {
         return Err(Failed("the store is still in use by the check itself".into()));
     };

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use saga_core::store::{Changes, ClaimRequest, Lease, Members, Work, WorkId, WorkRef};
+use saga_core::store::{Changes, Lease, Members, Work, WorkId, WorkRef};
 
 use crate::check::{Outcome, ensure, ensure_eq};
-use crate::fixture::{Bench, HOUR, definition};
+use crate::fixture::{Bench, HOUR};
 use crate::harness::StoreHarness;
 
 pub(crate) async fn a_row_that_was_only_claimed_has_not_begun<H: StoreHarness>(bench: Bench<H>) -> Outcome {
@@ -142,8 +142,7 @@ pub(crate) async fn a_claim_can_leave_what_others_left<H: StoreHarness>(bench: B
     bench.store.leave(gone.owner).await?;
     let free = bench.start("k-2").await?;
     let lease = bench.lease().await?;
-    let request = |takes_over| ClaimRequest { lease, limit: 10, definitions: [definition()].into(), takes_over };
-    let left = bench.store.claim(request(false)).await?;
+    let left = bench.claim_if(lease, 10, false).await?;
     ensure_eq!(
         left.work.iter().map(|work| work.work.id).collect::<Vec<_>>(),
         [free.work.id],
@@ -151,7 +150,7 @@ pub(crate) async fn a_claim_can_leave_what_others_left<H: StoreHarness>(bench: B
     );
     ensure_eq!(bench.store.renew(&[held], gone).await?, [true], "whether the row is as its owner left it");
     bench.store.leave(gone.owner).await?;
-    let taken = bench.store.claim(request(true)).await?.work;
+    let taken = bench.claim_if(lease, 10, true).await?.work;
     ensure_eq!(taken.iter().map(|work| work.work.id).collect::<Vec<_>>(), [held.id], "what an owner had left");
     Ok(())
 }

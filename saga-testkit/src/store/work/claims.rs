@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use saga_core::key::Tenant;
 use saga_core::store::{
-    Changes, ClaimRequest, Condition, DefinitionId, NewWork, RecordedOutcome, StepId, Work, WorkId, WorkKind, WorkRef,
+    Changes, ClaimRequest, Condition, DefinitionId, NewRecord, NewWork, RecordedOutcome, Records, StepId, Work, WorkId,
+    WorkKind, WorkRef,
 };
 
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
-use crate::fixture::{Begun, Bench, HOUR, OTHER, STEP, definition};
+use crate::fixture::{Begun, Bench, HOUR, OTHER, STEP, definition, tenant};
 use crate::harness::StoreHarness;
 
 pub(crate) async fn a_claim_gives_the_next_epoch_and_the_owner<H: StoreHarness>(bench: Bench<H>) -> Outcome {
@@ -25,6 +26,12 @@ pub(crate) async fn a_claim_brings_all_that_is_needed<H: StoreHarness>(bench: Be
     let begun = bench.start_idle("k-1").await?;
     let mut done = Begun::done(&begun, 1);
     done.finished.clear();
+    let item = begun.record(STEP, RecordedOutcome::Done);
+    done.records.push(NewRecord { step: StepId::of_item(STEP, 1), position: 2, ..item });
+    // The saga of another tenant under the same key has another record.
+    let namesake = bench.start_idle_of(&tenant("acme"), "k-1").await?;
+    let records = vec![namesake.record("refund", RecordedOutcome::Done)];
+    bench.apply(Changes { records, ..Changes::default() }).await?;
     let ids = [bench.id().await?, bench.id().await?];
     let mut mapped = begun.command(WorkId(ids[0]), OTHER);
     mapped.payload = Some(vec![0, 255, 10]);
@@ -37,7 +44,9 @@ pub(crate) async fn a_claim_brings_all_that_is_needed<H: StoreHarness>(bench: Be
     ensure_eq!(claimed.sagas.len(), 1, "the sagas of two rows of one saga, each once");
     let (saga, records) = &claimed.sagas[0];
     ensure_eq!(saga, &bench.saga(&begun).await?, "the saga");
-    ensure_eq!((records.len(), records[0].step.as_str()), (1, STEP), "its records");
+    let steps: Vec<&str> = records.iter().map(|record| record.step.as_str()).collect();
+    ensure_eq!(steps, [STEP], "the steps of its records");
+    ensure_eq!(records, &bench.store.records_of_steps(&begun.tenant, &begun.key).await?, "its records");
     for work in &claimed.work {
         let is_undo = work.work.id == WorkId(ids[1]);
         let expected = if is_undo { (WorkKind::Undo, "reserve:undo#2") } else { (WorkKind::Do, OTHER) };
@@ -197,7 +206,7 @@ pub(crate) async fn a_lease_outlives_the_handle_it_was_taken_with<H: StoreHarnes
     bench.start("k-1").await?;
     let lease = bench.lease().await?;
     bench.claim_one(lease).await?;
-    let Some(beside) = bench.harness.beside(&bench.store).await else { return Ok(()) };
+    let beside = bench.beside().await?;
     let request =
         ClaimRequest { lease: bench.lease().await?, limit: 10, definitions: [definition()].into(), takes_over: true };
     let claimed = beside.claim(request).await?.work;

@@ -7,3 +7,4 @@ pub(crate) mod members;
 pub(crate) mod recovery;
 pub(crate) mod reports;
 pub(crate) mod shares;
+pub(crate) mod whole_shares;
