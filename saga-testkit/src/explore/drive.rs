@@ -71,7 +71,6 @@ async fn crash_everywhere<E: Explore>(
             }
         }
         let new: Vec<String> = passed.into_iter().filter(|boundary| explorer.seen.insert(boundary.clone())).collect();
-        explorer.exploration.crashes += new.len() as u64;
         explorer.exploration.boundaries.extend(new.iter().cloned());
         explorer.points.extend(new.iter().cloned().map(|boundary| Point { rejected, is_amid_errors, boundary }));
         let crash = |boundary| Run { rejected, disturbance: Disturbance::Crash { boundary, is_amid_errors } };
@@ -82,23 +81,25 @@ async fn crash_everywhere<E: Explore>(
 
 /// Makes these runs; answers the boundaries that they passed.
 async fn run_all<E: Explore>(explorer: &mut Explorer<E>, runs: Vec<Run>) -> Vec<String> {
-    explorer.make(runs, one_run, judge).await.into_iter().flat_map(|made| made.passed).collect()
+    let made = explorer.make(runs, one_run, judge).await;
+    explorer.count_crashes(&made, |run| &run.disturbance);
+    made.into_iter().flat_map(|made| made.passed).collect()
 }
 
 fn judge<E: Explore>(explorer: &mut Explorer<E>, run: &Run, finished: &Finished) -> Option<String> {
     explorer.count_end(finished);
     let is_plain = finished.ended == Ended::Compensated && run.disturbance == Disturbance::None;
-    let is_crash = matches!(run.disturbance, Disturbance::Crash { .. });
-    if is_plain || (finished.is_operated && !is_crash) {
+    if is_plain || (finished.is_operated && !run.disturbance.is_crash()) {
         explorer.failed.push(run.clone());
     }
     explorer.exploration.compared += u64::from(matches!(run.disturbance, Disturbance::Answered { .. }));
     unless_expected("it", &finished.ended, expected(run, finished.is_operated))
 }
 
-/// A crash changes nothing about how a saga ends.
+/// A crash changes nothing about how a saga ends. Amid errors it may end either way: a step may have one attempt only.
 fn expected(run: &Run, is_operated: bool) -> Option<Ended> {
     match (run.rejected, &run.disturbance) {
+        (_, Disturbance::Crash { is_amid_errors: true, .. }) => None,
         (None, Disturbance::None | Disturbance::Crash { .. }) => Some(Ended::Completed),
         (Some(_), Disturbance::None | Disturbance::Crash { .. }) if !is_operated => Some(Ended::Compensated),
         (_, Disturbance::Answered { .. }) => Some(Ended::Compensated),

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::ended::Ended;
-use super::plan::{Point, Run};
+use super::plan::{Disturbance, Point, Run};
 use super::process::{Finished, Made};
 use super::report::{Broken, Exploration};
 use super::subject::Explore;
 
 /// How many runs are under way at a time.
-const RUNS_AT_A_TIME: usize = 4;
+pub(super) const RUNS_AT_A_TIME: usize = 4;
 
 /// Makes the runs of an exploration, counts them and judges them.
 pub(super) struct Explorer<E: Explore> {
@@ -76,6 +76,12 @@ impl<E: Explore> Explorer<E> {
         self.exploration.completed += u64::from(finished.ended == Ended::Completed);
         self.exploration.compensated += u64::from(finished.ended == Ended::Compensated);
         self.exploration.operated += u64::from(finished.is_operated);
+    }
+
+    /// Counts the runs whose process was crashed.
+    pub(super) fn count_crashes<R, T>(&mut self, made: &[Made<R, T>], disturbance: impl Fn(&R) -> &Disturbance) {
+        let crashed = made.iter().filter(|made| made.is_reached && disturbance(&made.run).is_crash());
+        self.exploration.crashes += crashed.count() as u64;
     }
 
     /// Whether a run may come by other boundaries than one before it: which branch of a group comes first is another thing

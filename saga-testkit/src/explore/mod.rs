@@ -7,15 +7,17 @@
 //! - It **crashes** the process at each boundary, one per run, and starts another process on the same store.
 //! - It runs every function **twice**: in a transaction, the first run is rolled back; outside, the first answer is
 //!   lost.
-//! - It **fails** every step in turn: with a rejection, a transient error, a permanent error, and, after the function,
-//!   with an answer that is always lost.
+//! - It **fails** every step in turn: with a rejection, with an error at the first attempt, with an error at each attempt,
+//!   and, after the function, with an answer that is always lost.
 //! - It **compares the tables** around each batch step that rejects an input ([`rejected_by`](Explore::rejected_by)),
 //!   because a rejection promises that nothing was written for this input.
 //! - It does the same while the saga compensates.
 //!
-//! After each run the saga must have ended, without remaining work, messages or unknown steps, and the user's
-//! [`audit`](Explore::audit) judges the business data. If a run does not reach the point that it should disturb, the
-//! exploration fails, so a success proves that every disturbance happened.
+//! After each run the saga must have ended, with its sub-sagas and the steps that it asked other services for, and without
+//! remaining work, messages, dead letters or unknown steps. Then the user's [`audit`](Explore::audit) judges the business
+//! data. If a run does not reach the point that it should disturb, the exploration fails. For a saga with parallel groups,
+//! or with operator actions [`meanwhile`](Explore::meanwhile), what a run reaches depends on what comes first: there the
+//! report counts the runs that did not reach their point ([`unreached`](Exploration::unreached)).
 //!
 //! - **Choices.** The input decides which arms run. The report names the steps of other arms
 //!   ([`left_out`](Exploration::left_out)); explore the saga with another input to disturb them.

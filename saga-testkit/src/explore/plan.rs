@@ -45,6 +45,12 @@ pub(super) enum Disturbance {
     Answered { step: &'static str },
 }
 
+impl Disturbance {
+    pub(super) fn is_crash(&self) -> bool {
+        matches!(self, Self::Crash { .. })
+    }
+}
+
 impl Point {
     /// Whether the process can be held up there while another one works: in a transaction it would have the store.
     pub(super) fn is_outside(&self, in_transactions: &[(&'static str, bool)]) -> bool {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use saga_core::engine::{Outcome, RuntimeBuilder, SagaHandle};
 use saga_core::saga::StepHook;
-use saga_core::store::{Members, Store, StoreError};
+use saga_core::store::{DeadLetterFilter, Members, SagaFilter, Store, StoreError};
 use saga_core::{Key, OnExhausted, RetryPolicy, Runtime, Saga, Tenant};
 
 use super::ended::Ended;
@@ -21,16 +21,18 @@ use crate::time::VirtualEnvironment;
 
 /// The key of every explored saga.
 pub(super) const KEY: &str = "explored";
-/// More lives than any run needs: it is crashed once or twice.
+/// More lives than any run needs: a process is crashed once or twice.
 pub(super) const LIVES_MAX: u64 = 5;
 /// How often a run is made until what it is to disturb comes up.
-const TRIES_MAX: usize = 4;
+pub(super) const TRIES_MAX: usize = 4;
 /// How often what is left behind is looked at until it is gone, and how long between.
 const LOOKS_MAX: usize = 400;
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Leases and members outlive a run: what a crashed process held becomes free because its member leaves.
-const LEASE: Duration = Duration::from_mins(30);
-const POLL: Duration = Duration::from_millis(200);
+pub(super) const LEASE: Duration = Duration::from_mins(30);
+pub(super) const POLL: Duration = Duration::from_millis(200);
+/// How many sagas of a store are looked at.
+pub(super) const SAGAS_MAX: usize = 1_000;
 /// After how long a hosted step is asked for again whose reply was lost with the process.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 
@@ -226,7 +228,7 @@ impl<'a, E: Explore> Process<'a, E> {
         Ok((outcome, is_operated))
     }
 
-    /// Neither work nor a forgotten saga stays behind, and the user finds nothing wrong.
+    /// Nothing stays behind, and the user finds nothing wrong.
     pub(super) async fn judge(&self, ended: &Ended) -> Result<(), String> {
         nothing_left(&*self.store, KEY).await?;
         self.subject.audit(self.world, ended).await.map_err(|problem| format!("the audit: {problem}"))
@@ -264,15 +266,43 @@ pub(super) async fn sent<S: Store>(runtime: &Runtime<S>, time: &VirtualTime) -> 
 /// Waits until there is no work left of the saga, or there is no sense in waiting.
 pub(super) async fn settled<S: Store>(runtime: &Runtime<S>, time: &VirtualTime, key: &str) {
     for _ in 0..LOOKS_MAX {
-        if nothing_left(&**runtime.store(), key).await.is_ok() {
+        if no_work_left(&**runtime.store(), key).await.is_ok() {
             return;
         }
         time.advance(LOOK_EVERY).await;
     }
 }
 
-/// Neither work nor a forgotten saga stays behind.
+/// Nothing stays behind in the whole store, which has the saga of this key, its sub-sagas and the steps that it asked other
+/// services for.
 pub(super) async fn nothing_left(store: &impl Store, key: &str) -> Result<(), String> {
+    no_work_left(store, key).await?;
+    let failed = |error: StoreError| error.to_string();
+    let filter = SagaFilter { limit: SAGAS_MAX, ..SagaFilter::default() };
+    for saga in store.list(&filter).await.map_err(failed)? {
+        if !saga.status.is_ended() {
+            return Err(format!("{} has not ended, it is {}", saga.key, saga.status));
+        }
+        let stored = store.saga_with_steps(&saga.tenant, &saga.key).await.map_err(failed)?;
+        let left = stored.map_or(0, |stored| stored.work.len());
+        if left > 0 {
+            return Err(format!("{left} work rows of {} are left", saga.key));
+        }
+    }
+    no_letter_left(store).await
+}
+
+/// Every message could be handled.
+pub(super) async fn no_letter_left(store: &impl Store) -> Result<(), String> {
+    let letters = store.dead_letters(&DeadLetterFilter::default()).await.map_err(|error| error.to_string())?;
+    match letters.first() {
+        Some(letter) => Err(format!("a dead letter is left: {:?}", letter.letter)),
+        None => Ok(()),
+    }
+}
+
+/// Neither work of the saga nor a forgotten saga stays behind.
+pub(super) async fn no_work_left(store: &impl Store, key: &str) -> Result<(), String> {
     let failed = |error: StoreError| error.to_string();
     if !store.orphaned(1).await.map_err(failed)?.is_empty() {
         return Err("the saga waits for nothing".to_owned());

@@ -64,8 +64,8 @@ impl Exploration {
         self.compensated
     }
 
-    /// How many runs did not reach the point to disturb, although they were repeated. This is an error for a saga without
-    /// parallel groups; with groups it depends on which branch comes first.
+    /// How many runs did not reach the point to disturb, although they were repeated. This is an error for most sagas; with
+    /// parallel groups, or with operator actions meanwhile, it depends on what comes first.
     pub fn unreached(&self) -> u64 {
         self.unreached
     }
@@ -109,6 +109,9 @@ impl fmt::Display for Exploration {
             self.compensated,
             self.operated
         )?;
+        if self.unreached > 0 {
+            write!(f, ", {} did not reach what they were to disturb", self.unreached)?;
+        }
         if self.compared > 0 {
             write!(f, ", {} compared the tables around a rejected answer", self.compared)?;
         }

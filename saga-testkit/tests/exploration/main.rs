@@ -1,6 +1,7 @@
 //! Every order of the moves of few actors, on the memory store.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says what it expects by failing")]
 
+mod explore_attempts;
 mod explore_batch;
 mod explore_calls;
 mod explore_commits;

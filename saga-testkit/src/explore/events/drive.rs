@@ -10,9 +10,10 @@ use saga_core::transport::Message;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::super::explorer::Disturbances;
+use super::super::explorer::{Disturbances, RUNS_AT_A_TIME};
 use super::super::life::{Commits, Director};
 use super::super::plan::Disturbance;
+use super::super::process::TRIES_MAX;
 use super::super::report::Broken;
 use super::super::world::{in_time, is_on_time};
 use super::broker::{Broker, once_more};
@@ -21,12 +22,8 @@ use super::report::{EventFailures, EventsExplored};
 use super::subject::ExploreEvents;
 use crate::VirtualTime;
 
-/// How many runs are under way at a time.
-const RUNS_AT_A_TIME: usize = 4;
 /// How many orders are run, with what arrives once more in them.
 const ORDERS_MAX: usize = 3_000;
-/// How often a run is made until the boundary comes up at which a service is to crash.
-const TRIES_MAX: usize = 4;
 /// How often the services are looked at, and how often in a row they must stand still.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 const LOOKS: usize = 3;

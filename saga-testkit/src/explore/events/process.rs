@@ -1,26 +1,17 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use saga_core::engine::RuntimeBuilder;
-use saga_core::store::{DeadLetterFilter, DeadLetters, Members, Outbox, SagaFilter, Sagas, Work};
+use saga_core::store::{Members, Outbox, SagaFilter, Sagas, Work};
 use saga_core::{Runtime, Service};
 
 use super::super::life::{Director, Life, Look};
-use super::super::process::RETRY;
+use super::super::process::{LEASE, LIVES_MAX, POLL, RETRY, SAGAS_MAX, no_letter_left};
 use super::super::store::{Boundaries, Explored};
 use super::broker::{Broker, Line};
 use super::subject::ExploreEvents;
 use crate::VirtualTime;
 use crate::intercept::Intercepted;
 use crate::time::VirtualEnvironment;
-
-/// More lives than any run needs: a process is crashed once.
-const LIVES_MAX: u64 = 5;
-/// Leases and members outlive a run: what a crashed process held becomes free because its member leaves.
-const LEASE: Duration = Duration::from_mins(30);
-const POLL: Duration = Duration::from_millis(200);
-/// How many rows are looked at.
-const LIMIT: usize = 1_000;
 
 /// A service of one run, over all lives of its process.
 pub(super) struct Process<E: ExploreEvents> {
@@ -148,10 +139,8 @@ impl<E: ExploreEvents> Process<E> {
         if !store.orphaned(1).await.map_err(failed)?.is_empty() {
             return Err(format!("{name}: a step waits for nothing"));
         }
-        if let Some(letter) = store.dead_letters(&DeadLetterFilter::default()).await.map_err(failed)?.first() {
-            return Err(format!("{name}: a dead letter is left: {:?}", letter.letter));
-        }
-        let sagas = store.list(&SagaFilter { limit: LIMIT, ..SagaFilter::default() }).await.map_err(failed)?;
+        no_letter_left(&*store).await.map_err(|problem| format!("{name}: {problem}"))?;
+        let sagas = store.list(&SagaFilter { limit: SAGAS_MAX, ..SagaFilter::default() }).await.map_err(failed)?;
         match sagas.iter().find(|saga| !saga.status.is_ended()) {
             Some(saga) => Err(format!("{name}: {} has not ended, it is {}", saga.key, saga.status)),
             None => Ok(()),

@@ -57,15 +57,15 @@ async fn make<E: Explore>(
     migration: &Migration<E::Store>,
     runs: Vec<MoveRun>,
 ) -> Vec<Made<MoveRun, End>> {
-    let is_crash = |run: &&MoveRun| matches!(run.then, Disturbance::Crash { .. });
-    explorer.exploration.crashes += runs.iter().filter(is_crash).count() as u64;
     let one = |subject, run, is_racing| one_move(subject, migration.clone(), run, is_racing);
-    explorer
+    let made = explorer
         .make(runs, one, |explorer, run, (answer, finished)| {
             explorer.count_end(finished);
             unless_expected("it", &finished.ended, expected(run, answer.as_ref(), finished.is_operated))
         })
-        .await
+        .await;
+    explorer.count_crashes(&made, |run| &run.then);
+    made
 }
 
 /// A saga ends in the new version as it would have in the old one, unless something happened to it on the way.
@@ -75,7 +75,7 @@ fn expected(run: &MoveRun, answer: Option<&Answer>, is_operated: bool) -> Option
     let is_straight = matches!(run.then, Disturbance::None | Disturbance::Crash { .. });
     match rejected {
         // It may have started compensating before it was moved.
-        None if is_moved && run.point.rejected.is_some() => None,
+        None if run.point.is_amid_errors || (is_moved && run.point.rejected.is_some()) => None,
         None if is_straight => Some(Ended::Completed),
         Some(_) if is_straight && !is_operated => Some(Ended::Compensated),
         _ => None,

@@ -53,7 +53,6 @@ pub(in super::super) async fn restart_everywhere<E: Explore>(explorer: &mut Expl
         let crash = |boundary: &String| Disturbance::Crash { boundary: boundary.clone(), is_amid_errors: false };
         crashes.extend(new.map(|boundary| RestartRun { then: crash(boundary), ..made.run.clone() }));
     }
-    explorer.exploration.crashes += crashes.len() as u64;
     make(explorer, crashes, &mut restarts).await;
     explorer.exploration.restarts = Some(restarts);
 }
@@ -64,7 +63,7 @@ async fn make<E: Explore>(
     runs: Vec<RestartRun>,
     restarts: &mut Restarts,
 ) -> Vec<Made<RestartRun, Went>> {
-    explorer
+    let made = explorer
         .make(runs, one_restart, |explorer, run, went| {
             let Went::Restarted { restarted, is_operated } = went else { return None };
             let (ended, is_operated) = (restarted.ended().clone(), *is_operated);
@@ -72,7 +71,9 @@ async fn make<E: Explore>(
             explorer.count_end(&Finished { ended: ended.clone(), is_operated });
             unless_expected("the new saga", &ended, expected(run, is_operated))
         })
-        .await
+        .await;
+    explorer.count_crashes(&made, |run| &run.then);
+    made
 }
 
 /// What the old saga came to is no reason for the new one to do so.

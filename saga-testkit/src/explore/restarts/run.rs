@@ -9,7 +9,8 @@ use saga_core::{Key, Runtime, Tenant};
 use super::super::ended::Ended;
 use super::super::life::{Director, Look};
 use super::super::process::{
-    Finished, KEY, LIVES_MAX, LOOK_EVERY, Made, Process, Tries, finished, look_at, nothing_left, sent, settled,
+    Finished, KEY, LIVES_MAX, LOOK_EVERY, Made, Process, Tries, finished, look_at, no_work_left, nothing_left, sent,
+    settled,
 };
 use super::super::store::Explored;
 use super::super::subject::Explore;
@@ -128,8 +129,13 @@ impl<E: Explore> Course<'_, E> {
 
     async fn judge(&self, finished: Finished, is_forced: bool) -> Result<Went, String> {
         let store = self.subject.store(self.world);
-        nothing_left(&*store, KEY).await.map_err(|problem| format!("of the old saga: {problem}"))?;
-        nothing_left(&*store, NEW_KEY).await?;
+        no_work_left(&*store, KEY).await.map_err(|problem| format!("of the old saga: {problem}"))?;
+        if is_forced {
+            // What other services do for the old saga waits for a person, as the saga did.
+            no_work_left(&*store, NEW_KEY).await?;
+        } else {
+            nothing_left(&*store, NEW_KEY).await?;
+        }
         let saga = self.subject.saga();
         let in_transactions = saga.names_in_transactions();
         let mut left = Left::new(saga.names_with_effects(), saga.names_in_arms());
