@@ -183,7 +183,13 @@ impl<'a> Book<'a> {
     /// Whether a process may have lost its claim before that place: a crash, a stop, a fault that repeats runs, or a
     /// process that does not know its steps.
     pub(super) fn is_disturbed_before(&self, place: usize) -> bool {
-        self.ledger.rest.repeats > 0 || self.disturbances_before(place) > 0
+        self.repeats_before(place) > 0 || self.disturbances_before(place) > 0
+    }
+
+    /// How often the engine may have run something once more without counting it, before that place.
+    pub(super) fn repeats_before(&self, place: usize) -> usize {
+        let before = self.ledger.entries[..place].iter().filter(|entry| entry.what == What::Repeated);
+        before.count() + self.ledger.rest.repeats as usize
     }
 
     /// How often a process lost what it had, or did not know its steps, before that place.
@@ -250,9 +256,14 @@ impl<'a> SagaBook<'a> {
         self.acts.iter().filter(|act| act.is_done != Some(false)).map(|act| act.act)
     }
 
-    /// Whether an operator ended it.
+    /// Whether an operator ended it, or the saga that is a step of it.
     pub(super) fn is_forced(&self) -> bool {
-        self.acts().any(|act| matches!(act, Act::Force(_)))
+        self.acts.iter().any(AuditRecord::ends_saga_or_sub_saga)
+    }
+
+    /// Whether an operator ended one of its steps where it is hosted.
+    pub(super) fn is_forced_at_a_host(&self) -> bool {
+        self.steps().any(|(step, _)| self.is_forced_at_its_host(step))
     }
 
     /// Whether it may have been called off before that place, by a client or for its deadline.
@@ -285,8 +296,7 @@ impl<'a> SagaBook<'a> {
 
     /// Whether an operator ended that step where it is hosted.
     pub(super) fn is_forced_at_its_host(&self, step: u8) -> bool {
-        let not_refused = self.acts.iter().filter(|act| act.is_done != Some(false));
-        not_refused.filter(|act| act.row == step + 1).any(|act| matches!(act.act, Act::Force(_)))
+        self.acts.iter().any(|act| act.ends_hosted(step))
     }
 
     /// Whether an operator went past that step.

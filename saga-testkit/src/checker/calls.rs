@@ -33,6 +33,16 @@ impl AuditRecord {
         self.is_not_refused() && self.act == Act::Skip { step, op }
     }
 
+    /// Whether it may have ended the saga by force, or the saga that is a step of it.
+    pub(super) fn ends_saga_or_sub_saga(&self) -> bool {
+        self.is_not_refused() && matches!(self.row, OWN_ROW | SUB_ROW) && matches!(self.act, Act::Force(_))
+    }
+
+    /// Whether it may have ended a step where it is hosted.
+    pub(super) fn ends_hosted(&self, step: u8) -> bool {
+        self.is_not_refused() && self.row == step + 1 && matches!(self.act, Act::Force(_))
+    }
+
     /// Whether it may have ended the saga itself by force.
     pub(super) fn ends_saga(&self) -> bool {
         self.is_not_refused() && self.row == OWN_ROW && matches!(self.act, Act::Force(_))

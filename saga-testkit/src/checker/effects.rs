@@ -127,7 +127,7 @@ fn completed(book: &Book<'_>, saga: usize, step: u8, kind: Kind, found: &mut Vec
     let of = &book.sagas[saga];
     let name = of.name(step, Op::Do);
     let is_expected = of.end.standing == Standing::Completed && !of.is_forced() && !of.is_skipped(step, Op::Do);
-    let is_expected = is_expected && !of.is_left_out(step);
+    let is_expected = is_expected && !of.is_left_out(step) && !of.is_forced_at_its_host(step);
     if is_expected && book.effect_of(saga, step, Op::Do).is_none() {
         let guarantee = if kind == Kind::Transactional { Guarantee::G1 } else { Guarantee::G3 };
         broken(found, guarantee, Some(saga), format!("the saga is completed, and {name} never took effect"));

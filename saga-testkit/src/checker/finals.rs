@@ -115,6 +115,7 @@ pub struct Rest {
     pub hosted_left: u64,
     /// Tasks of the engine that panicked.
     pub panics: Vec<String>,
-    /// Faults that may have made the engine run something once more without counting it.
+    /// Faults that may have made the engine run something once more without counting it, where it is not known when they
+    /// happened. The others are entries, [`What::Repeated`](super::What::Repeated).
     pub repeats: u32,
 }

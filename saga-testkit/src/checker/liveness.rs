@@ -37,9 +37,11 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
 /// A call is repeated as often as its policy says, for each turn that an operator gives it.
 fn attempts(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
     let of = &book.sagas[saga];
-    let disturbances =
-        book.ledger.entries.iter().filter(|entry| matches!(entry.what, What::Crashed | What::Paused | What::CutOff));
-    let uncounted = book.ledger.rest.repeats + disturbances.count() as u32;
+    let is_uncounted = |what: &What| matches!(what, What::Crashed | What::Paused | What::CutOff | What::Repeated);
+    let uncounted_before = |place: usize| {
+        let before = &book.ledger.entries[..place];
+        before.iter().filter(|entry| is_uncounted(&entry.what)).count() as u64 + u64::from(book.ledger.rest.repeats)
+    };
     let retries = of.acts().filter(|act| matches!(act, Act::Retry | Act::Skip { .. })).count() as u32;
     let mut is_forward_only = false;
     for (step, plan) in of.steps() {
@@ -48,10 +50,12 @@ fn attempts(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
         for (op, attempts) in [(Op::Do, plan.attempts), (Op::Undo, undo)] {
             // Behind a savepoint that it shares a handler is called again in the same transaction when another one failed.
             let turns = book.calls_of(saga, step, op).map(|call| call.transaction.ok_or(call.number));
-            let calls = turns.collect::<BTreeSet<_>>().len();
-            let most = (TURNS + retries) * attempts + uncounted;
-            let most = if is_forward_only && op == Op::Do { most.max(FORWARD_CALLS_MAX) } else { most };
-            if calls as u64 > u64::from(most) {
+            let calls = turns.collect::<BTreeSet<_>>().len() as u64;
+            let counted = (TURNS + retries) * attempts;
+            let counted = if is_forward_only && op == Op::Do { counted.max(FORWARD_CALLS_MAX) } else { counted };
+            let last = book.calls_of(saga, step, op).map(|call| call.entered).max().unwrap_or_default();
+            let most = u64::from(counted) + uncounted_before(last);
+            if calls > most {
                 let about = format!("{} was called {calls} times, which is more than {most}", of.name(step, op));
                 broken(found, Guarantee::G8, Some(saga), about);
             }

@@ -140,7 +140,7 @@ fn taken(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
         let of = &book.sagas[doer];
         let name = of.name(step, Op::Do);
         // A person may say that it counts as done.
-        if of.is_passed_by(step) || of.is_skipped(step, Op::Do) || of.is_forced() {
+        if of.is_passed_by(step) || of.is_skipped(step, Op::Do) || of.is_forced() || of.is_forced_at_its_host(step) {
             continue;
         }
         let known = accepted.told().map_or(usize::MAX, |(at, _)| at);

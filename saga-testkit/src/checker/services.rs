@@ -63,7 +63,8 @@ fn told(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
     for told in &of.end.told {
         let name = of.name(told.step, told.op);
         // An operator may say that a step was done which no host did.
-        if of.is_forced() || of.is_skipped(told.step, told.op) || told.op == Op::Undo {
+        let is_forced = of.is_forced() || of.is_forced_at_its_host(told.step);
+        if is_forced || of.is_skipped(told.step, told.op) || told.op == Op::Undo {
             continue;
         }
         let mut records = of.end.records.iter().filter(|record| (record.step, record.op) == (told.step, told.op));
@@ -85,7 +86,8 @@ fn told(book: &Book<'_>, saga: usize, found: &mut Vec<Violation>) {
     if of.end.standing != Standing::Completed || of.is_forced() {
         return;
     }
-    let must_run = |step: u8| !of.is_skipped(step, Op::Do) && !of.is_left_out(step);
+    let is_passed = |step: u8| of.is_skipped(step, Op::Do) || of.is_forced_at_its_host(step);
+    let must_run = |step: u8| !is_passed(step) && !of.is_left_out(step);
     for (step, plan) in of.steps().filter(|(step, plan)| plan.host.is_some() && must_run(*step)) {
         let is_told =
             of.end.told.iter().any(|told| (told.step, told.op, told.outcome) == (step, Op::Do, Recorded::Done));

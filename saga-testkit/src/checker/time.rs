@@ -26,9 +26,14 @@ fn begins(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
 /// A step behind a nap begins no earlier than so long after what it comes after took effect.
 fn naps(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     let of = &book.sagas[saga];
-    let Some(begins_at) = begins_at(book, saga) else { return };
+    let Some(begins_at) = begins_at(book, saga).or(restarted_at(book, saga)) else { return };
     for (step, plan) in of.steps().filter(|(_, plan)| plan.nap != Nap::default()) {
-        let before = of.steps().filter(|(before, _)| of.is_behind(step, *before));
+        let before: Vec<_> = of.steps().filter(|(before, _)| of.is_behind(step, *before)).collect();
+        // A saga that is restarted behind a nap takes it over with what stands before it.
+        if !of.restarts.is_empty() && before.iter().all(|(before, _)| of.is_left_out(*before)) {
+            continue;
+        }
+        let before = before.into_iter();
         let effects = before.filter_map(|(before, _)| book.effect_of(saga, before, Op::Do));
         let from = effects.map(|(at, call)| took_effect(book, at, call)).max().unwrap_or_default().max(begins_at);
         let awake = (from + plan.nap.lasts).max(plan.nap.until);
@@ -47,8 +52,7 @@ fn overdue(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     let of = &book.sagas[saga];
     let Some(overdue_at) = of.end.overdue_at else { return };
     // A saga that was started instead of another one has that one's time, from its own beginning.
-    let restarted_at = of.restarts.iter().map(|restart| book.time_of(restart.at)).min();
-    let begins_at = begins_at(book, saga).or(restarted_at);
+    let begins_at = begins_at(book, saga).or(restarted_at(book, saga));
     let (Some(within), Some(begins_at)) = (of.plan.time.within, begins_at) else {
         return note("the saga was called off for a deadline, and it has none".to_owned());
     };
@@ -76,4 +80,9 @@ fn begins_at(book: &Book<'_>, saga: usize) -> Option<u64> {
     let of = &book.sagas[saga];
     let started = of.starts.iter().map(|(at, ..)| book.time_of(*at)).min()?;
     Some(started + of.plan.time.begins_in)
+}
+
+/// The earliest moment at which it can have been started instead of another one.
+fn restarted_at(book: &Book<'_>, saga: usize) -> Option<u64> {
+    book.sagas[saga].restarts.iter().map(|restart| book.time_of(restart.at)).min()
 }

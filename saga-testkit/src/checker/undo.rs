@@ -25,7 +25,7 @@ fn forward(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
     // A step that never took effect stands at the end of time: nothing behind it may have.
     let effect = |step: u8| book.effect_of(saga, step, Op::Do).map_or(usize::MAX, |(at, _)| at);
     // A person who ends the saga that is a step goes past what it had not done.
-    let is_ended = |step: u8| of.is_sub(step) && of.is_forced();
+    let is_ended = |step: u8| of.is_sub(step) && (of.is_forced() || of.is_forced_at_its_host(step));
     let must_run = |step: u8| !of.is_skipped(step, Op::Do) && !of.is_left_out(step) && !is_ended(step);
     let steps: Vec<(u8, usize)> =
         of.steps().filter(|(step, _)| must_run(*step)).map(|(step, _)| (step, effect(step))).collect();
@@ -48,7 +48,7 @@ fn ended(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
         return;
     }
     let calls = || of.calls.iter().filter_map(|number| book.calls.get(number));
-    for (step, plan) in of.steps() {
+    for (step, plan) in of.steps().filter(|(step, _)| !of.is_forced_at_its_host(*step)) {
         let done = book.effect_of(saga, step, Op::Do);
         let undone = book.effect_of(saga, step, Op::Undo);
         let name = of.name(step, Op::Do);
@@ -73,6 +73,10 @@ fn ended(book: &Book<'_>, saga: usize, note: &mut impl FnMut(String)) {
             }
             _ => {}
         }
+    }
+    if of.is_forced_at_a_host() {
+        // What the saga was told of that step is the operator's word: it may have failed.
+        return;
     }
     let is_called_off = of.plan.is_taken_back || !of.cancels.is_empty() || of.end.overdue_at.is_some();
     // A saga may wait for a semantic lock in vain.

@@ -2,6 +2,7 @@
 
 mod damage;
 mod excuses;
+mod excuses_in_place;
 mod persons;
 mod restarts;
 mod sound;

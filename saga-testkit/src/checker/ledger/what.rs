@@ -259,6 +259,9 @@ pub enum What {
     CutOff,
     /// It reaches it again.
     Reconnected,
+    /// A store call of a process failed or was slow, or a call for many steps was interrupted: the engine may run something
+    /// once more without counting it.
+    Repeated,
     /// A process said that it has shut down.
     ShutDown,
     /// An archive got a saga, or a step that is hosted for it.

@@ -71,7 +71,6 @@ fn run_scenario(scenario: Scenario, parts: &'static Parts, log: Option<&Log>) ->
     let finish = executor.run(Box::pin(main), limits);
     let end = end.lock().unwrap_or_else(PoisonError::into_inner).take();
     let (finals, mut rest) = end.unwrap_or_default();
-    rest.repeats = world.repeats.load(std::sync::atomic::Ordering::Relaxed);
     rest.panics = executor.panics().iter().map(|panicked| panicked.message.clone()).collect();
     let pace = scenario.load.as_ref().map(|load| load.pace(scenario.replicas));
     let sagas = plans(&scenario, &parts.definitions);

@@ -48,7 +48,7 @@ pub(crate) async fn run_batch(
             let message = error.to_string();
             let company = calls.len();
             if let Some(seat) = seat.as_ref().filter(|_| company > 1) {
-                seat.world.hit_repeating(Fault::BatchSplit);
+                seat.hit_repeating(Fault::BatchSplit);
             }
             for call in calls {
                 // What it is told is the error of the whole, below.
@@ -89,7 +89,7 @@ impl Drop for Watch<'_> {
             self.hit(Fault::BatchInterrupted);
             if let Some(seat) = self.seat {
                 // A panic or a time-out of all of them counts as an attempt of none.
-                seat.world.repeats.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                seat.enter(What::Repeated);
             }
         }
     }
@@ -99,7 +99,7 @@ impl Drop for Watch<'_> {
 async fn write(conn: &mut MemoryConn, calls: &[Running<'_>]) -> Result<Vec<Result<SimOutput, StepError>>, StepError> {
     let Some(first) = calls.first() else { return Ok(Vec::new()) };
     first.stumble().await?;
-    hot_row(first.world(), conn)?;
+    hot_row(&first.seat, conn)?;
     let mut answers = Vec::with_capacity(calls.len());
     for call in calls {
         let answer = call.refuse().and_then(|()| call.err());

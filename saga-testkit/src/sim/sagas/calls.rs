@@ -41,7 +41,7 @@ pub(crate) struct Call<'a> {
 
 /// A call that was entered in the ledger.
 pub(crate) struct Running<'a> {
-    seat: Seat,
+    pub(super) seat: Seat,
     ctx: &'a StepContext,
     pub(crate) number: u64,
     op: Op,
@@ -67,11 +67,12 @@ pub(crate) fn transaction_of(conn: &MemoryConn, seat: Option<&Seat>) -> u64 {
 }
 
 /// Writes a row that others write as well, where the schedule wants it.
-pub(crate) fn hot_row(world: &World, conn: &mut MemoryConn) -> Result<(), StepError> {
+pub(crate) fn hot_row(seat: &Seat, conn: &mut MemoryConn) -> Result<(), StepError> {
+    let world = &seat.world;
     if world.happens(|rates| rates.hot_rows) {
         let row = world.draw(|random| random.below(HOT_ROWS));
         if let Err(conflict) = conn.add(&format!("hot-{row}"), 1) {
-            world.hit_repeating(Fault::RowConflict);
+            seat.hit_repeating(Fault::RowConflict);
             return Err(conflict.into());
         }
     }
@@ -148,7 +149,7 @@ impl Running<'_> {
 
     async fn transact(&self, conn: &mut MemoryConn) -> Result<SimOutput, StepError> {
         self.stumble().await?;
-        hot_row(self.world(), conn)?;
+        hot_row(&self.seat, conn)?;
         conn.log(self.number.to_be_bytes());
         self.emit()?;
         self.dawdle().await;

@@ -1,6 +1,5 @@
 use std::future::{pending, ready};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use saga_core::env::{BoxFuture, Environment};
@@ -9,6 +8,7 @@ use saga_core::store::{StoreError, StoreErrorKind};
 
 use super::fault::Fault;
 use super::world::{Seat, World};
+use crate::checker::What;
 
 /// How long a slow call of the store takes at most, and how long a commit stays undecided.
 const SLOW_MAX: Duration = Duration::from_secs(2);
@@ -33,8 +33,7 @@ impl CommitHook for Hook {
         }
         let fate = fate_of(&self.seat, point);
         if world.happens(|rates| rates.store_slow) {
-            world.hit(Fault::StoreSlow);
-            world.repeats.fetch_add(1, Ordering::Relaxed);
+            self.seat.hit_repeating(Fault::StoreSlow);
             let slow = Duration::from_nanos(world.draw(|random| random.below(SLOW_MAX.as_nanos() as u64)));
             let slept = world.env.sleep(slow);
             return Box::pin(async move {
@@ -75,39 +74,39 @@ fn fate_of(seat: &Seat, point: CommitPoint) -> CommitFate {
     let world = &seat.world;
     let (operation, is_down) = (operation_of(point), world.is_store_down(seat.service));
     if is_down && !matches!(point, CommitPoint::Committed(_)) {
-        world.hit_repeating(Fault::StoreDown);
+        seat.hit_repeating(Fault::StoreDown);
         return fail(StoreErrorKind::Unavailable, operation, "the store is down");
     }
     if world.is_cut_off(seat.process) && !matches!(point, CommitPoint::Committed(_)) {
-        world.repeats.fetch_add(1, Ordering::Relaxed);
+        seat.enter(What::Repeated);
         return fail(StoreErrorKind::Unavailable, operation, "the store is not reached");
     }
     match point {
         CommitPoint::Reading(_) if world.happens(|rates| rates.read_fails) => {
-            world.hit_repeating(Fault::ReadFailed);
+            seat.hit_repeating(Fault::ReadFailed);
             fail(StoreErrorKind::Unavailable, operation, "the connection broke")
         }
         CommitPoint::Claimed | CommitPoint::Handled(_) if world.happens(|rates| rates.commit_fails) => {
-            world.hit_repeating(Fault::CommitFailed);
+            seat.hit_repeating(Fault::CommitFailed);
             fail(StoreErrorKind::Unavailable, operation, "the connection broke in the transaction")
         }
         CommitPoint::Committing(_) if world.happens(|rates| rates.commit_fails) => {
-            world.hit_repeating(Fault::CommitFailed);
+            seat.hit_repeating(Fault::CommitFailed);
             fail(StoreErrorKind::Unavailable, operation, "the commit failed")
         }
         CommitPoint::Committing(_) if world.happens(|rates| rates.commit_conflicts) => {
-            world.hit_repeating(Fault::CommitConflict);
+            seat.hit_repeating(Fault::CommitConflict);
             fail(StoreErrorKind::Conflict, operation, "could not serialise")
         }
         CommitPoint::Committing(operation) if world.happens(|rates| rates.commit_unknown) => {
-            world.repeats.fetch_add(1, Ordering::Relaxed);
+            seat.enter(What::Repeated);
             if operation != "transact" {
                 world.hit(Fault::CommitUnknownLost);
             }
             CommitFate::InDoubt
         }
         CommitPoint::Committed(_) if world.happens(|rates| rates.commit_unknown) => {
-            world.hit_repeating(Fault::CommitUnknownKept);
+            seat.hit_repeating(Fault::CommitUnknownKept);
             CommitFate::InDoubt
         }
         _ => CommitFate::Proceed,

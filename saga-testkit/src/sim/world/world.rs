@@ -1,5 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -34,7 +34,6 @@ pub(crate) struct World {
     pub(crate) hits: Hits,
     pub(crate) scenario: Scenario,
     /// Faults that may make the engine run something once more without counting it.
-    pub(crate) repeats: AtomicU32,
     random: Mutex<Random>,
     is_calm: AtomicBool,
     /// Until when the store of each service cannot be reached.
@@ -75,7 +74,6 @@ impl World {
             locks: LockLog::default(),
             hits: Hits::new(),
             scenario,
-            repeats: AtomicU32::new(0),
             random,
             is_calm: AtomicBool::new(false),
             store_down_until: Default::default(),
@@ -110,12 +108,6 @@ impl World {
         if has_happened {
             self.hit(fault);
         }
-    }
-
-    /// Notes a fault after which the engine may run something again without counting an attempt.
-    pub(crate) fn hit_repeating(&self, fault: Fault) {
-        self.hits.hit(fault);
-        self.repeats.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Writes an entry of the world.
@@ -279,6 +271,12 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
+    /// Notes a fault after which the engine may run something again without counting an attempt.
+    pub(crate) fn hit_repeating(&self, fault: Fault) {
+        self.world.hit(fault);
+        self.enter(What::Repeated);
+    }
+
     pub(crate) fn enter(&self, what: What) {
         self.world.recorder.enter(self.process, what);
     }

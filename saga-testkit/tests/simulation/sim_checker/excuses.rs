@@ -8,7 +8,7 @@ use saga_testkit::checker::{
 /// The row of a saga that is a step, and the place of that step.
 const SUB: u8 = u8::MAX;
 
-fn step(name: &str, kind: Kind) -> StepPlan {
+pub(crate) fn step(name: &str, kind: Kind) -> StepPlan {
     StepPlan {
         name: name.to_owned(),
         kind,
@@ -29,12 +29,12 @@ fn step(name: &str, kind: Kind) -> StepPlan {
 }
 
 /// A run of one saga that was started as its variant 0.
-struct Run {
-    ledger: Ledger,
+pub(crate) struct Run {
+    pub(crate) ledger: Ledger,
 }
 
 impl Run {
-    fn of(steps: Vec<StepPlan>) -> Self {
+    pub(crate) fn of(steps: Vec<StepPlan>) -> Self {
         let variants = vec![Variant { definition: "one".to_owned(), steps }];
         let (tenant, key, time) = (String::new(), "key".to_owned(), SagaTime::default());
         let plan = SagaPlan { tenant, key, is_taken_back: false, reborn_of: None, time, variants };
@@ -45,13 +45,13 @@ impl Run {
         run
     }
 
-    fn at(&mut self, at: u64, what: What) {
+    pub(crate) fn at(&mut self, at: u64, what: What) {
         let place = self.ledger.entries.partition_point(|entry| entry.at <= at);
         self.ledger.entries.insert(place, Entry { at, process: 1, what });
     }
 
     /// A call that begins at a moment and returns five microseconds later.
-    fn call(&mut self, at: u64, call: u64, (step, op): (u8, Op), reads: Option<u64>, how: Left) {
+    pub(crate) fn call(&mut self, at: u64, call: u64, (step, op): (u8, Op), reads: Option<u64>, how: Left) {
         let plan = &self.ledger.sagas[0].variants[0].steps[usize::from(step)];
         let (kind, name) = (plan.kind, plan.name.clone());
         let transaction = (kind == Kind::Transactional).then_some(call);
@@ -64,12 +64,12 @@ impl Run {
         self.at(at + 5, What::Left { call, how });
     }
 
-    fn acts(&mut self, at: u64, row: u8, act: Act) {
+    pub(crate) fn acts(&mut self, at: u64, row: u8, act: Act) {
         self.at(at, What::AuditRecord { saga: 0, row, act, call: 90, revision: 1 });
         self.at(at, What::ActAnswered { call: 90, is_done: true });
     }
 
-    fn ends(&mut self, standing: Standing, records: &[(u8, Op, Recorded, Option<u64>)]) {
+    pub(crate) fn ends(&mut self, standing: Standing, records: &[(u8, Op, Recorded, Option<u64>)]) {
         let record = |(position, &(step, op, outcome, call)): (u32, &_)| RecordSeen {
             step,
             op,
@@ -82,11 +82,16 @@ impl Run {
         self.ledger.finals[0].records = (1..).zip(records).map(record).collect();
     }
 
-    fn is_sound(&self) {
+    pub(crate) fn is_sound(&self) {
         assert_eq!(check(&self.ledger), []);
     }
 
-    fn breaks(&self, guarantee: Guarantee, how: &str) {
+    pub(crate) fn breaks_not(&self, how: &str) {
+        let found = check(&self.ledger);
+        assert!(found.iter().all(|violation| !violation.about.contains(how)), "{found:#?}");
+    }
+
+    pub(crate) fn breaks(&self, guarantee: Guarantee, how: &str) {
         let found = check(&self.ledger);
         let is_it = found.iter().any(|violation| violation.guarantee == guarantee && violation.about.contains(how));
         assert!(is_it, "{guarantee} {how:?} was not found, only {found:#?}");
