@@ -53,7 +53,8 @@ impl<S: Store, I: Payload> Golden<S, I> {
         self.returns_as::<T>(T::NAME.to_owned(), output)
     }
 
-    /// Sets the output of a step of one sub-saga only.
+    /// Sets the output of a step of one sub-saga only. A signal has one content wherever it is waited for: set it with
+    /// [`returns`](Golden::returns).
     #[must_use]
     pub fn returns_in<Sub: saga_core::SubSaga, T: Step>(self, output: &T::Output) -> Self {
         let name = format!("{}>{}", <Sub as saga_core::SubSaga>::NAME, T::NAME);
@@ -143,6 +144,7 @@ impl<S: Store, I: Payload> Golden<S, I> {
         let steps = self.steps();
         let mut problems = self.problems.clone();
         problems.extend(steps.iter().filter_map(|step| self.problem_with_answer(step)));
+        problems.extend(self.signals_of_sub_sagas());
         if !problems.is_empty() {
             return Err(GoldenError::Unrecorded(problems.join("; ")));
         }
@@ -195,6 +197,23 @@ impl<S: Store, I: Payload> Golden<S, I> {
                 })
             }
         }
+    }
+
+    /// The signals whose contents were given for one sub-saga only, where none is looked for.
+    fn signals_of_sub_sagas(&self) -> impl Iterator<Item = String> {
+        let subs = self.saga.sub_sagas();
+        let is_signal = move |of: &str| {
+            let Some((sub, name)) = of.split_once('>') else { return false };
+            let mut sagas = subs.iter().filter(|(step, _)| *step == sub).map(|(_, saga)| saga);
+            let is_sub_saga = subs.iter().any(|(step, _)| *step == name);
+            !is_sub_saga && sagas.any(|saga| saga.names().contains(&name) && !saga.step_names().contains(&name))
+        };
+        self.returned.keys().filter(move |of| is_signal(of)).map(|of| {
+            format!(
+                "{} is a signal, which has one content wherever it is waited for; give it with `.returns`",
+                shown(of)
+            )
+        })
     }
 
     /// The sub-sagas that the file has rows of, as they are today. A file of before holds none.

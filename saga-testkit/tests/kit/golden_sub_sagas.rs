@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use saga_core::memory::{MemoryConn, MemoryStore};
-use saga_core::{Output, Saga, StepContext, StepError, SubSaga, saga_compensation, saga_step};
+use saga_core::{Output, Saga, Signal, Signaled, StepContext, StepError, SubSaga, Wait, saga_compensation, saga_step};
 use saga_testkit::golden::{Golden, GoldenError};
 
 fn file(name: &str) -> PathBuf {
@@ -202,4 +202,22 @@ async fn what_a_step_of_a_sub_saga_returns_is_asked_for() {
         ),
         "{error}"
     );
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Word(String);
+
+impl Signal for Word {
+    const NAME: &'static str = "word";
+}
+
+/// A signal is looked for by its name alone.
+#[tokio::test]
+async fn a_signal_of_one_sub_saga_only_is_refused() {
+    let ship = Saga::named("ship").input().step::<pack>();
+    let ship = ship.wait_for::<Word>(Wait::within(Duration::from_hours(1)).or_reject()).step::<label>();
+    let order = order_with(&ship.returns::<label>().build().unwrap());
+    let golden = golden(&order).returns_in::<Shipping, Signaled<Word>>(&Word("go".to_owned()));
+    let said = golden.record(file("none.json")).await.unwrap_err().to_string();
+    assert!(said.contains("`word` of `shipping` is a signal"), "{said}");
 }
