@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use saga_core::store::{MemberId, RecordedOutcome, SagaId, Status, WorkId, WorkRef};
 
+use crate::sim::splitmix64;
+
 /// A small generator of pseudo-random numbers (`SplitMix64`), the same for the same seed on every machine.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(pub(crate) u64);
@@ -13,11 +15,7 @@ pub(crate) struct Random(pub(crate) u64);
 impl Random {
     /// The next sixty-four bits.
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
+        splitmix64(&mut self.0)
     }
 
     /// A number below the bound; 0 where the bound is 0.

@@ -14,9 +14,7 @@ impl ManualClock {
         let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         self.micros.fetch_add(micros, Ordering::SeqCst);
     }
-}
 
-impl ManualClock {
     /// Sets it back by a duration by which it was advanced.
     pub(super) fn go_back(&self, duration: Duration) {
         let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);

@@ -22,9 +22,7 @@ impl VirtualSleep {
         let until = clock.now().saturating_add(duration);
         Self { clock: Arc::clone(clock), until, kind, id: None }
     }
-}
 
-impl VirtualSleep {
     /// The clock learns of it when it is polled for the first time, by which it knows who awaits it.
     fn begin(&mut self) -> SleepId {
         let owner = current(&self.clock);

@@ -1,19 +1,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use saga_core::key::Tenant;
-use saga_core::store::{MessageId, Timestamp};
-use saga_core::transport::{
-    Delivery, Headers, Incoming, Message, MessageKind, Settlement, Subscription, Transport, TransportError,
-};
+use saga_core::transport::{Delivery, Incoming, Message, Settlement, Subscription, Transport, TransportError};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use super::messages;
+pub(crate) use super::messages::TOPIC;
 use crate::check::{Failed, ensure};
 use crate::harness::TransportHarness;
 
-/// The topic of most checks.
-pub(crate) const TOPIC: &str = "orders";
 /// How many messages are unsettled at a time, where a check does not ask for fewer.
 const PREFETCH: usize = 100;
 
@@ -101,19 +97,9 @@ impl Publishing {
     }
 }
 
-/// A message whose payload is its number, and whose id is that of no other number.
+/// The message of a number under another key.
 pub(crate) fn message(key: &str, number: u32) -> Message {
-    Message {
-        id: MessageId(uuid::Uuid::from_u128(u128::from(number) + (0x5a6a_u128 << 100))),
-        kind: MessageKind::Event,
-        tenant: Tenant::default(),
-        topic: TOPIC.into(),
-        key: key.into(),
-        event_type: "OrderPlaced".into(),
-        payload: number.to_string().into_bytes(),
-        committed_at: Timestamp(1_735_689_600_000_000 + i64::from(number)),
-        headers: Headers::default(),
-    }
+    Message { key: key.into(), ..messages::message(number) }
 }
 
 /// The numbers of messages, by their payloads.

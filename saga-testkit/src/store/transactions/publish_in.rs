@@ -8,17 +8,13 @@ use saga_core::store::{
     Headers, MessageId, MessageKind, NewMessage, Outbox, OutboxRow, StartIn, StoreErrorKind, lane_of,
 };
 
+use super::start_in::fault;
 use crate::check::{Failed, Outcome, ensure, ensure_eq};
 use crate::fixture::{Bench, tenant};
 use crate::harness::{StartInHarness, StoreHarness};
 
 /// How many transactions publish under one key at once, besides the first.
 const OTHERS: u32 = 6;
-
-#[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` takes")]
-fn fault(error: crate::harness::Fault) -> Failed {
-    Failed(format!("the application's own write or commit failed: {error}"))
-}
 
 pub(in crate::store) fn message(tenant: &Tenant, key: &str, number: u32) -> NewMessage {
     NewMessage {

@@ -8,7 +8,7 @@ use crate::fixture::{Bench, name};
 use crate::harness::{StartInHarness, StoreHarness};
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape that `map_err` takes")]
-fn fault(error: crate::harness::Fault) -> Failed {
+pub(super) fn fault(error: crate::harness::Fault) -> Failed {
     Failed(format!("the application's own write or commit failed: {error}"))
 }
 
