@@ -31,17 +31,22 @@ pub struct Room {
 /// Books a room, if the city has one.
 #[saga_step(implements = contract::book_room, compensate = cancel_room)]
 pub async fn book_room(tx: &mut impl SqlConn, ctx: &StepContext, stay: Stay) -> Result<Room, StepError> {
-    let free = "UPDATE hotels SET free = free - 1 WHERE city = $1 AND free > 0 RETURNING free";
-    let left: Option<i64> = tx.query_opt(free, &[&stay.city]).await?;
-    let left = left.ok_or_else(|| StepError::reject(format!("no room is free in {}", stay.city)))?;
-    tx.execute("INSERT INTO rooms (booking, city) VALUES ($1, $2)", &[&ctx.key(), &stay.city]).await?;
-    Ok(Room { number: format!("{} {}", stay.city, left + 1), cents: NIGHT_CENTS * i64::from(stay.nights) })
+    // Until this transaction ends, others wait here for the city, so that no two take the same room.
+    let free = "UPDATE hotels SET free = free - 1 WHERE city = $1 AND free > 0";
+    if tx.execute(free, &[&stay.city]).await? == 0 {
+        return Err(StepError::reject(format!("no room is free in {}", stay.city)));
+    }
+    let sql = "UPDATE numbered_rooms SET booking = $1 WHERE city = $2 AND number =
+                   (SELECT min(number) FROM numbered_rooms WHERE city = $2 AND booking IS NULL)
+               RETURNING number";
+    let number: i64 = tx.query_one(sql, &[&ctx.key(), &stay.city]).await?;
+    Ok(Room { number: format!("{} {number}", stay.city), cents: NIGHT_CENTS * i64::from(stay.nights) })
 }
 
 /// Undoes `book_room`.
 #[saga_compensation]
 pub async fn cancel_room(tx: &mut impl SqlConn, ctx: &StepContext, stay: Stay) -> Result<(), StepError> {
-    tx.execute("DELETE FROM rooms WHERE booking = $1", &[&ctx.original_key()]).await?;
+    tx.execute("UPDATE numbered_rooms SET booking = NULL WHERE booking = $1", &[&ctx.original_key()]).await?;
     tx.execute("UPDATE hotels SET free = free + 1 WHERE city = $1", &[&stay.city]).await?;
     Ok(())
 }
@@ -55,8 +60,13 @@ pub fn hotels<S: SqlStore>() -> Result<Service<S>, ServiceError> {
 pub async fn create_tables(conn: &mut impl SqlConn) -> Result<(), SqlError> {
     conn.execute_batch(
         "CREATE TABLE IF NOT EXISTS hotels (city TEXT PRIMARY KEY, free BIGINT NOT NULL CHECK (free >= 0));
-         CREATE TABLE IF NOT EXISTS rooms (booking TEXT PRIMARY KEY, city TEXT NOT NULL);
-         INSERT INTO hotels VALUES ('Oslo', 100), ('Rome', 1) ON CONFLICT (city) DO NOTHING;",
+         CREATE TABLE IF NOT EXISTS numbered_rooms (
+             city TEXT NOT NULL, number BIGINT NOT NULL, booking TEXT UNIQUE, PRIMARY KEY (city, number)
+         );
+         INSERT INTO hotels VALUES ('Oslo', 100), ('Rome', 1) ON CONFLICT (city) DO NOTHING;
+         WITH RECURSIVE numbers (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < 100)
+         INSERT INTO numbered_rooms (city, number)
+             SELECT 'Oslo', number FROM numbers UNION ALL SELECT 'Rome', 1 WHERE true ON CONFLICT (city, number) DO NOTHING;",
     )
     .await
 }

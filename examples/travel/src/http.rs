@@ -52,13 +52,13 @@ async fn book<S: SqlStore + IdempotencyKeys>(
 }
 
 async fn itinerary<S: SqlStore>(State(trips): Shared<S>, Path(key): Path<String>) -> Result<Json<Itinerary>, Problem> {
-    let running = trips.runtime.attach_to(&trips.book_trip, key).await.map_err(refused)?;
+    let running = trips.runtime.attach_to(&trips.book_trip, key.clone()).await.map_err(refused)?;
     match timeout(PATIENCE, running.result()).await {
         Ok(Ok(itinerary)) => Ok(Json(itinerary)),
         Ok(Err(SagaFailure::Runtime(error))) => Err(refused(error)),
         Ok(Err(failure)) => Err(Problem::new(StatusCode::CONFLICT, failure)),
         Err(_) => {
-            let detail = "the trip is not booked yet; ask again, and see /sagas/{key} for what it waits for";
+            let detail = format!("the trip is not booked yet; ask again, and see /sagas/{key} for what it waits for");
             Err(Problem::new(StatusCode::CONFLICT, detail).retry_after(Duration::from_secs(1)))
         }
     }

@@ -6,19 +6,20 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
-use saga_core::Runtime;
 use saga_core::memory::MemoryTransport;
 use saga_core::store::IdempotencyKeys;
 use saga_core::transport::Transport;
+use saga_core::{Runtime, Saga, StepPhase, Wait};
 use saga_sql::{SqlConn as _, SqlStore};
 use saga_sqlite::SqliteStore;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 use travel::app::{Trips, start_hotels, start_trips};
 use travel::companies::{Companies, NO_ANSWER, NO_FLIGHTS};
+use travel::hotels::{book_room, create_tables};
 use travel::http::routes;
 use travel::providers::Providers;
-use travel::trip::Itinerary;
+use travel::trip::{Approval, Itinerary, Stay};
 
 /// Both services, each with its own store.
 struct Agency<S: SqlStore> {
@@ -89,7 +90,7 @@ async fn trips_are_booked_as_a_whole_or_not_at_all<S: SqlStore + IdempotencyKeys
     assert_eq!(agency.book("trip-1", &cheap).await, StatusCode::ACCEPTED);
     let booked = agency.itinerary("trip-1").await.unwrap();
     assert_eq!((booked.tickets.len(), booked.cost_cents), (2, 51_000));
-    assert_eq!((booked.room.as_str(), booked.car.as_deref()), ("Oslo 100", Some("OS 4711")));
+    assert_eq!((booked.room.as_str(), booked.car.as_deref()), ("Oslo 1", Some("OS 4711")));
     assert_eq!(agency.companies.airline.calls("trip-1:book-flight#1"), 1);
     assert_eq!(agency.companies.mail.booked(), ["trip-1:send-itinerary"]);
     assert_eq!(number(trips, CREDIT).await, 949_000);
@@ -156,6 +157,8 @@ async fn trips_are_booked_as_a_whole_or_not_at_all<S: SqlStore + IdempotencyKeys
     assert_eq!(agency.companies.airline.booked().len(), 4);
     assert_eq!(agency.companies.insurer.booked(), ["trip-1>rent-car:insure-car"]);
     assert_eq!(number(agency.hotels.store(), "SELECT CAST(sum(free) AS BIGINT) FROM hotels").await, 101 - 2);
+    let taken = "SELECT count(*) FROM numbered_rooms WHERE booking IS NOT NULL";
+    assert_eq!(number(agency.hotels.store(), taken).await, 2);
     agency.trips.runtime.shutdown().await;
     agency.hotels.shutdown().await;
 }
@@ -166,6 +169,45 @@ async fn on_sqlite() {
     let open = async |name: &str| SqliteStore::open(folder.path().join(name)).await.unwrap();
     let agency = Agency::open(open("trips.db").await, open("hotels.db").await, MemoryTransport::new()).await;
     trips_are_booked_as_a_whole_or_not_at_all(agency).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_is_not_given_to_two_guests_when_another_one_is_given_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("hotels.db")).await.unwrap();
+    store.transaction(async |conn| Ok::<_, anyhow::Error>(create_tables(conn).await?)).await.unwrap();
+    let held = Saga::named("held").input::<Stay>().step::<book_room>().wait_for::<Approval>(Wait::without_limit());
+    let held = held.build().unwrap();
+    let kept = Saga::named("kept").input::<Stay>().step::<book_room>().returns::<book_room>().build().unwrap();
+    let runtime = Runtime::builder(store).saga(&held).saga(&kept).start().await.unwrap();
+    let stay = || Stay { city: "Oslo".to_owned(), nights: 1 };
+    let room_of = async |guest: &str| runtime.start(&kept, guest, stay()).await.unwrap().result().await.unwrap().number;
+
+    let ada = runtime.start(&held, "Ada", stay()).await.unwrap();
+    while runtime.status("Ada").await.unwrap().unwrap().steps[0].phase != StepPhase::Done {
+        tokio::task::yield_now().await;
+    }
+    let bob = room_of("Bob").await;
+    runtime.cancel("Ada", "she stays at home").await.unwrap();
+    ada.outcome().await.unwrap();
+    let cleo = room_of("Cleo").await;
+    assert_ne!(bob, cleo);
+    runtime.shutdown().await;
+}
+
+#[tokio::test]
+async fn who_waits_for_an_itinerary_is_told_where_to_look_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = async |name: &str| SqliteStore::open(folder.path().join(name)).await.unwrap();
+    let agency = Agency::open(open("trips.db").await, open("hotels.db").await, MemoryTransport::new()).await;
+    // It waits for its approval.
+    assert_eq!(agency.book("trip-1", &trip("Rome", 300_000)).await, StatusCode::ACCEPTED);
+    tokio::time::pause();
+    let told = agency.itinerary("trip-1").await.unwrap_err();
+    tokio::time::resume();
+    assert!(told.contains("see /sagas/trip-1 for what it waits for"), "{told}");
+    agency.trips.runtime.shutdown().await;
+    agency.hotels.shutdown().await;
 }
 
 #[cfg(all(feature = "postgres", feature = "rabbitmq"))]
