@@ -51,6 +51,10 @@ impl CardProcessor {
         let calls = ledger.calls.entry(key.to_owned()).or_default();
         *calls += 1;
         let is_first = *calls == 1;
+        // The key comes first: who repeats a charge that was made gets its receipt, whoever has the account by now.
+        if ledger.charges.contains_key(key) {
+            return Ok(receipt(key));
+        }
         let token = ledger.tokens.entry(charge.card.clone()).or_default();
         if charge.token < *token {
             return Err(ChargeError::Overtaken);
@@ -61,7 +65,7 @@ impl CardProcessor {
             LOST_REQUEST if is_first => return Err(ChargeError::NoAnswer),
             _ => {}
         }
-        ledger.charges.entry(key.to_owned()).or_insert_with(|| charge.clone());
+        ledger.charges.insert(key.to_owned(), charge.clone());
         if is_first && charge.card == LOST_ANSWER { Err(ChargeError::NoAnswer) } else { Ok(receipt(key)) }
     }
 
@@ -125,5 +129,15 @@ mod tests {
         assert_eq!(cards.charge("late", &charge(6)), Err(ChargeError::Overtaken));
         assert!(cards.charge("one", &charge(7)).is_ok(), "a repeated charge has the same token");
         assert_eq!((cards.charges_of(GOOD), cards.charges_of(OTHER_GOOD)), (1, 0));
+    }
+
+    #[test]
+    fn a_charge_that_was_made_is_answered_with_its_receipt_also_when_another_booking_has_the_account() {
+        let cards = CardProcessor::default();
+        let charge = |token| Charge { card: LOST_ANSWER.to_owned(), cents: 100, token };
+        assert_eq!(cards.charge("one", &charge(6)), Err(ChargeError::NoAnswer));
+        assert_eq!(cards.charge("two", &charge(7)), Err(ChargeError::NoAnswer));
+        assert_eq!(cards.charge("one", &charge(6)), Ok(receipt("one")));
+        assert_eq!((cards.charges_of(LOST_ANSWER), cards.cents()), (2, 200));
     }
 }
