@@ -20,7 +20,8 @@ pub(crate) struct Order {
 #[derive(Debug, Clone)]
 pub(crate) struct Bank {
     cents_max: u64,
-    held: Arc<Mutex<BTreeMap<String, u64>>>,
+    /// The cents that are held under each key; none of a key that was released.
+    held: Arc<Mutex<BTreeMap<String, Option<u64>>>>,
 }
 
 impl Bank {
@@ -28,16 +29,21 @@ impl Bank {
         Self { cents_max, held: Arc::default() }
     }
 
-    fn hold(&self, key: &str, cents: u64) -> bool {
-        let is_good = cents <= self.cents_max;
-        if is_good {
-            self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(key.to_owned(), cents);
+    /// Holds the credit, once for one key. A call that comes later than the release of its key holds nothing.
+    fn hold(&self, key: &str, customer: &str, cents: u64) -> Result<(), StepError> {
+        if cents > self.cents_max {
+            return Err(StepError::reject(format!("no credit for {customer}")));
         }
-        is_good
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        match held.entry(key.to_owned()).or_insert(Some(cents)) {
+            Some(_) => Ok(()),
+            None => Err(StepError::reject("this key was released, so nothing is held under it")),
+        }
     }
 
+    /// Releases the hold, and blocks its key from now on.
     fn release(&self, key: &str) {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(key.to_owned(), None);
     }
 }
 
@@ -65,14 +71,11 @@ pub(crate) async fn check_credit(
     (customer, cents): (String, u64),
     State(bank): State<Bank>,
 ) -> Result<String, StepError> {
-    if bank.hold(ctx.key(), cents) {
-        Ok(format!("a hold on {customer}'s account"))
-    } else {
-        Err(StepError::reject(format!("no credit for {customer}")))
-    }
+    bank.hold(ctx.key(), &customer, cents)?;
+    Ok(format!("a hold on {customer}'s account"))
 }
 
-/// Releases the credit, whether it was reserved or not.
+/// Releases the credit, whether it was reserved or not. If the call for it is still on its way, it holds nothing any more.
 #[saga_compensation]
 pub(crate) async fn release_credit(
     ctx: &StepContext,
@@ -138,7 +141,7 @@ pub(crate) async fn free_slot(tx: &mut Connection, _key: String, slot: i64) -> R
     Ok(())
 }
 
-/// Discards the label.
+/// Prints the label. Nobody needs to take it back: without a delivery it is waste paper.
 #[saga_step(no_compensation)]
 pub(crate) async fn print_label(
     _ctx: &StepContext,
@@ -163,4 +166,22 @@ pub(crate) async fn confirm_order(
     let policy = policy.map(|Output(policy)| policy);
     tx.execute("INSERT INTO orders VALUES (?1, ?2, ?3, ?4, ?5, ?6)", (order.key, pieces, hold, boxes, policy, label))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hold_that_comes_after_its_release_holds_nothing() {
+        let bank = Bank::new(100);
+        let is_held = |key, cents| bank.hold(key, "ada", cents).is_ok();
+        assert!(is_held("a", 70) && is_held("a", 70));
+        bank.release("a");
+        bank.release("late");
+        assert!(!is_held("a", 70) && !is_held("late", 70));
+        assert!(is_held("b", 100) && !is_held("c", 101));
+        let held = bank.held.lock().unwrap_or_else(PoisonError::into_inner);
+        assert_eq!(held.values().flatten().sum::<u64>(), 100);
+    }
 }
