@@ -14,12 +14,17 @@ mod steps;
 
 use std::path::PathBuf;
 
+const USAGE: &str = "usage: nightly-settlement [ORDERS.jsonl]";
+
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let mut args = std::env::args_os().skip(1);
     match (args.next(), args.next()) {
         (Some(first), Some(folder)) if first == process::PROCESS => process::run(&PathBuf::from(folder)).await,
+        (Some(option), None) if option.as_encoded_bytes().starts_with(b"-") => {
+            anyhow::bail!("unknown option {option:?}; {USAGE}")
+        }
         (file, None) => night::watch(file.map(PathBuf::from).as_deref()).await,
-        _ => anyhow::bail!("usage: nightly-settlement [ORDERS.jsonl]"),
+        _ => anyhow::bail!("{USAGE}"),
     }
 }
