@@ -110,7 +110,10 @@ pub(crate) fn open_error(path: &Path, error: rusqlite::Error) -> StoreError {
         }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => (
             StoreErrorKind::NotWritable,
-            format!("{path} cannot be opened for writing ({error}); check the permissions of the file and its folder"),
+            format!(
+                "{path} cannot be opened ({error}); check the permissions of the file and its folder: SQLite writes files \
+                 beside it, also to read it"
+            ),
         ),
         Some(ErrorCode::DiskFull) => (StoreErrorKind::Full, format!("the disk of {path} is full; make room")),
         _ => {
@@ -189,5 +192,20 @@ fn classify_code(code: ErrorCode) -> (StoreErrorKind, RetryClass) {
         ErrorCode::DatabaseCorrupt => (StoreErrorKind::Corrupt, RetryClass::Permanent),
         ErrorCode::NotADatabase => (StoreErrorKind::NotAStore, RetryClass::Permanent),
         _ => (StoreErrorKind::Other, RetryClass::Permanent),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_named_also_to_who_only_reads() {
+        let refused = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN), None);
+        let error = open_error(Path::new("orders.db"), refused);
+        let said = error.to_string();
+        assert_eq!(error.kind(), StoreErrorKind::NotWritable);
+        assert!(said.contains("orders.db cannot be opened (") && !said.contains("for writing"), "{said}");
+        assert!(said.contains("its folder: SQLite writes files beside it, also to read it"), "{said}");
     }
 }
