@@ -10,8 +10,15 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use saga_servers::{ProcessGroup, Signal};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::phases::{now, shown};
+
+/// How long a job may take before it counts as hung. The longest take a few minutes.
+const JOB_TIME_MAX: Duration = Duration::from_mins(20);
+
+/// The same for a job in the background, which gives way to all others.
+const BACKGROUND_JOB_TIME_MAX: Duration = Duration::from_mins(60);
 
 /// One program to be run.
 #[derive(Debug)]
@@ -19,13 +26,17 @@ pub(super) struct Job {
     /// What its output stands under.
     pub(super) title: String,
     pub(super) command: Command,
+    /// If it takes longer, it is killed with all that it started in its group.
+    time_max: Duration,
 }
 
 /// A job that came to its end.
 #[derive(Debug)]
 pub(super) struct Ended {
     pub(super) title: String,
-    pub(super) status: ExitStatus,
+    status: ExitStatus,
+    /// The time that it had, if it was killed since it did not end within it.
+    hung: Option<Duration>,
     pub(super) took: Duration,
     /// What it printed, standard error in its place between the lines of standard output.
     pub(super) output: String,
@@ -56,9 +67,13 @@ pub(super) async fn side_by_side(waiting: &Queue, lanes: usize, mut report: impl
 }
 
 impl Job {
+    pub(super) fn new(title: String, command: Command) -> Self {
+        Self { title, command, time_max: JOB_TIME_MAX }
+    }
+
     /// The same job, which gives way to every other program.
     pub(super) fn in_background(self) -> Self {
-        Self { command: giving_way(&self.command), ..self }
+        Self { command: giving_way(&self.command), time_max: BACKGROUND_JOB_TIME_MAX, ..self }
     }
 
     async fn run(mut self) -> Result<Ended> {
@@ -68,10 +83,31 @@ impl Job {
         let to_output = || output.try_clone().map(Stdio::from).context("cannot share the file for the output");
         self.command.stdin(Stdio::null()).stdout(to_output()?).stderr(to_output()?);
         let begun = now();
-        let status = ProcessGroup::spawn(self.command, Signal::Term)?.wait().await?;
+        let mut group = ProcessGroup::spawn(self.command, Signal::Term)?;
+        let (status, hung) = match timeout(self.time_max, group.wait()).await {
+            Ok(status) => (status?, None),
+            Err(_) => {
+                group.kill().await?;
+                (group.wait().await?, Some(self.time_max))
+            }
+        };
         let took = begun.elapsed();
         let output = read_whole(&mut output).with_context(|| format!("cannot read what `{name}` printed"))?;
-        Ok(Ended { title: self.title, status, took, output })
+        Ok(Ended { title: self.title, status, hung, took, output })
+    }
+}
+
+impl Ended {
+    pub(super) fn is_success(&self) -> bool {
+        self.status.success() && self.hung.is_none()
+    }
+
+    /// How it ended, in words.
+    pub(super) fn how(&self) -> String {
+        match self.hung {
+            Some(time) => format!("it hung: it did not end within {} s, and was killed", time.as_secs()),
+            None => self.status.to_string(),
+        }
     }
 }
 
@@ -99,13 +135,14 @@ mod tests {
     use std::cell::RefCell;
     use std::path::Path;
     use std::process::Command;
+    use std::time::Duration;
 
     use super::{Ended, Job, queue, side_by_side};
 
     fn job(title: &str, script: &str, folder: &Path) -> Job {
         let mut command = Command::new("sh");
         command.args(["-c", script]).current_dir(folder);
-        Job { title: title.to_owned(), command }
+        Job::new(title.to_owned(), command)
     }
 
     async fn run(jobs: Vec<Job>, lanes: usize) -> Vec<Ended> {
@@ -140,7 +177,7 @@ mod tests {
             job("three", "echo > third", folder.path()),
         ];
         let ended = run(jobs, 2).await;
-        assert!(ended.iter().all(|job| job.status.success() && job.output.is_empty()), "{ended:?}");
+        assert!(ended.iter().all(|job| job.is_success() && job.output.is_empty()), "{ended:?}");
         assert!(ended.len() == 3 && folder.path().join("third").exists());
     }
 
@@ -172,8 +209,21 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_job_that_hangs_is_killed_with_all_that_it_started_and_its_output_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut hangs = job("hangs", "sleep 1000 & echo $!; wait", folder.path());
+        hangs.time_max = Duration::from_secs(2);
+        let ended = run(vec![hangs, job("good", "echo fine", folder.path())], 1).await;
+        assert!(!ended[0].is_success() && ended[0].how().contains("did not end within 2 s"), "{ended:?}");
+        assert!(ended[1].is_success() && ended[1].how().contains("exit status: 0"), "{ended:?}");
+        let sleeper: u32 = ended[0].output.trim().parse().expect("the id that it printed");
+        let command_line = std::fs::read(format!("/proc/{sleeper}/cmdline")).unwrap_or_default();
+        assert!(!String::from_utf8_lossy(&command_line).contains("1000"), "it goes on sleeping");
+    }
+
+    #[tokio::test]
     async fn what_cannot_be_run_is_an_error() {
-        let jobs = vec![Job { title: "none".to_owned(), command: Command::new("/nowhere/none") }];
+        let jobs = vec![Job::new("none".to_owned(), Command::new("/nowhere/none"))];
         assert!(side_by_side(&queue(jobs), 2, drop).await.is_err());
     }
 }

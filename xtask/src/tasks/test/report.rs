@@ -56,12 +56,14 @@ struct Report {
 }
 
 impl Report {
-    fn add(&mut self, Ended { title, status, took, output }: Ended) {
-        let shown = if status.success() { last_paragraph(&output) } else { output.clone() };
-        println!("\n--- {title}: {status}, {:.1} s\n{shown}", took.as_secs_f64());
+    fn add(&mut self, job: Ended) {
+        let (is_success, how) = (job.is_success(), job.how());
+        let Ended { title, took, output, .. } = job;
+        let shown = if is_success { last_paragraph(&output) } else { output.clone() };
+        println!("\n--- {title}: {how}, {:.1} s\n{shown}", took.as_secs_f64());
         output.lines().for_each(|line| self.totals.add(line));
-        if !status.success() {
-            self.failed.push(format!("{title}\n{}", last_words(&output)));
+        if !is_success {
+            self.failed.push(format!("{title}: {how}\n{}", last_words(&output)));
             self.titles.push(title);
         }
     }

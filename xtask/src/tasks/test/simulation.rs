@@ -47,8 +47,8 @@ impl Simulation {
     pub(super) fn into_jobs(self) -> Vec<Job> {
         let mut schedules = Command::new(&self.schedules);
         schedules.args(["--seed-from", "0", "--seeds", SIMULATED_SEEDS]);
-        let schedules = Job { title: shown(&schedules), command: schedules };
-        vec![Job { title: self.tests.title(), command: self.tests.command() }, schedules]
+        let schedules = Job::new(shown(&schedules), schedules);
+        vec![Job::new(self.tests.title(), self.tests.command()), schedules]
     }
 }
 

@@ -86,10 +86,10 @@ async fn all_tests(messages: &str, check: Option<Job>, addresses: &Addresses) ->
     let programs = TestProgram::all(messages)?;
     // Those of the simulation are run when they are optimised.
     let programs = programs.iter().filter(|program| program.name() != simulation::TESTS);
-    let programs = programs.map(|program| Job { title: program.title(), command: program.command() });
+    let programs = programs.map(|program| Job::new(program.title(), program.command()));
     // First, since cargo tests one crate's documentation after the other: at the end the other lanes would be idle.
     let documentation = test_command(&["--doc"], &[]);
-    let documentation = Job { title: shown(&documentation), command: documentation };
+    let documentation = Job::new(shown(&documentation), documentation);
     let jobs = [documentation].into_iter().chain(programs).collect();
     let background = async {
         let simulation = Simulation::build().await?;
@@ -104,7 +104,7 @@ async fn all_tests(messages: &str, check: Option<Job>, addresses: &Addresses) ->
 fn check_job() -> Result<Job> {
     let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
     command.arg("check");
-    Ok(Job { title: shown(&command), command })
+    Ok(Job::new(shown(&command), command))
 }
 
 /// The tests that `filter` selects, one after the other by cargo itself, so that a person sees them come.
