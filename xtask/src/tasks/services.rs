@@ -1,6 +1,7 @@
 //! `cargo xtask services`: the servers of the test command, for a person.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -46,7 +47,7 @@ fn up(state: Option<State>) -> Result<()> {
     }
     if let Some(state) = state {
         println!("some of them died; starting all anew");
-        state.end()?;
+        state.end(&root().join(STATE))?;
     }
     server_packages()?;
     let begun = now();
@@ -57,7 +58,7 @@ fn up(state: Option<State>) -> Result<()> {
     let addresses = services.addresses().variables().into_iter().map(|(name, url)| (name.to_owned(), url.to_owned()));
     let addresses = addresses.collect();
     let state = State { folder: folder.keep(), addresses, processes: services.leave_running() };
-    state.write(&root().join(STATE))?;
+    let state = state.keep(&root().join(STATE))?;
     println!("up after {:.1} s in {}", begun.elapsed().as_secs_f64(), state.folder.display());
     state.show();
     Ok(())
@@ -68,7 +69,7 @@ fn down(state: Option<State>) -> Result<()> {
         println!("none are up");
         return Ok(());
     };
-    state.end()?;
+    state.end(&root().join(STATE))?;
     println!("they are down");
     Ok(())
 }
@@ -101,7 +102,7 @@ impl State {
     fn read(path: &Path) -> Result<Option<Self>> {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
         let value: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -109,6 +110,16 @@ impl State {
         state
             .map(Some)
             .with_context(|| format!("{} says nothing; delete it, and end what is left by hand", path.display()))
+    }
+
+    /// Writes the file that says what is up. If that fails, it ends all: nobody could find it later.
+    fn keep(self, path: &Path) -> Result<Self> {
+        let Err(error) = self.write(path) else { return Ok(self) };
+        let folder = self.folder.display().to_string();
+        match self.end(path) {
+            Ok(()) => Err(error.context("the servers were stopped again")),
+            Err(left) => Err(error.context(format!("end by hand what runs in {folder}, since {left:#}"))),
+        }
     }
 
     fn write(&self, path: &Path) -> Result<()> {
@@ -139,26 +150,34 @@ impl State {
         println!("for a shell: eval \"$(cargo xtask services env)\"; to end them: cargo xtask services down");
     }
 
-    /// Ends all and removes the folder and the state.
-    fn end(self) -> Result<()> {
+    /// Ends all, and removes the folder and the file that says so.
+    fn end(self, path: &Path) -> Result<()> {
         run_interruptibly(async {
             for process in &self.processes {
                 process.end().await?;
             }
             Ok(())
         })?;
-        if let Err(error) = fs::remove_dir_all(&self.folder)
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
-            return Err(error).with_context(|| format!("cannot remove {}", self.folder.display()));
+        removed(&self.folder, fs::remove_dir_all(&self.folder))?;
+        removed(path, fs::remove_file(path))
+    }
+}
+
+/// What is not there is removed.
+fn removed(path: &Path, result: io::Result<()>) -> Result<()> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
         }
-        let state = root().join(STATE);
-        fs::remove_file(&state).with_context(|| format!("cannot remove {}", state.display()))
+        _ => Ok(()),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt as _;
+    use std::process::Command;
+
     use saga_servers::RunningProcess;
     use serde_json::json;
 
@@ -167,6 +186,25 @@ mod tests {
     #[test]
     fn a_shell_reads_the_address_as_it_is() {
         assert_eq!(export("A", "amqp://guest:it's@h:1/%2F"), r"export A='amqp://guest:it'\''s@h:1/%2F'");
+    }
+
+    #[test]
+    fn servers_that_could_not_be_found_later_are_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut server = Command::new("sleep").arg("1000").process_group(0).spawn().unwrap();
+        let process = json!({ "id": server.id(), "command_line_has": "sleep 1000", "on_end": "KILL" });
+        let process = RunningProcess::from_json(&process).expect("a process");
+        // A process that has just begun has no command line for a moment.
+        while !process.is_running() {
+            std::thread::yield_now();
+        }
+        let data = folder.path().join("data");
+        std::fs::create_dir(&data).unwrap();
+        let state = State { folder: data.clone(), addresses: Vec::new(), processes: vec![process.clone()] };
+        let error = format!("{:#}", state.keep(&folder.path().join("none").join("state.json")).unwrap_err());
+        assert!(error.contains("the servers were stopped again: cannot write "), "{error}");
+        assert!(!process.is_running() && !data.exists());
+        server.wait().unwrap();
     }
 
     #[test]
