@@ -44,5 +44,10 @@ impl FromArgMatches for AdminArgs {
 
 /// The command, or each of its subcommands, with the option `--store`.
 fn with_store(command: clap::Command) -> clap::Command {
-    if command.has_subcommands() { command.mut_subcommands(with_store) } else { StoreArgs::augment_args(command) }
+    if command.has_subcommands() {
+        return command.mut_subcommands(with_store);
+    }
+    // Only the option: the rest would describe the store in place of the command.
+    let store = StoreArgs::augment_args(clap::Command::new("store"));
+    command.args(store.get_arguments().cloned())
 }

@@ -7,7 +7,7 @@ use crate::place::DEFAULT_STORE;
 /// Runs orders through a saga: place, reserve, charge, ship, confirm. If a step fails, the finished steps are undone.
 ///
 /// Exit codes: 0, success, also of a service that was asked to stop; 1, something needs an operator (a stuck saga, or an
-/// invalid line); 2, the command could not be carried out; 3, `cancel`, `pause` or `resume` of an order that has ended; 130,
+/// invalid line); 2, the command could not be carried out, or its result not be printed; 3, `cancel`, `pause` or `resume` of an order that has ended; 130,
 /// interrupted.
 #[derive(Debug, Parser)]
 #[command(name = "order-rig", version, args_conflicts_with_subcommands = true)]
@@ -74,6 +74,27 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_says_what_each_operators_command_does() {
+        let mut cli = Cli::command();
+        let page = cli.render_long_help().to_string();
+        for (name, what) in [
+            ("show", "Show what happened to one saga"),
+            ("list", "List the sagas"),
+            ("cancel", "Cancel a saga"),
+            ("pause", "Pause a saga"),
+            ("audit", "List the actions of operators"),
+        ] {
+            let line = page.lines().find(|line| line.trim_start().starts_with(&format!("{name} ")));
+            assert!(line.is_some_and(|line| line.contains(what)), "{name}: no {what:?} in\n{page}");
+            let command = cli.find_subcommand_mut(name).expect("a command");
+            let own = command.render_long_help().to_string();
+            assert!(own.starts_with(what) && own.contains("--store <URL>"), "{own}");
+        }
+        let nested = cli.find_subcommand_mut("bulk").expect("a command").render_help().to_string();
+        assert!(nested.contains("Write a plan") && !page.contains("Where everything"), "{nested}\n{page}");
     }
 
     #[test]
