@@ -13,7 +13,7 @@ use crate::stuck::{ForceArgs, RestartArgs, RetryArgs, SkipArgs};
 /// What a command does.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Action {
-    /// Show what happened to one saga, step by step
+    /// Show what happened to one saga and its sub-sagas, step by step
     Show(ShowArgs),
     /// List the sagas
     List(ListArgs),

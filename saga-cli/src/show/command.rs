@@ -7,6 +7,9 @@ use super::saga::Shown;
 use crate::tenant_admin::TenantAdmin;
 use crate::{OpenStore, print};
 
+/// By how many columns a sub-saga stands further in than the saga that it is a step of.
+const INDENT: usize = 4;
+
 /// What to show.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
@@ -14,19 +17,35 @@ pub(crate) struct ShowArgs {
     key: String,
 }
 
-/// Prints the steps of one saga and of its sub-sagas.
+/// Prints the steps of one saga, and those of its sub-sagas, of their sub-sagas and so on: each level is indented.
 pub(crate) async fn show(
     admin: &TenantAdmin<'_, impl OpenStore>,
     args: &ShowArgs,
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     let query = admin.query().await?;
-    let Some(saga) = query.status(&args.key).await? else { return admin.no_saga(&args.key) };
-    print(out, Shown(&saga))?;
-    for child in saga.steps.iter().filter_map(|step| step.child.as_ref()) {
-        if let Some(child) = query.status(child.key.as_str()).await? {
-            print(out, format_args!("\n{}", Shown(&child)))?;
+    // The last is shown next, so that each saga stands below the one that it is a step of.
+    let mut waiting = vec![(0, args.key.clone())];
+    while let Some((level, key)) = waiting.pop() {
+        match query.status(&key).await? {
+            Some(saga) => {
+                let before = if level == 0 { "" } else { "\n" };
+                print(out, format_args!("{before}{}", indented(&Shown(&saga).to_string(), level)))?;
+                let children = saga.steps.iter().rev().filter_map(|step| step.child.as_ref());
+                waiting.extend(children.map(|child| (level + 1, child.key.to_string())));
+            }
+            None if level == 0 => return admin.no_saga(&key),
+            None => {}
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn indented(lines: &str, level: usize) -> String {
+    let mut text = String::new();
+    for line in lines.lines() {
+        let indent = if line.is_empty() { 0 } else { INDENT * level };
+        text.extend([&" ".repeat(indent), line, "\n"]);
+    }
+    text
 }

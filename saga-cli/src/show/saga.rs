@@ -110,7 +110,7 @@ fn said(step: &StepStatus) -> String {
         return step.taken.as_deref().map_or("no arm was taken".to_owned(), |arm| format!("{arm} was taken"));
     }
     if let Some(child) = step.child.as_ref().filter(|_| step.stuck.is_none()) {
-        return of_child(child, step.error.as_deref());
+        return of_child(child, step);
     }
     if let Some(id) = step.signal.as_ref().filter(|_| step.stuck.is_none() && step.due_at.is_none()) {
         return format!("by the signal {id:?}");
@@ -158,12 +158,15 @@ fn shortened(report: &str) -> String {
     if cut_off { beginning + ".." } else { beginning }
 }
 
-/// The saga that the step is, and where it stands.
-fn of_child(child: &ChildStatus, hindered: Option<&str>) -> String {
-    let stands = match (&child.outcome, child.status) {
-        (Some(outcome), _) => outcome.to_string(),
-        (None, Some(status)) => status.to_string(),
-        (None, None) => hindered.unwrap_or("not started").to_owned(),
+/// The saga that the step is, and where it stands. It may have been purged before the saga that it is a step of.
+fn of_child(child: &ChildStatus, step: &StepStatus) -> String {
+    let stands = match (&child.outcome, child.status, step.phase) {
+        (Some(outcome), ..) => outcome.to_string(),
+        (None, Some(status), _) => status.to_string(),
+        (None, None, StepPhase::Done) => "not known any more".to_owned(),
+        (None, None, StepPhase::Started) => step.error.as_deref().unwrap_or("not started").to_owned(),
+        // It was purged, or was never started.
+        (None, None, _) => step.error.as_deref().unwrap_or("not known").to_owned(),
     };
     format!("the saga {}: {stands}", child.key)
 }
@@ -242,9 +245,19 @@ mod tests {
         let outer = runtime.status("TH-1").await.expect("it is read").expect("there is one");
         let inner = runtime.status("TH-1>reserving").await.expect("it is read").expect("there is one");
         runtime.shutdown().await;
-        let (outer, inner) = (Shown(&outer).to_string(), Shown(&inner).to_string());
-        assert!(outer.contains("the saga TH-1>reserving: completed") && !outer.contains("a step of"), "{outer}");
+        let (said, inner) = (Shown(&outer).to_string(), Shown(&inner).to_string());
+        assert!(said.contains("the saga TH-1>reserving: completed") && !said.contains("a step of"), "{said}");
         assert!(inner.contains("\nit is a step of TH-1\n"), "{inner}");
+
+        // So it is read when the inner one was purged.
+        let mut without_inner = outer;
+        let child = without_inner.steps[0].child.as_mut().expect("it is a saga");
+        (child.status, child.outcome) = (None, None);
+        let said = Shown(&without_inner).to_string();
+        assert!(
+            said.contains("the saga TH-1>reserving: not known any more") && !said.contains("not started"),
+            "{said}"
+        );
     }
 
     #[tokio::test]

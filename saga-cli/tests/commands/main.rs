@@ -7,5 +7,6 @@ mod messages;
 mod messages_in_store;
 mod sagas;
 mod shop;
+mod sub_sagas;
 mod tenants;
 mod text_from_outside;
