@@ -1,7 +1,7 @@
 //! Act on many sagas: a plan is written and looked at first, then it is carried out.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{self, Write};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use saga_core::engine::{BatchAction, BatchFilter, BatchResult, BatchSummary, PlannedAction};
+use saga_core::engine::{BatchAction, BatchFilter, BatchPlan, BatchResult, BatchSummary, PlannedAction};
 use saga_core::store::Status;
 
 use crate::args::{ActorArgs, one_of, parse_duration, parse_status};
-use crate::output::print_row;
+use crate::output::{print_done, print_row};
 use crate::plain::OneLine;
 use crate::plan_file::PlanFile;
 use crate::tenant_admin::TenantAdmin;
@@ -121,7 +121,14 @@ async fn plan(
     let mut file = OpenOptions::new().write(true).create_new(true).open(&args.out).with_context(cannot_write)?;
     let written = PlanFile { plan, tenant: Some(admin.tenant().cloned().unwrap_or_default()) };
     file.write_all(&written.to_json()?).with_context(cannot_write)?;
-    let plan = written.plan;
+    let run = admin.command_line(&format!("bulk run {file_name}"));
+    print_plan(&written.plan, &run, out)
+        .with_context(|| format!("the plan is in {file_name}, but it could not be printed"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what is planned, and the command that carries it out.
+fn print_plan(plan: &BatchPlan, run: &str, out: &mut dyn Write) -> io::Result<()> {
     for planned in &plan.sagas {
         let PlannedAction { key, status, step, reason, refusal, .. } = planned;
         let step = step.as_deref().unwrap_or("-");
@@ -133,9 +140,8 @@ async fn plan(
     }
     let refused = plan.sagas.iter().filter(|planned| planned.refusal.is_some()).count();
     let refused = if refused > 0 { format!(", of which {refused} would be refused") } else { String::new() };
-    let (count, run) = (plan.sagas.len(), admin.command_line(&format!("bulk run {file_name}")));
-    print(out, format_args!("{count} sagas{refused}; nothing is changed yet: {run} --reason TEXT\n"))?;
-    Ok(ExitCode::SUCCESS)
+    let count = plan.sagas.len();
+    print(out, format_args!("{count} sagas{refused}; nothing is changed yet: {run} --reason TEXT\n"))
 }
 
 async fn run(
@@ -157,7 +163,7 @@ async fn run(
     let summary = sagas.execute(&plan, &args.actor.reason, args.per_second, progress).await?;
     let BatchSummary { done, already, refused, failed, .. } = &summary;
     let (refused, failed) = (refused.len(), failed.len());
-    print(out, format_args!("{done} done, {already} done before, {refused} refused, {failed} failed\n"))?;
+    print_done(out, format_args!("{done} done, {already} done before, {refused} refused, {failed} failed"))?;
     Ok(if refused + failed == 0 { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
 }
 

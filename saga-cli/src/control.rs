@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use saga_core::engine::{ControlOutcome, RuntimeError};
 use saga_core::store::Status;
 
+use crate::OpenStore;
 use crate::args::ActionArgs;
+use crate::output::print_done;
 use crate::tenant_admin::TenantAdmin;
-use crate::{OpenStore, print};
 
 /// The saga had ended before, so that nothing was done.
 const ENDED: u8 = 3;
@@ -82,7 +83,7 @@ fn report(
 ) -> anyhow::Result<ExitCode> {
     match done {
         Ok(Done(code, said)) => {
-            print(out, format_args!("{} {said}\n", args.key))?;
+            print_done(out, format_args!("{} {said}", args.key))?;
             Ok(code)
         }
         Err(RuntimeError::NoSaga(_)) => admin.no_saga(&args.key),

@@ -10,7 +10,7 @@ use saga_core::engine::OutboxAdmin;
 use saga_core::store::{MessageId, ParkedKey, Store};
 use serde_json::{Value, json};
 
-use crate::output::print_row;
+use crate::output::{print_done, print_row};
 use crate::plain::OneLine;
 use crate::show::utc;
 use crate::tenant_admin::TenantAdmin;
@@ -63,13 +63,13 @@ pub(crate) async fn outbox(
             let outbox = admin.write().await?.outbox();
             let message = parked(&outbox, &args.message, &admin.command_line("outbox list")).await?;
             is_done(outbox.release(message).await?, message)?;
-            print(out, format_args!("{message} is tried again\n"))?;
+            print_done(out, format_args!("{message} is tried again"))?;
         }
         OutboxCommand::Discard(args) => {
             let outbox = admin.write().await?.outbox();
             let message = parked(&outbox, &args.message, &admin.command_line("outbox list")).await?;
             is_done(outbox.discard(message, &args.reason).await?, message)?;
-            print(out, format_args!("{message} is discarded\n"))?;
+            print_done(out, format_args!("{message} is discarded"))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -2,6 +2,8 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
+use anyhow::Context as _;
+
 use crate::plain::OneLine;
 
 /// Prints a part of the output, and flushes it. A reader that has closed the pipe is no failure, as with `.. | head -1`.
@@ -11,6 +13,11 @@ use crate::plain::OneLine;
 /// When `out` cannot be written for another reason, such as a full disk.
 pub fn print(out: &mut dyn Write, text: impl Display) -> io::Result<()> {
     print_part(out, text).map(|_| ())
+}
+
+/// Prints the line that says what became of an action. If it cannot be printed, the error says it.
+pub(crate) fn print_done(out: &mut dyn Write, line: impl Display) -> anyhow::Result<()> {
+    print(out, format_args!("{line}\n")).with_context(|| format!("{line}, but this could not be printed"))
 }
 
 /// Prints one row of a list. It breaks once the reader has closed the pipe, so that the rest of the list need not be read.

@@ -9,9 +9,10 @@ use saga_core::engine::{RestartOutcome, SagaAdmin, SagaControl};
 use saga_core::store::Status;
 use serde_json::Value;
 
+use crate::OpenStore;
 use crate::args::{ActionArgs, ControlArgs, one_of, parse_json};
+use crate::output::print_done;
 use crate::tenant_admin::TenantAdmin;
-use crate::{OpenStore, print};
 
 /// What to try again.
 #[derive(Debug, Args)]
@@ -119,7 +120,7 @@ pub(crate) async fn restart(
         RestartOutcome::Begun => "is started instead",
         RestartOutcome::Already => "was started instead before",
     };
-    print(out, format_args!("{key}: {new_key} {said}\n"))?;
+    print_done(out, format_args!("{key}: {new_key} {said}"))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -143,6 +144,6 @@ impl<O: OpenStore> Seen<O> {
 }
 
 fn done(out: &mut dyn Write, args: &ActionArgs, said: &str) -> anyhow::Result<ExitCode> {
-    print(out, format_args!("{} {said}\n", args.key))?;
+    print_done(out, format_args!("{} {said}", args.key))?;
     Ok(ExitCode::SUCCESS)
 }

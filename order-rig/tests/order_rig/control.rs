@@ -1,5 +1,7 @@
 //! What an operator does with many orders on the command line. The tests of `saga-cli` have each command on one saga.
 
+use std::fs::OpenOptions;
+
 use crate::support::{Ran, Shop};
 
 /// A shop in which the sample was run, and an order of it that completed.
@@ -63,4 +65,18 @@ fn a_plan_is_looked_at_and_then_carried_out_once() {
     let ran = shop.run(&["bulk", "plan", "pause", "--status", "completed", "--limit", "2", "--out", late]);
     says(&ran, "(would be refused: the saga has ended already)");
     says(&ran, "2 sagas, of which 2 would be refused");
+}
+
+#[test]
+fn an_action_is_done_and_said_where_its_result_cannot_be_printed() {
+    let (shop, order) = sample();
+    let restart = ["restart", &order, "--from", "confirm-order", "--new-key", "again", "--reason", "once more"];
+    assert_eq!(shop.run(&restart).code, 0);
+    let full = OpenOptions::new().write(true).open("/dev/full").expect("it is there");
+    let paused = shop.command(&["pause", "again", "--reason", "it is looked at"]).stdout(full).output();
+    let ran = Ran::of(paused.expect("the program starts"));
+    ran.is_unusable(
+        "again is paused: nothing new of it begins before `order-rig resume`, but this could not be printed",
+    );
+    assert_eq!(shop.listed("paused"), ["again"]);
 }

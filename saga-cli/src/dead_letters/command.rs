@@ -7,7 +7,7 @@ use saga_core::store::{DeadLetterFilter, DeadLetterId, DeadLetterState};
 use serde_json::json;
 
 use super::dead_letter::{InFull, InLine, as_json};
-use crate::output::print_row;
+use crate::output::{print_done, print_row};
 use crate::tenant_admin::TenantAdmin;
 use crate::{OpenStore, print};
 
@@ -78,11 +78,11 @@ pub(crate) async fn dead_letters(
         DeadLettersCommand::Show(args) => show(admin, args, out).await?,
         DeadLettersCommand::Replay(args) => {
             admin.write().await?.dead_letters().replay(DeadLetterId(args.id), &args.reason).await?;
-            print(out, format_args!("{} is handed in again\n", args.id))?;
+            print_done(out, format_args!("{} is handed in again", args.id))?;
         }
         DeadLettersCommand::Discard(args) => {
             admin.write().await?.dead_letters().discard(DeadLetterId(args.id), &args.reason).await?;
-            print(out, format_args!("{} is discarded\n", args.id))?;
+            print_done(out, format_args!("{} is discarded", args.id))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -3,6 +3,7 @@
 
 mod closed_pipe;
 mod command_line;
+mod full_output;
 mod messages;
 mod messages_in_store;
 mod sagas;
