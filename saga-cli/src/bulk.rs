@@ -1,5 +1,6 @@
 //! Act on many sagas: a plan is written and looked at first, then it is carried out.
 
+use std::collections::HashSet;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::num::NonZeroU32;
@@ -9,8 +10,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use saga_core::engine::{BatchAction, BatchFilter, BatchPlan, BatchResult, BatchSummary, PlannedAction};
-use saga_core::store::Status;
+use saga_core::engine::{BatchAction, BatchFilter, BatchPlan, BatchResult, BatchSummary, PlannedAction, SagaQuery};
+use saga_core::store::{SagaFilter, Status, Store, Timestamp};
 
 use crate::args::{ActorArgs, one_of, parse_duration, parse_status};
 use crate::output::{print_done, print_row};
@@ -18,6 +19,9 @@ use crate::plain::OneLine;
 use crate::plan_file::PlanFile;
 use crate::tenant_admin::TenantAdmin;
 use crate::{OpenStore, print, print_remark};
+
+/// How many sagas are read at a time.
+const PAGE: usize = 1_000;
 
 /// Something of the plan was not done.
 const INCOMPLETE: u8 = 1;
@@ -67,8 +71,9 @@ impl BulkPlanArgs {
             definition: self.definition.clone(),
             failed_step: self.failed_step.clone(),
             reason: self.reason_has.clone(),
-            idle_for: self.idle_for,
-            limit: self.limit,
+            // With it, the engine asks a store that it may write for the time: `plan` looks at it itself.
+            idle_for: None,
+            limit: self.limit.filter(|_| self.idle_for.is_none()),
         }
     }
 }
@@ -114,9 +119,14 @@ async fn plan(
     out: &mut dyn Write,
 ) -> anyhow::Result<ExitCode> {
     let file_name = args.out.display();
-    // A store that is only read may not be asked for its time.
-    let sagas = if args.idle_for.is_some() { admin.write().await? } else { admin.read().await? };
-    let plan = sagas.plan(args.action, &args.filter()).await?;
+    let (sagas, now) = admin.read_at().await?;
+    let mut plan = sagas.plan(args.action, &args.filter()).await?;
+    if let Some(time) = args.idle_for {
+        // Read after the plan: what stands idle now has not moved since it was planned.
+        let idle = idle_keys(&sagas.query(), args, now, time).await?;
+        plan.sagas.retain(|planned| idle.contains(&planned.key));
+        plan.sagas.truncate(args.limit.unwrap_or(usize::MAX));
+    }
     let cannot_write = || format!("cannot write {file_name}");
     let mut file = OpenOptions::new().write(true).create_new(true).open(&args.out).with_context(cannot_write)?;
     let written = PlanFile { plan, tenant: Some(admin.tenant().cloned().unwrap_or_default()) };
@@ -125,6 +135,27 @@ async fn plan(
     print_plan(&written.plan, &run, out)
         .with_context(|| format!("the plan is in {file_name}, but it could not be printed"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The sagas that have not moved for this time before `now`.
+async fn idle_keys(
+    query: &SagaQuery<impl Store>,
+    args: &BulkPlanArgs,
+    now: Timestamp,
+    time: Duration,
+) -> anyhow::Result<HashSet<String>> {
+    let latest = now.0.saturating_sub(i64::try_from(time.as_micros()).unwrap_or(i64::MAX));
+    let definition = args.definition.clone();
+    let mut filter = SagaFilter { status: args.status, definition, limit: PAGE, ..SagaFilter::default() };
+    let mut idle = HashSet::new();
+    loop {
+        let sagas = query.list(filter.clone()).await?;
+        idle.extend(sagas.iter().filter(|saga| saga.advanced_at.0 <= latest).map(|saga| saga.key.to_string()));
+        filter.after = sagas.last().map(|saga| saga.id);
+        if sagas.len() < PAGE {
+            return Ok(idle);
+        }
+    }
 }
 
 /// Prints what is planned, and the command that carries it out.

@@ -3,6 +3,7 @@
 use anyhow::bail;
 use saga_core::Tenant;
 use saga_core::engine::{SagaAdmin, SagaQuery};
+use saga_core::store::{Timestamp, Work as _};
 
 use crate::args::ActorArgs;
 use crate::{Admin, OpenStore};
@@ -31,6 +32,13 @@ impl<'a, O: OpenStore> TenantAdmin<'a, O> {
     /// Reads the sagas and messages, beside the processes that work on the store.
     pub(crate) async fn read(&self) -> anyhow::Result<SagaAdmin<O::Store>> {
         Ok(self.on(self.admin.location.open_read_only().await?))
+    }
+
+    /// As [`read`](Self::read), with the time of the store's clock before anything is read.
+    pub(crate) async fn read_at(&self) -> anyhow::Result<(SagaAdmin<O::Store>, Timestamp)> {
+        let store = self.admin.location.open_read_only().await?;
+        let now = store.now().await?;
+        Ok((self.on(store), now))
     }
 
     /// Writes to the store, if there is one already.

@@ -101,6 +101,9 @@ fn a_second_program_on_the_store_waits_and_says_so_and_looking_needs_no_waiting(
     until(&mut first, || shop.ended() > 0);
     let listed = shop.run(&["list"]);
     assert_eq!(listed.code, 0, "{listed}");
+    let plan = shop.path("plan.json").display().to_string();
+    let planned = shop.run(&["bulk", "plan", "pause", "--idle-for", "60m", "--out", &plan]);
+    assert!(planned.code == 0 && !planned.err.contains("waiting for"), "{planned}");
     let second = shop.run(&args);
     assert_eq!(second.code, 0, "{second}");
     let waits = format!("waiting for another process that works on {}", shop.path("order-rig.db").display());

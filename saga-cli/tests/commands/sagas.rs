@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use crate::shop::Shop;
+use clap::Parser as _;
+use saga_cli::Admin;
+
+use crate::shop::{Cli, ReadOnly, Shop, create_order};
 
 #[tokio::test]
 async fn sagas_are_listed_and_shown() {
@@ -122,6 +125,31 @@ async fn a_plan_is_written_and_carried_out_once() {
     shop.act(&["bulk", "run", "none.json"], 2, "cannot read none.json: No such file").await;
     std::fs::write(Path::new(file), "{}").expect("a file");
     shop.act(&run, 2, "is no plan that `bulk plan` wrote").await;
+}
+
+/// On SQLite, a store that is opened to write waits for the process that works on it.
+#[tokio::test]
+async fn a_plan_about_idle_sagas_only_reads() {
+    let shop = Shop::with_orders().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let admin = Admin::new("shop", ReadOnly(shop.clone())).saga(&create_order());
+    let plan = async |number: u32, idle: &[&str]| {
+        let file = folder.path().join(format!("plan-{number}.json")).display().to_string();
+        let args = [&["shop", "bulk", "plan", "pause", "--out", &file], idle].concat();
+        let Cli::Admin(command) = Cli::try_parse_from(args).expect("a command");
+        let mut out = Vec::new();
+        admin.run(&command, &mut out).await.expect("it succeeds");
+        String::from_utf8(out).expect("text")
+    };
+    let none = plan(0, &["--idle-for", "60m"]).await;
+    assert!(none.starts_with("0 sagas; "), "{none}");
+    // A millisecond may not be over yet.
+    let mut number = 1;
+    while !plan(number, &["--idle-for", "1ms"]).await.contains("4 sagas") {
+        number += 1;
+    }
+    let two = plan(number + 1, &["--idle-for", "1ms", "--status", "stuck", "--limit", "2"]).await;
+    assert!(two.contains("2 sagas") && two.contains("dear-2") && !two.contains("cheap"), "{two}");
 }
 
 #[tokio::test]

@@ -51,6 +51,25 @@ impl OpenStore for Shop {
     }
 }
 
+/// The same store, which may only be read.
+pub(crate) struct ReadOnly(pub(crate) Shop);
+
+impl OpenStore for ReadOnly {
+    type Store = MemoryStore;
+
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    async fn open(&self) -> anyhow::Result<MemoryStore> {
+        anyhow::bail!("it is opened to write")
+    }
+
+    async fn open_read_only(&self) -> anyhow::Result<MemoryStore> {
+        self.0.open_read_only().await
+    }
+}
+
 #[saga_step(compensate = refund_card, retry(base = "1ms", cap = "1ms"))]
 async fn charge_card(_ctx: &StepContext, cents: u32) -> Result<u32, StepError> {
     match cents {
