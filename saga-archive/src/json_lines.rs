@@ -4,6 +4,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use saga_core::store::{Archive, ArchiveBatch, ArchiveError};
@@ -22,7 +23,17 @@ pub struct JsonLines {
 }
 
 impl JsonLines {
-    /// Keeps the objects in this store, without a prefix.
+    /// Keeps the objects in this folder, which must exist, without a prefix. An object and its name are on the disk when the
+    /// archive answers.
+    ///
+    /// # Errors
+    /// When the folder does not exist or cannot be read.
+    pub fn in_folder(folder: impl AsRef<std::path::Path>) -> Result<Self, object_store::Error> {
+        Ok(Self::new(LocalFileSystem::new_with_prefix(folder)?.with_fsync(true)))
+    }
+
+    /// Keeps the objects in this store, without a prefix. A [`LocalFileSystem`] loses objects when the power fails, unless it
+    /// was made with [`with_fsync`](LocalFileSystem::with_fsync): use [`in_folder`](Self::in_folder).
     pub fn new(store: impl ObjectStore) -> Self {
         Self { store: Arc::new(store), prefix: Path::default() }
     }

@@ -3,7 +3,7 @@
 //! A definition says with [`Retention`](saga_core::Retention) how long its sagas are kept. [`JsonLines`] keeps them elsewhere
 //! before their payloads are deleted. If it fails, nothing is purged until it works again.
 //!
-//! Which object stores there are is a matter of the features of [`object_store`], which an application depends on itself:
+//! Other object stores are features of [`object_store`], which an application depends on itself:
 //! `object_store = { version = "0.14", features = ["aws"] }`.
 //!
 //! ```
@@ -11,10 +11,9 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # use saga_core::{Runtime, memory::MemoryStore};
 //! # let folder = tempfile::tempdir()?;
-//! use object_store::local::LocalFileSystem;
 //! use saga_archive::JsonLines;
 //!
-//! let archive = JsonLines::new(LocalFileSystem::new_with_prefix(folder.path())?).prefix("sagas");
+//! let archive = JsonLines::in_folder(folder.path())?.prefix("sagas");
 //! let runtime = Runtime::builder(MemoryStore::new()).archive(archive).start().await?;
 //! # runtime.shutdown().await;
 //! # Ok(())

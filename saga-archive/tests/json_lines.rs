@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use flate2::read::GzDecoder;
-use object_store::local::LocalFileSystem;
 use saga_archive::JsonLines;
 use saga_core::memory::MemoryStore;
 use saga_core::store::SagaFilter;
@@ -45,7 +44,7 @@ async fn each_purged_saga_is_a_line_and_what_cannot_be_written_is_not_purged() {
     let time = VirtualTime::new();
     let store = MemoryStore::with_environment(time.environment());
     let greeting = Saga::named("greeting").input().retention(Retention::days(1)).step::<greet>().build().unwrap();
-    let objects_of = JsonLines::new(LocalFileSystem::new_with_prefix(&archive).unwrap()).prefix("sagas");
+    let objects_of = JsonLines::in_folder(&archive).unwrap().prefix("sagas");
     let runtime = Runtime::builder(store.clone()).environment(time.environment()).saga(&greeting);
     let runtime = runtime.archive(objects_of).start().await.unwrap();
     for number in 0..300 {

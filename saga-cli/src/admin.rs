@@ -1,5 +1,5 @@
 use saga_core::engine::SagaAdmin;
-use saga_core::{Saga, Service};
+use saga_core::{Saga, Service, Settings};
 
 use crate::OpenStore;
 
@@ -7,24 +7,23 @@ use crate::OpenStore;
 pub struct Admin<O: OpenStore> {
     pub(crate) program: String,
     pub(crate) location: O,
-    replies_to: Option<String>,
-    register: Vec<Register<SagaAdmin<O::Store>>>,
+    setup: Vec<Setup<SagaAdmin<O::Store>>>,
 }
 
-/// Adds a definition to what works on sagas.
-type Register<T> = Box<dyn Fn(T) -> T>;
+/// Tells what works on sagas a definition or a setting.
+type Setup<T> = Box<dyn Fn(T) -> T>;
 
 impl<O: OpenStore> Admin<O> {
     /// Makes the commands for the store at this location. `program` is the name of the application in printed commands.
     pub fn new(program: impl Into<String>, location: O) -> Self {
-        Self { program: program.into(), location, replies_to: None, register: Vec::new() }
+        Self { program: program.into(), location, setup: Vec::new() }
     }
 
     /// Adds a definition: its sagas can be shown and acted on.
     #[must_use]
     pub fn saga<I: 'static, R: 'static>(mut self, saga: &Saga<O::Store, I, R>) -> Self {
         let saga = saga.clone();
-        self.register.push(Box::new(move |admin| admin.saga(&saga)));
+        self.setup.push(Box::new(move |admin| admin.saga(&saga)));
         self
     }
 
@@ -32,25 +31,28 @@ impl<O: OpenStore> Admin<O> {
     #[must_use]
     pub fn service(mut self, service: &Service<O::Store>) -> Self {
         let service = service.clone();
-        self.register.push(Box::new(move |admin| admin.service(&service)));
+        self.setup.push(Box::new(move |admin| admin.service(&service)));
         self
     }
 
     /// Sets the service of these sagas, if they have remote steps: the name in the settings of its runtimes.
     #[must_use]
     pub fn replies_to(mut self, service: impl Into<String>) -> Self {
-        self.replies_to = Some(service.into());
+        let service = service.into();
+        self.setup.push(Box::new(move |admin| admin.replies_to(&service)));
+        self
+    }
+
+    /// Changes the settings as the runtimes on the store do, for example [`default_retention`](Settings::default_retention).
+    #[must_use]
+    pub fn settings(mut self, change: impl Fn(&mut Settings) + 'static) -> Self {
+        self.setup.push(Box::new(move |admin| admin.settings(&change)));
         self
     }
 
     /// The sagas of this store, with all definitions.
     pub(crate) fn sagas(&self, store: O::Store) -> SagaAdmin<O::Store> {
-        let admin = SagaAdmin::new(store);
-        let admin = match &self.replies_to {
-            Some(service) => admin.replies_to(service),
-            None => admin,
-        };
-        self.register.iter().fold(admin, |admin, register| register(admin))
+        self.setup.iter().fold(SagaAdmin::new(store), |admin, setup| setup(admin))
     }
 }
 

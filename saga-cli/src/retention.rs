@@ -24,13 +24,13 @@ const COUNTED_MAX: u64 = 50_000;
 pub(crate) enum RetentionCommand {
     /// Show how long the sagas of each definition are kept, and how many of all tenants are due to be purged
     Show(RetentionShowArgs),
-    /// Apply the retention of a definition to sagas of all tenants that ended before it was set
+    /// Apply the retention of a definition to sagas of all tenants that ended before it was set, exempted ones included
     Apply(RetentionApplyArgs),
     /// Keep an ended saga until it is unexempted or reopened, or `apply` is run for its definition
     Exempt(ActionArgs),
     /// Let an exempted saga age again
     Unexempt(ActionArgs),
-    /// Delete an ended saga with its key
+    /// Delete an ended saga with its key and its history; an archive gets it first
     Purge(ActionArgs),
     /// Start the retention of steps that this host did for a service that no longer exists
     CloseHosted(CloseHostedArgs),
@@ -88,7 +88,10 @@ pub(crate) async fn retention(
             act_on(admin, args).await?.purge(&args.key, &args.actor.reason).await?;
             print(
                 out,
-                format_args!("{} is deleted by the next pass of a process that works on the store\n", args.key),
+                format_args!(
+                    "{} is deleted by the next pass of the maintenance task, unless an open dead letter or an unsent message names it\n",
+                    args.key
+                ),
             )?;
         }
         RetentionCommand::CloseHosted(args) => {
@@ -153,7 +156,7 @@ impl fmt::Display for Counted {
 }
 
 fn in_words(policy: &RetentionPolicy) -> String {
-    let Some(retention) = policy.retention else { return "kept for ever".to_owned() };
+    let Some(retention) = policy.retention else { return "kept for ever, as far as is known here".to_owned() };
     let full = |status| days(retention.full_for(status));
     let key = days(retention.key_for(Status::Completed).max(retention.key_for(Status::Compensated)));
     let (completed, compensated) = (full(Status::Completed), full(Status::Compensated));

@@ -23,10 +23,11 @@ pub trait Archive: Send + Sync + 'static {
     /// count once: overwrite by the [name](ArchiveBatch::name) of the batch, or by the id and the revision of the saga.
     ///
     /// # Cancel safety
-    /// It is dropped when the runtime stops. What it kept so far is kept again later.
+    /// It is dropped when the runtime stops, and when it has taken longer than [`lease_ttl`](crate::Settings::lease_ttl), which
+    /// counts as an error. What it kept so far is kept again later.
     ///
     /// # Errors
-    /// Any error stops the purge. It is tried again after a pause.
+    /// Any error stops the purge. It is tried again after a pause, with fewer sagas.
     async fn store(&self, batch: &ArchiveBatch) -> Result<(), ArchiveError>;
 }
 

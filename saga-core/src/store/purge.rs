@@ -69,8 +69,8 @@ pub struct Purged {
 /// Which ended sagas get another expiry.
 #[derive(Debug, Clone)]
 pub struct ExpireEnded {
-    /// The name of their definitions.
-    pub definition: String,
+    /// Their definition.
+    pub definition: DefinitionId,
     /// How they ended.
     pub status: Status,
     /// How long they are kept from now on. Those that have become tombstones are only kept longer or shorter.
@@ -118,7 +118,7 @@ pub struct ExpiredCount {
 /// - `S-PURGE-6` [`lease_maintenance`](Purge::lease_maintenance) gives one living member at a time the lease, with an epoch above every earlier one; the same member renews it under the same epoch. A [`purge`](Purge::purge) under an older epoch fails with the kind `Conflict` and changes nothing.
 /// - `S-PURGE-7` A start under the key of a tombstone is answered with [`Started::AlreadyExists`](super::Started::AlreadyExists) and its row; under the key of a deleted saga it is [`Started::New`](super::Started::New).
 /// - `S-PURGE-8` [`expire_hosted`](Purge::expire_hosted) dates the ended sagas of the given definitions whose keys begin with one of the given keys and `>`, of the same tenant, and no others: they are deleted that long after the call.
-/// - `S-PURGE-9` [`set_expiry`](Purge::set_expiry) and [`expire_ended`](Purge::expire_ended) date by the end of the saga, and change no saga that has not ended. A tombstone stays one. A saga that has ended and has no date gets none from a commit that leaves it ended.
+/// - `S-PURGE-9` [`set_expiry`](Purge::set_expiry) and [`expire_ended`](Purge::expire_ended) date by the end of the saga, and change no saga that has not ended. [`expire_ended`](Purge::expire_ended) dates no saga of another definition or version, and no step of another saga. A tombstone stays one. A saga that has ended and has no date gets none from a commit that leaves it ended.
 /// - `S-PURGE-10` [`forget_dead_letters`](Purge::forget_dead_letters) deletes letters that were decided longer ago than that, and no open one. [`forget_published`](Purge::forget_published) deletes the counters of ordering keys under which nothing was published for that long and no message is in the outbox. Each deletes at most `limit` and answers how many.
 /// - `S-PURGE-11` [`unclosed`](Purge::unclosed) walks through all sagas in the order of their ids, part by part, and lists of each part the sagas of the given definitions that ended at least `interval` ago, are no tombstones and have no date, each once. It keeps where it stopped, and begins again no sooner than `interval` after the last walk ended. Under an older epoch of the maintenance lease it fails with the kind `Conflict` and changes nothing.
 /// - `S-PURGE-12` [`known`](Purge::known) answers for each of the given keys of the tenant under which there is a saga, once, in any order, and for no others.

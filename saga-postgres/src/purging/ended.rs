@@ -37,7 +37,7 @@ pub(crate) async fn date_saga(
 pub(crate) async fn date_ended(store: &PostgresStore, request: &ExpireEnded) -> Result<EndedExpired, StoreError> {
     let sql = format!(
         "WITH seen AS MATERIALIZED ( \
-             SELECT s.id, d.name = $6 AND position('>' IN s.key) = 0 AS is_meant FROM ( \
+             SELECT s.id, d.name = $6 AND d.version = $8 AND position('>' IN s.key) = 0 AS is_meant FROM ( \
                  SELECT s.id, s.key, s.definition FROM {{schema}}.sagas s WHERE s.id > $4 ORDER BY s.id LIMIT $5) s \
              JOIN {{schema}}.definitions d ON d.id = s.definition), \
          dated AS ({DATE} WHERE p.ended_at IS NOT NULL AND p.status = $7 \
@@ -47,8 +47,9 @@ pub(crate) async fn date_ended(store: &PostgresStore, request: &ExpireEnded) -> 
     let query = bind_expiry(sqlx::query(store.sql(&sql)), Some(&request.expiry))
         .bind(request.after.map_or(i64::MIN, |after| after.0))
         .bind(rows::limit(request.limit))
-        .bind(request.definition.clone())
-        .bind(request.status.as_str());
+        .bind(request.definition.name.to_string())
+        .bind(request.status.as_str())
+        .bind(i64::from(request.definition.version));
     let rows = store.write_rows("expire_ended", query).await?;
     let Some(row) = rows.first() else { return Ok(EndedExpired::default()) };
     let read = || {

@@ -43,12 +43,13 @@ impl Ended {
 pub(crate) fn expire_ended(conn: &Connection, request: &ExpireEnded) -> rusqlite::Result<EndedExpired> {
     let mut statement = conn.prepare_cached(
         "SELECT p.id, p.ended_at, length(p.state) = 0, \
-         p.ended_at IS NOT NULL AND p.status = ?3 AND d.name = ?4 AND NOT instr(s.key, '>') \
+         p.ended_at IS NOT NULL AND p.status = ?3 AND d.name = ?4 AND d.version = ?5 AND NOT instr(s.key, '>') \
          FROM saga_sagas s JOIN saga_progress p ON p.id = s.id JOIN saga_definitions d ON d.id = s.definition \
          WHERE s.id > ?1 ORDER BY s.id LIMIT ?2",
     )?;
     let after = request.after.map_or(i64::MIN, |after| after.0);
-    let parameters = (after, limit(request.limit), request.status.as_str(), &*request.definition);
+    let DefinitionId { name, version } = &request.definition;
+    let parameters = (after, limit(request.limit), request.status.as_str(), &**name, version);
     let mut rows = statement.query(parameters)?;
     let (mut seen, mut last, mut meant) = (0, None, Vec::new());
     while let Some(row) = rows.next()? {

@@ -20,8 +20,8 @@ pub(crate) struct AdminContext<S: Store> {
     pub(crate) tenant_store: TenantStore<S>,
     pub(crate) definitions: Arc<BTreeMap<DefinitionId, Arc<Definition<S>>>>,
     pub(super) actor: Option<String>,
-    /// The name that other services reply to.
-    pub(super) replies_to: Option<String>,
+    /// The settings of the runtimes on the store, as far as they are known here.
+    pub(super) settings: Arc<Settings>,
     /// The id of the plan that is executed.
     pub(super) plan: Option<String>,
 }
@@ -30,13 +30,14 @@ impl<S: Store> AdminContext<S> {
     /// The default tenant of a store, without a runtime.
     pub(crate) fn new(store: Arc<S>) -> Self {
         let tenant_store = TenantStore::new(store);
-        Self { tenant_store, definitions: Arc::default(), actor: None, replies_to: None, plan: None }
+        Self { tenant_store, definitions: Arc::default(), actor: None, settings: Arc::default(), plan: None }
     }
 
     /// A tenant of the store of a runtime in this process.
     pub(crate) fn of(runtime: AdminRuntime<S>, tenant: &Tenant) -> Self {
         let definitions = Arc::new(runtime.committer.ctx.definitions.clone());
-        Self { tenant_store: TenantStore::of(runtime, tenant), definitions, actor: None, replies_to: None, plan: None }
+        let settings = Arc::clone(&runtime.decider.settings);
+        Self { tenant_store: TenantStore::of(runtime, tenant), definitions, actor: None, settings, plan: None }
     }
 
     pub(crate) fn add_definition(&mut self, definition: &Arc<Definition<S>>) {
@@ -79,8 +80,7 @@ impl<S: Store> AdminContext<S> {
         if let Some(runtime) = self.tenant_store.runtime() {
             return Ok(Arc::clone(&runtime.decider));
         }
-        let settings = Settings { service: self.replies_to.clone(), ..Settings::default() };
-        Ok(Arc::new(Decider::without_runtime(Arc::new(TokioEnvironment::current()?), Arc::new(settings))))
+        Ok(Arc::new(Decider::without_runtime(Arc::new(TokioEnvironment::current()?), Arc::clone(&self.settings))))
     }
 
     /// Consecutive ids that no other row has.
@@ -108,7 +108,7 @@ impl<S: Store> AdminContext<S> {
 
     /// Writes what was decided, and starts what follows: here if a runtime is in this process, else by hints to others.
     pub(crate) async fn commit(&self, key: &Key, mut pending: PendingCommit<S>) -> Result<Applied, RuntimeError> {
-        if pending.awaits_reply && !self.has_name_to_reply_to() {
+        if pending.awaits_reply && self.settings.service.is_none() {
             let problem = "a step of it is done by another service, which needs a name to reply to; give the admin that of \
                            this service with `.replies_to(..)`";
             return Err(refused(key, problem));
@@ -133,13 +133,6 @@ impl<S: Store> AdminContext<S> {
         Ok(applied)
     }
 
-    fn has_name_to_reply_to(&self) -> bool {
-        match self.tenant_store.runtime() {
-            Some(runtime) => runtime.decider.settings.service.is_some(),
-            None => self.replies_to.is_some(),
-        }
-    }
-
     /// Lets the parent of a sub-saga go on if the sub-saga has ended in this status.
     async fn notify_parent(&self, key: &Key, definition: &Definition<S>, status: Status) {
         let TenantStore { store, tenant, .. } = &self.tenant_store;
@@ -155,7 +148,7 @@ impl<S: Store> Clone for AdminContext<S> {
             tenant_store: self.tenant_store.clone(),
             definitions: Arc::clone(&self.definitions),
             actor: self.actor.clone(),
-            replies_to: self.replies_to.clone(),
+            settings: Arc::clone(&self.settings),
             plan: self.plan.clone(),
         }
     }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::admin_context::{AdminContext, refused};
-use crate::engine::context::{RuntimeError, Settings, outside_step};
+use crate::engine::context::{RuntimeError, outside_step};
 use crate::key::{Key, Tenant};
 use crate::machine::SagaState;
 use crate::saga::{Definition, Retention};
@@ -15,6 +15,9 @@ use crate::store::{
 
 /// How many sagas one statement dates.
 const AT_A_TIME: usize = 1_000;
+
+/// Why a step of a saga has no retention of its own.
+const PART_OF_A_SAGA: &str = "a step is kept for as long as its saga";
 
 /// How many due sagas are counted at most.
 const COUNTED_MAX: usize = 50_000;
@@ -65,7 +68,7 @@ impl<S: Store> RetentionAdmin<S> {
             version: id.version,
             retention,
         };
-        own.map(|definition| policy(&definition.id, definition.retention.or(self.settings().default_retention)))
+        own.map(|definition| policy(&definition.id, definition.retention.or(self.0.settings.default_retention)))
             .collect()
     }
 
@@ -89,28 +92,29 @@ impl<S: Store> RetentionAdmin<S> {
         Ok(due.collect())
     }
 
-    /// Applies the retention of this definition to sagas of all its versions and tenants that ended before it was set, or
-    /// under another one. Returns how many it dated. Sagas that were exempted are dated too.
+    /// Applies the retention of this definition to sagas of all tenants that ended before it was set, or under another one:
+    /// to those of each version that is known here the retention of that version. Returns how many it dated. Sagas that were
+    /// exempted are dated too.
     ///
     /// # Errors
-    /// When the definition is unknown here or keeps sagas for ever, or the store fails.
+    /// When no version of the definition is known here, all of them keep sagas for ever, or the store fails.
     ///
     /// # Cancel safety
     /// When dropped, some sagas are dated; the same call again dates all.
     pub async fn apply(&self, saga: &str) -> Result<u64, RuntimeError> {
         outside_step()?;
-        let newest = self.0.definitions.values().rfind(|definition| *definition.id.name == *saga);
-        let unknown = || RuntimeError::Retention { saga: saga.to_owned(), problem: "it is not registered here" };
-        let newest = newest.ok_or_else(unknown)?;
+        let versions: Vec<_> = self.0.definitions.values().filter(|version| *version.id.name == *saga).collect();
+        if versions.is_empty() {
+            return Err(RuntimeError::Retention { saga: saga.to_owned(), problem: "it is not registered here" });
+        }
+        let expiries: Vec<_> = versions.iter().flat_map(|version| self.expiries_of(version)).collect();
+        if expiries.is_empty() {
+            return Err(kept_for_ever(saga));
+        }
         let mut dated = 0;
-        for status in [Status::Completed, Status::Compensated] {
-            let mut request = ExpireEnded {
-                definition: saga.to_owned(),
-                status,
-                expiry: self.expiry_of(newest, status)?,
-                after: None,
-                limit: AT_A_TIME,
-            };
+        for (version, status, expiry) in expiries {
+            let mut request =
+                ExpireEnded { definition: version.clone(), status, expiry, after: None, limit: AT_A_TIME };
             loop {
                 let answer = self.0.tenant_store.store.expire_ended(&request).await?;
                 dated += answer.sagas;
@@ -124,7 +128,7 @@ impl<S: Store> RetentionAdmin<S> {
     /// Keeps this ended saga until it is unexempted or reopened, or its definition is [applied](Self::apply) again.
     ///
     /// # Errors
-    /// When there is no such saga, it has not ended, no reason is given, or the store fails.
+    /// When there is no such saga, it has not ended, it is a step of another saga, no reason is given, or the store fails.
     ///
     /// # Cancel safety
     /// When dropped, it was exempted or not; the same call again exempts it.
@@ -142,13 +146,15 @@ impl<S: Store> RetentionAdmin<S> {
     pub async fn unexempt(&self, key: &str, reason: &str) -> Result<(), RuntimeError> {
         self.date(key, "unexempt", reason, |row| {
             let definition = self.0.definition_of(row)?;
-            self.expiry_of(definition, row.status).map(Some)
+            let expiry = definition.expiry(row.status, self.0.settings.default_retention);
+            expiry.map(Some).ok_or_else(|| kept_for_ever(&definition.id.name))
         })
         .await
     }
 
-    /// Deletes this ended saga, its key included, with the next pass of the maintenance task. A start with the key is a new
-    /// saga then. The other services keep what they did for it.
+    /// Deletes this ended saga, its key and its history included, with the next pass of the maintenance task. A pass comes
+    /// within ten minutes, or within six hours if nothing has a retention. An open dead letter or an unsent message delays it,
+    /// and an archive gets the saga first. A start with the key is a new saga then. The other services keep what they did for it.
     ///
     /// # Errors
     /// Those of [`exempt`](Self::exempt).
@@ -169,7 +175,7 @@ impl<S: Store> RetentionAdmin<S> {
     /// When dropped, some are dated; the same call again dates all.
     pub async fn close_hosted(&self, service: &str, before: Timestamp) -> Result<u64, RuntimeError> {
         outside_step()?;
-        let (store, keep_for) = (&self.0.tenant_store.store, self.settings().hosted_retention());
+        let (store, keep_for) = (&self.0.tenant_store.store, self.0.settings.hosted_retention());
         let mut dated = 0;
         for definition in self.0.definitions.values().filter(|definition| definition.is_hosted()) {
             let mut after = None;
@@ -217,6 +223,12 @@ impl<S: Store> RetentionAdmin<S> {
         let tenant = &self.0.tenant_store.tenant;
         let row = self.0.tenant_store.store.saga(tenant, &key).await?;
         let row = row.ok_or_else(|| RuntimeError::NoSaga(key.to_string()))?;
+        if let Some((outer, step)) = key.of_step() {
+            return Err(refused(
+                &key,
+                format!("{PART_OF_A_SAGA}: purge or exempt `{outer}`, whose step `{step}` it is"),
+            ));
+        }
         let expiry = expiry_of(&row)?;
         let not_ended = || refused(&key, format!("it is {}, and only a saga that has ended ages", row.status));
         if !row.status.is_ended() {
@@ -228,17 +240,22 @@ impl<S: Store> RetentionAdmin<S> {
         is_dated.then_some(()).ok_or_else(not_ended)
     }
 
-    /// How long the definition keeps a saga that ended so.
-    fn expiry_of(&self, definition: &Definition<S>, status: Status) -> Result<Expiry, RuntimeError> {
-        let expiry = definition.expiry(status, self.settings().default_retention);
-        let problem = "it keeps its sagas for ever, as far as is known here";
-        expiry.ok_or_else(|| RuntimeError::Retention { saga: definition.id.name.to_string(), problem })
+    /// How long the definition keeps its sagas, by how they ended; nothing if for ever.
+    fn expiries_of<'a>(
+        &self,
+        definition: &'a Definition<S>,
+    ) -> impl Iterator<Item = (&'a DefinitionId, Status, Expiry)> + use<'a, S> {
+        let default = self.0.settings.default_retention;
+        [Status::Completed, Status::Compensated]
+            .into_iter()
+            .filter_map(move |status| Some((&definition.id, status, definition.expiry(status, default)?)))
     }
+}
 
-    fn settings(&self) -> Settings {
-        let runtime = self.0.tenant_store.runtime();
-        runtime.map_or_else(Settings::default, |runtime| (*runtime.decider.settings).clone())
-    }
+fn kept_for_ever(saga: &str) -> RuntimeError {
+    let problem = "it keeps its sagas for ever, as far as is known here; if the runtimes have a `default_retention`, give the \
+                   admin their settings with `.settings(..)`";
+    RuntimeError::Retention { saga: saga.to_owned(), problem }
 }
 
 impl<S: Store> fmt::Debug for RetentionAdmin<S> {

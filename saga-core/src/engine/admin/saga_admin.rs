@@ -9,6 +9,7 @@ use super::dead_letters::DeadLetterAdmin;
 use super::outbox::OutboxAdmin;
 use super::query::query::SagaQuery;
 use super::retention::RetentionAdmin;
+use crate::engine::context::Settings;
 use crate::key::Tenant;
 use crate::saga::{Definition, Saga};
 use crate::service::Service;
@@ -97,8 +98,18 @@ impl<S: Store> SagaAdmin<S> {
     /// Sets the service whose sagas these are, if other services do steps of them: the name that its runtimes have in
     /// [`Settings::service`](crate::Settings::service). The admin of a runtime has the name of that runtime.
     #[must_use]
-    pub fn replies_to(mut self, service: impl Into<String>) -> Self {
-        self.ctx.replies_to = Some(service.into());
+    pub fn replies_to(self, service: impl Into<String>) -> Self {
+        self.settings(|settings| settings.service = Some(service.into()))
+    }
+
+    /// Changes the settings by which it decides. Make the changes that the runtimes on the store make: how long a saga is kept
+    /// that ends by an action, for example, can depend on [`default_retention`](Settings::default_retention). The admin of a
+    /// runtime decides by the settings of that runtime.
+    #[must_use]
+    pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        if self.ctx.tenant_store.runtime().is_none() {
+            change(Arc::make_mut(&mut self.ctx.settings));
+        }
         self
     }
 

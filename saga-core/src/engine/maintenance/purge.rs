@@ -7,7 +7,7 @@ use super::refused_sagas::RefusedSagas;
 use crate::engine::commit::changes;
 use crate::engine::message::CLOSED_MAX;
 use crate::engine::store_calls::{catch_panic, store_error};
-use crate::env::{Activity, during};
+use crate::env::{Activity, during, timeout};
 use crate::key::{Key, Tenant};
 use crate::log;
 use crate::store::{ArchiveBatch, ExpiredSaga, Purged, SagaId, Store, StoreErrorKind};
@@ -55,9 +55,14 @@ impl<S: Store> Maintenance<S> {
         let whole: Vec<_> = whole.into_iter().filter(|whole| !whole.saga.is_tombstone()).collect();
         if !whole.is_empty() {
             let batch = ArchiveBatch::new(whole);
-            let storing = during(&*self.ctx.env, Activity::Store, archive.store(&batch));
-            let stored = caught_while(storing).await;
-            let stored = stored.unwrap_or_else(|panic| Err(format!("the archive panicked: {panic}").into()));
+            // Afterwards another process may have the lease, and would archive them too.
+            let limit = self.ctx.settings.lease_ttl;
+            let storing = timeout(&*self.ctx.env, limit, caught_while(archive.store(&batch)));
+            let stored = match during(&*self.ctx.env, Activity::Store, storing).await {
+                Ok(Ok(stored)) => stored,
+                Ok(Err(panic)) => Err(format!("the archive panicked: {panic}").into()),
+                Err(_) => Err(format!("the archive took longer than {limit:?}, which is `lease_ttl`").into()),
+            };
             stored.map_err(PassError::Archive)?;
         }
         Ok(expired.into_iter().filter(|saga| seen.get(&saga.id) == Some(&saga.version)).collect())

@@ -103,7 +103,7 @@ impl Purge for MemoryStore {
             let is_meant = |id: &&SagaId| {
                 data.sagas.get(id).is_some_and(|saga| {
                     let row = &saga.row;
-                    *row.definition.name == *request.definition
+                    row.definition == request.definition
                         && row.status == request.status
                         && !row.key.as_str().contains('>')
                 })

@@ -191,15 +191,20 @@ pub(crate) async fn what_ended_before_gets_another_expiry<H: StoreHarness>(bench
     let two = ended(&bench, "k-4", None).await?;
     bench.outlast_lease().await;
     let mut request = ExpireEnded {
-        definition: "orders".into(),
+        definition: definition(),
         status: Status::Completed,
         expiry: Expiry::deleted_in(bench.harness.timing().lease),
         after: None,
         limit: 2,
     };
-    let other = ExpireEnded { definition: "refunds".into(), limit: 100, ..request.clone() };
-    let of_other = bench.store.expire_ended(&other).await?;
-    ensure_eq!((of_other.sagas, of_other.next), (0, None), "how many of another definition were dated");
+    for other in [
+        DefinitionId { name: "refunds".into(), ..request.definition.clone() },
+        DefinitionId { version: request.definition.version + 1, ..request.definition.clone() },
+    ] {
+        let of_other = ExpireEnded { definition: other.clone(), limit: 100, ..request.clone() };
+        let of_other = bench.store.expire_ended(&of_other).await?;
+        ensure_eq!((of_other.sagas, of_other.next), (0, None), "how many of {other} were dated");
+    }
     let (mut dated, mut calls) = (0, 0);
     loop {
         let part = bench.store.expire_ended(&request).await?;

@@ -2,10 +2,12 @@
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use saga_core::Retention;
-use saga_core::store::{Archive, ArchiveBatch, ArchiveError};
+use saga_core::memory::MemoryStore;
+use saga_core::store::{Archive, ArchiveBatch, ArchiveError, SagaFilter};
+use saga_core::{Retention, Runtime};
 
 use super::orders::*;
 
@@ -26,6 +28,8 @@ enum CellarState {
     Small(usize),
     /// It does not take one saga.
     Picky(&'static str),
+    /// It does not answer.
+    Deaf,
 }
 
 #[async_trait]
@@ -44,6 +48,10 @@ impl Archive for Cellar {
             }
             CellarState::Full => return Err("the cellar is full".into()),
             CellarState::OnFire => panic!("the cellar is on fire"),
+            CellarState::Deaf => {
+                *self.state.lock().unwrap() = CellarState::Open;
+                std::future::pending::<()>().await;
+            }
         }
         let lines = String::from_utf8(batch.to_json_lines())?;
         self.lines.lock().unwrap().extend(lines.lines().map(str::to_owned));
@@ -129,4 +137,29 @@ async fn a_saga_that_the_archive_refuses_holds_up_no_other() {
     test.time.advance(DAY / 2).await;
     assert_eq!(test.ages(&keys[..1]).await, ["tombstone"]);
     test.runtime.shutdown().await;
+}
+
+/// In real time: virtual time stands still while an archive writes.
+#[tokio::test]
+async fn an_archive_that_does_not_answer_is_called_again() {
+    let cellar = Cellar::default();
+    *cellar.state.lock().unwrap() = CellarState::Deaf;
+    let (store, saga) = (MemoryStore::new(), orders(None));
+    let runtime = Runtime::builder(store.clone()).saga(&saga).start().await.unwrap();
+    let running = runtime.start(&saga, "o-1", 1).await.unwrap();
+    running.outcome().await.unwrap();
+    runtime.admin().retention().purge("o-1", "the customer asks for it").await.unwrap();
+    runtime.shutdown().await;
+
+    let runtime = Runtime::builder(store).saga(&saga).archive(cellar.clone()).settings(|settings| {
+        settings.poll_interval = Duration::from_millis(5);
+        settings.member_ttl = Duration::from_millis(200);
+        settings.lease_ttl = Duration::from_millis(200);
+    });
+    let runtime = runtime.start().await.unwrap();
+    while !runtime.admin().query().list(SagaFilter::default()).await.unwrap().is_empty() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(cellar.lines.lock().unwrap().len(), 1);
+    runtime.shutdown().await;
 }
