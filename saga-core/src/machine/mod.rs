@@ -35,6 +35,7 @@ pub use self::apply::apply;
 pub use self::attempt::after_attempt::after_attempt;
 pub use self::attempt::attempt::{Attempt, Ending, Next, Resolving, attempts_max, crashed_attempts_max};
 pub use self::attempt::backoff::{backoff, backoff_max};
+pub(crate) use self::attempt::resolve::settles_next;
 pub use self::claim::ClaimedRow;
 pub use self::deadline::set_deadline;
 pub use self::decision::{Command, Decision, Record, Revision};

@@ -6,5 +6,6 @@ mod carried_locks;
 mod first_subscription;
 mod for_each_elsewhere;
 mod forgotten_ids;
+mod recovered_messages;
 mod services;
 mod transport_limits;

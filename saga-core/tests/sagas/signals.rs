@@ -148,6 +148,29 @@ async fn a_signal_begins_no_saga_before_its_time() {
     nothing_is_left(&store).await;
 }
 
+/// The limit of a wait may change under one version, while sagas wait.
+#[tokio::test(start_paused = true)]
+async fn a_shorter_limit_holds_up_no_signal() {
+    let patient = |wait: Wait<u32, Approval>| {
+        let saga = Saga::named("patient").input::<u32>();
+        saga.wait_for::<Approval>(wait).step::<ship>().build().unwrap()
+    };
+    let store = store();
+    let before = patient(Wait::without_limit());
+    let first = runtime(&store, std::slice::from_ref(&before)).await;
+    first.start(&before, "order", 1).await.unwrap();
+    first.shutdown().await;
+    let after = patient(Wait::within(MINUTE).or(|_: &u32| by("nobody")));
+    let second = runtime(&store, &[after]).await;
+    let began = Instant::now();
+    assert_eq!(second.signal("order", "a", &by("Ada")).await.unwrap(), SignalOutcome::Delivered);
+    let outcome = second.attach("order").await.unwrap().outcome().await.unwrap();
+    assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
+    assert!(began.elapsed() < 5 * SECOND, "{:?}", began.elapsed());
+    second.shutdown().await;
+    nothing_is_left(&store).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn without_a_signal_the_limit_decides() {
     let store = store();

@@ -156,6 +156,31 @@ async fn what_certainly_did_not_happen_fails_without_an_undo() {
     assert!(began.elapsed() >= std::time::Duration::from_secs(20), "twice the time limit: {:?}", began.elapsed());
 }
 
+/// A call that had no answer may land until the settle time is over, whatever an operator wants.
+#[tokio::test(start_paused = true)]
+async fn g5_a_call_that_lands_after_a_cancel_is_undone() {
+    let gateway = Gateway::with(&[Call::Lost, Call::Lost], &[]);
+    let saga: Saga<MemoryStore, u64> = Saga::named("pay").input::<u64>().step::<charge>().build().unwrap();
+    let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).state(gateway.clone()).start().await.unwrap();
+    let running = runtime.start(&saga, "o-1", 7).await.unwrap();
+    while gateway.told() != ["charge", "find", "charge", "find"] {
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+    let admin = runtime.admin();
+    while runtime.status("o-1").await.unwrap().unwrap().steps[0].due_at.is_none() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(admin.control("o-1").retry_now("hurry").await.unwrap(), 0, "it waits for a call that may land");
+    admin.control("o-1").cancel("not wanted any more").await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    assert_eq!(gateway.told().len(), 4, "{:?}", gateway.told());
+    gateway.0.lock().unwrap().charged.insert("o-1:charge".to_owned(), 7);
+    let outcome = running.outcome().await.unwrap();
+    assert!(matches!(outcome, Outcome::Compensated { .. }), "{outcome}");
+    assert_eq!((gateway.told(), gateway.charges()), (vec!["charge", "find", "charge", "find", "find", "refund"], 0));
+    runtime.shutdown().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_the_other_side_has_refused_is_rejected() {
     let gateway = Gateway::with(&[Call::Lost], &[Answer::Declined]);

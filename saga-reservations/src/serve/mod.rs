@@ -2,6 +2,7 @@
 
 mod grpc;
 mod health;
+mod http;
 mod options;
 mod redis_url;
 mod server;

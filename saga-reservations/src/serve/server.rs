@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::grpc;
+use super::{grpc, http};
 use crate::Sweeper;
 use crate::contract::ReservationsStore;
 use crate::http::routes;
@@ -44,8 +44,8 @@ impl Server {
         let serve_grpc = when_given(grpc, |listener| grpc::serve(listener, grpc_store, ended(ending.clone())));
         let app = routes(Arc::clone(&store));
         let serve_http = when_given(http, async |listener| {
-            let served = axum::serve(listener, app).with_graceful_shutdown(ended(ending.clone())).await;
-            served.context("the HTTP server failed")
+            http::serve(listener, app, ended(ending.clone())).await;
+            Ok(())
         });
         let serving = async { tokio::try_join!(serve_grpc, serve_http).map(drop) };
         let stopping = async {

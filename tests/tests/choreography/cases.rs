@@ -248,6 +248,22 @@ async fn a_step_is_barred_when_what_it_needs_was_taken_back<S: Books>() {
     shop.close().await;
 }
 
+/// An event may come again late, under another id, when what its step needed is no longer there.
+async fn g5_a_late_copy_of_an_event_undoes_nothing<S: Books>() {
+    let shop = Shop::<S>::open(Meddling::default()).await;
+    let status = async |key: &str| shop.shipping_runtime.status(key).await.unwrap().map(|saga| saga.summary.status);
+    shop.publish(event(1, "o-1", &StockReserved { quantity: 3 })).await;
+    shop.publish(event(2, "o-1", &CardCharged { payment: "p".into() })).await;
+    shop.comes_to(&shop.shipping, "shipped", 1).await;
+    shop.publish(event(3, "o-1", &StockRejected { reason: "it was broken".into() })).await;
+    shop.comes_to(&shop.shipping, "packed", 0).await;
+    shop.publish(event(4, "o-1", &CardCharged { payment: "p".into() })).await;
+    shop.is_quiet().await;
+    assert_eq!(status("o-1>ship").await, Some(Status::Completed));
+    assert!(shop.letters(&shop.shipping_runtime, 0).await.is_empty());
+    shop.close().await;
+}
+
 async fn g5_what_is_barred_is_not_done_and_what_was_done_stays<S: Books>() {
     let shop = Shop::<S>::open(Meddling::default()).await;
     let declined = CardDeclined { reason: "expired".into() };
@@ -354,6 +370,7 @@ saga_tests::on_every_pair!(
     g5_a_deadline_bars_the_pivot_and_has_the_rest_undone,
     a_deadline_of_what_was_done_in_time_does_nothing,
     a_step_is_barred_when_what_it_needs_was_taken_back,
+    g5_a_late_copy_of_an_event_undoes_nothing,
     g5_what_is_barred_is_not_done_and_what_was_done_stays,
     what_the_services_report_is_one_timeline,
     g8_a_report_that_is_none_is_a_dead_letter,

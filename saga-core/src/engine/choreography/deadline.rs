@@ -10,7 +10,7 @@ use super::choreography::Choreography;
 use super::reactions::tombstone_request;
 use crate::engine::commit::{CONFLICTS_MAX, changes, ends, retry_on_conflict};
 use crate::engine::decide::at_pivot_deadline;
-use crate::engine::message::{HandleError, InboundMessage};
+use crate::engine::message::{HandleError, HostRequest, InboundMessage};
 use crate::machine::{AtDeadline, SagaState};
 use crate::saga::{Definition, EventEncoder};
 use crate::store::{Changes, DeadLetterReason, Headers, MessageId, NewMessage, Postponed, Store};
@@ -32,6 +32,10 @@ impl<S: Store> Choreography<S> {
         let payload = encoder
             .make(&message.payload, b"null")
             .map_err(|why| HandleError::Dead(DeadLetterReason::Undecodable, why))?;
+        if self.ctx.settings.events_retention.is_some() {
+            // Whether the pivot was done may not be known any more.
+            self.host.check_age(inbound.age.saturating_sub(after))?;
+        }
         let left = after.saturating_sub(inbound.age);
         if !left.is_zero() {
             return self.postpone(inbound, left).await;
@@ -63,10 +67,18 @@ impl<S: Store> Choreography<S> {
         definition: &Arc<Definition<S>>,
         inbound: &InboundMessage,
     ) -> Result<(), HandleError> {
-        self.host.check_age(inbound)?;
-        let request = tombstone_request(definition, &inbound.message)?;
+        self.host.check_age(inbound.age)?;
+        self.leave_tombstone(&tombstone_request(definition, &inbound.message)?, inbound).await
+    }
+
+    /// Leaves a tombstone for a step, unless it has begun.
+    pub(crate) async fn leave_tombstone(
+        self: &Arc<Self>,
+        request: &HostRequest<S>,
+        inbound: &InboundMessage,
+    ) -> Result<(), HandleError> {
         if self.ctx.store.saga(&inbound.message.tenant, &request.key).await?.is_none()
-            && self.host.tombstone_and_emit(&request, inbound, None).await?
+            && self.host.tombstone_and_emit(request, inbound, None).await?
         {
             return Ok(());
         }

@@ -94,13 +94,13 @@ impl<S: Store> Choreography<S> {
         match &self.validator.reaction(message, service)?.does {
             Reacts::Run { .. } => match self.wanted_by_event(arrived).await? {
                 Wanted::Run(asked) => self.host.begin_hosted(&asked, arrived).await,
-                Wanted::Bar(asked) => self.host.undo_hosted(&asked, arrived).await,
+                Wanted::Bar(asked) => self.leave_tombstone(&asked, arrived).await,
                 Wanted::Known(asked, row) => self.host.answer_again(&asked, &row, arrived).await,
                 // It waits for a thing that has a name, however long that takes: it is no attempt.
                 Wanted::Wait => self.postpone(arrived, (arrived.age / 4).clamp(WAIT_MIN, WAIT_MAX)).await,
             },
             Reacts::Undo { definition } => {
-                self.host.check_age(arrived)?;
+                self.host.check_age(arrived.age)?;
                 let asked = tombstone_request(definition, message)?;
                 self.host.undo_hosted(&asked, arrived).await
             }
@@ -128,7 +128,7 @@ impl<S: Store> Choreography<S> {
         let Reacts::Run { definition, input, is_each } = &self.validator.reaction(message, service)?.does else {
             return Err(HandleError::Later { why: "it asks for no step".to_owned(), is_counted: true });
         };
-        self.host.check_age(arrived)?;
+        self.host.check_age(arrived.age)?;
         let (saga_key, by) = (saga_key_of(message)?, event_id_of(message));
         let step = definition.steps[0].name;
         let key = if *is_each { saga_key.hosted_for_event(step, number_of(by)) } else { saga_key.hosted(step) };
@@ -143,7 +143,13 @@ impl<S: Store> Choreography<S> {
                 let row = self.ctx.store.saga(&message.tenant, &key).await?;
                 return Ok(row.map_or(Wanted::Wait, |row| Wanted::Known(asked(Vec::new(), Vec::new()), Box::new(row))));
             }
-            Earlier::Undone => return Ok(Wanted::Bar(HostRequest { key, ..tombstone_request(definition, message)? })),
+            Earlier::Undone => {
+                // A step that was done before stays: only the undos that are declared take it back.
+                return Ok(match self.ctx.store.saga(&message.tenant, &key).await? {
+                    Some(row) => Wanted::Known(asked(Vec::new(), Vec::new()), Box::new(row)),
+                    None => Wanted::Bar(HostRequest { key, ..tombstone_request(definition, message)? }),
+                });
+            }
         };
         match made_of(input, message) {
             Ok(input) => Ok(Wanted::Run(asked(input, earlier))),

@@ -45,6 +45,7 @@ impl<S: Store> Decider<S> {
         }
         let (mut state, orders) = machine::start(&definition.shape);
         state.traceparent = traceparent;
+        state.delay = Some(when.delay).filter(|delay| !delay.is_zero());
         let mut commands = Vec::new();
         for order in orders {
             let machine::Command::Do { step } = order else { continue };

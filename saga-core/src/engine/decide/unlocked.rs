@@ -7,7 +7,10 @@ use crate::store::{Status, Store, Unlock};
 /// The locks that end with a decision. All semantic locks of a family end with the last commit of the outermost saga: its
 /// sub-sagas may have to be undone until then.
 pub(super) fn unlocked<S: Store>(saga: &SagaInstance<S>, decision: &Decision, status: Status) -> Vec<Unlock> {
-    let is_end = status.is_ended() && saga.definition.takes_locks && saga.key.of_step().is_none();
+    // A sub-saga may be of another version than the one that the definition has, and have taken locks.
+    let may_have_locks =
+        || saga.definition.takes_locks || saga.definition.steps.iter().any(|step| step.saga().is_some());
+    let is_end = status.is_ended() && saga.key.of_step().is_none() && may_have_locks();
     let whole = is_end.then(|| Unlock::Owner(saga.tenant.clone(), saga.key.clone()));
     let single = decision.released.iter().map(|step| unlock(saga, *step));
     whole.into_iter().chain(single).collect()

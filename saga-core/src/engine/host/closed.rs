@@ -21,7 +21,7 @@ impl<S: Store> Host<S> {
         asked_at: Option<Timestamp>,
     ) -> Result<(), HandleError> {
         // An older one may be about a saga whose key was used again.
-        if self.check_age(inbound).is_ok() && asked_at.is_none_or(|at| self.is_young_enough(inbound, at)) {
+        if self.check_age(inbound.age).is_ok() && asked_at.is_none_or(|at| self.is_young_enough(inbound, at)) {
             let tenant = &inbound.message.tenant;
             let closed: Vec<(Tenant, Key)> = sagas.into_iter().map(|key| (tenant.clone(), key)).collect();
             let dated = self

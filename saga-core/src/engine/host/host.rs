@@ -214,7 +214,8 @@ impl<S: Store> Host<S> {
             Box::new(Caller { reply_to, command: None, undo: None, traceparent, earlier })
         });
         caller.undo = Some(request.by);
-        if was_taken_back && answer_of(&saga.state).is_some() {
+        // The answer of a stuck step comes later, and must name this undo then.
+        if was_taken_back && saga.state.stuck.is_none() && answer_of(&saga.state).is_some() {
             let messages = self.messages.reply_again(&saga, request.by, true).into_iter().collect();
             let applied = self.committer.recorder.record(inbound.handled(changes::send(messages))).await?;
             self.committer.outbox.wake_relay();
@@ -296,17 +297,17 @@ impl<S: Store> Host<S> {
             named.and_then(|(name, _)| self.validator.hosted(&inbound.source, name)).ok_or_else(unknown)?;
         let key = Key::from_message(headers.saga_key.as_deref().unwrap_or_default());
         let key = key.map_err(|problem| HandleError::Dead(DeadLetterReason::Unreadable, problem.to_string()))?;
-        self.check_age(inbound)?;
+        self.check_age(inbound.age)?;
         let earlier = carried_locks(definition, headers.locks.as_deref())
             .map_err(|problem| HandleError::Dead(DeadLetterReason::Unreadable, problem))?;
         Ok(HostRequest::of_message(definition, key.hosted(step), &inbound.message, earlier))
     }
 
     /// Refuses a message that is older than the records: whether its step was done before is no longer known.
-    pub(crate) fn check_age(&self, inbound: &InboundMessage) -> Result<(), HandleError> {
+    pub(crate) fn check_age(&self, age: Duration) -> Result<(), HandleError> {
         let horizon = self.ctx.settings.message_age_max();
-        if inbound.age > horizon {
-            let (age, limit) = (inbound.age.as_secs(), horizon.as_secs());
+        if age > horizon {
+            let (age, limit) = (age.as_secs(), horizon.as_secs());
             let detail = format!("it was committed {age} s ago, and records are kept for {limit} s at least");
             return Err(HandleError::Dead(DeadLetterReason::TooOld, detail));
         }

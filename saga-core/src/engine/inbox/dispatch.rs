@@ -33,9 +33,9 @@ impl<S: Store> Inbox<S> {
 
     async fn dispatch(self: &Arc<Self>, arrived: &InboundMessage) {
         let handled = match arrived.message.kind {
-            _ if arrived.attempts >= self.ctx.settings.message_attempts => Err(HandleError::Dead(
+            _ if arrived.attempts_max() >= self.ctx.settings.message_attempts => Err(HandleError::Dead(
                 DeadLetterReason::OutOfAttempts,
-                format!("it was tried {} times", arrived.attempts),
+                format!("it was tried {} times", arrived.attempts_max()),
             )),
             MessageKind::Command => self.host.handle_command(arrived).await,
             MessageKind::Undo => self.host.handle_undo(arrived).await,

@@ -67,6 +67,7 @@ pub(crate) fn arrived(
         message,
         work: is_new.then_some(WorkRef::inserted(WorkId(id))),
         attempts: 0,
+        is_recovered: false,
         source: service.to_owned(),
     };
     messages.into_iter().zip(rows).map(arrived).collect()
@@ -324,13 +325,13 @@ impl<S: Store> Inbox<S> {
             if message.recovered && !self.ctx.store.begin_attempt(message.work, message.attempts + 1).await? {
                 continue;
             }
-            let attempts = message.attempts + u32::from(message.recovered);
             arrived.push(InboundMessage {
                 age: age(&message.message, claimed.now),
                 source: source_of(&message.message),
                 message: message.message,
                 work: Some(message.work),
-                attempts,
+                attempts: message.attempts,
+                is_recovered: message.recovered,
             });
         }
         let found = !arrived.is_empty();

@@ -14,12 +14,21 @@ pub(crate) struct InboundMessage {
     pub(crate) work: Option<WorkRef>,
     /// How long ago it was committed.
     pub(crate) age: Duration,
+    /// How many attempts failed.
     pub(crate) attempts: u32,
+    /// Whether a process ended while it had the message.
+    pub(crate) is_recovered: bool,
     /// The service that it was received for.
     pub(crate) source: String,
 }
 
 impl InboundMessage {
+    /// How many attempts it may have had, with the one that ended with its process. That one counts only until an attempt has ended
+    /// without that: otherwise each claim of the row would count it.
+    pub(crate) fn attempts_max(&self) -> u32 {
+        self.attempts.saturating_add(u32::from(self.is_recovered))
+    }
+
     /// The changes, together with the end of the message.
     pub(crate) fn handled(&self, changes: Changes) -> Changes {
         let mut changes = changes;

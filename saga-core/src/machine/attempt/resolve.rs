@@ -12,7 +12,7 @@ use super::backoff::backoff;
 use super::exhausted::exhausted;
 use crate::machine::event::Event;
 use crate::machine::state::failure::Failure;
-use crate::step::Rejection;
+use crate::step::{Rejection, RetryPolicy};
 
 /// What comes after an attempt without a definite answer, where the step may have taken effect.
 pub(in crate::machine) fn ask_again(
@@ -57,9 +57,17 @@ pub(in crate::machine) fn after_refusal(attempt: &Attempt, reason: Rejection) ->
     Next::Settled(Event::Rejected { step, failure: Failure::rejected(step, reason) })
 }
 
+/// Whether the next attempt is the last one, before which lies the settle time.
+pub(crate) fn settles_next(policy: &RetryPolicy, resolving: &RetryPolicy, attempts: u32) -> bool {
+    attempts.saturating_add(1) >= attempts_max(policy, Some(resolving))
+}
+
 fn again(attempt: &Attempt, resolving: Resolving, attempts: u32, delay_min: Duration, message: String) -> Next {
     let delay = backoff(&resolving.policy, attempt.attempts, attempt.random).max(delay_min);
-    let is_last = attempts.saturating_add(1) >= attempts_max(&attempt.policy, Some(&resolving.policy));
-    let delay = if is_last { delay.max(resolving.settle_time) } else { delay };
+    let delay = if settles_next(&attempt.policy, &resolving.policy, attempts) {
+        delay.max(resolving.settle_time)
+    } else {
+        delay
+    };
     Next::Again { delay, in_doubt: true, attempts, message }
 }

@@ -6,9 +6,10 @@
 use super::arms::{Taken, begun_before_choices, has_begun, pass_assumed, remedy_of_choice, taken_there, undecided};
 use super::route::{Migrated, Route};
 use crate::machine::deadline::remove_if_over;
+use crate::machine::lock::held_locks;
 use crate::machine::state::failure::Stuck;
 use crate::machine::state::items::Items;
-use crate::machine::state::shape::{Effect, Side, UndoShape};
+use crate::machine::state::shape::{Effect, Shape, Side, UndoShape};
 use crate::machine::state::state::{Phase, SagaState};
 use crate::machine::state::step_state::{StepPhase, StepState};
 use crate::machine::sub_saga::cannot_move;
@@ -31,6 +32,7 @@ pub fn migrate(route: &Route<'_>, state: &SagaState, made: &[(usize, Option<usiz
     let mut moved = Migrated { state: carried_over(route, state), records: Vec::new(), withdrawn: Vec::new() };
     problems.extend(pass_assumed(route, &mut moved, &mut taken));
     problems.extend(begun_before_choices(route.to, &moved.state, &taken));
+    problems.extend(released_elsewhere(route, state, &moved.state));
     // A compensating saga begins no step any more.
     if state.phase == Phase::Running {
         problems.extend(not_done_before(route, &moved.state, &taken));
@@ -223,6 +225,22 @@ fn carried_over(route: &Route<'_>, state: &SagaState) -> SagaState {
     moved.reports.iter_mut().for_each(|kept| kept.step = place(kept.step));
     (moved.steps, moved.items) = (steps, items);
     moved
+}
+
+/// A lock that the saga has released belongs to another saga by now, and one that it has would be released by no step any more.
+fn released_elsewhere(route: &Route<'_>, state: &SagaState, moved: &SagaState) -> Vec<String> {
+    let names =
+        |shape: &Shape, state| held_locks(shape, state).into_iter().map(|lock| shape.steps[lock].name).collect();
+    let (before, after): (Vec<_>, Vec<_>) = (names(route.from, state), names(route.to, moved));
+    let again = after.iter().filter(|name| !before.contains(name));
+    let again = again.map(|name| {
+        format!("it has released its semantic lock `{name}`, and would have it again in the other version")
+    });
+    let for_ever = before.iter().filter(|name| !after.contains(name));
+    let for_ever = for_ever.map(|name| {
+        format!("it has the semantic lock `{name}`, and the other version releases it at a step that is done already")
+    });
+    again.chain(for_ever).collect()
 }
 
 /// The steps before each step that has begun must be done.

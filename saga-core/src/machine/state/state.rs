@@ -51,6 +51,9 @@ pub struct SagaState {
     /// deadline is gone, for a saga that is started instead of this one.
     #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
     pub within: Option<Duration>,
+    /// How long after its start it was to begin, where that was not at once.
+    #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Duration>,
     /// The reason that an operator gave for ending the saga.
     #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
     pub forced: Option<String>,
@@ -143,6 +146,7 @@ impl SagaState {
             traceparent: None,
             deadline: None,
             within: None,
+            delay: None,
             forced: None,
             paused: None,
             reports: Vec::new(),

@@ -48,6 +48,7 @@ impl SagaState {
             traceparent: self.traceparent.clone(),
             deadline: self.deadline,
             within: self.within,
+            delay: self.delay,
             forced: self.forced.clone(),
             paused: self.paused.clone(),
             result: self.result.clone(),

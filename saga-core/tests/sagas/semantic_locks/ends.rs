@@ -2,10 +2,10 @@
 
 use saga_core::engine::CompensationCause;
 use saga_core::saga::Branch;
-use saga_core::{Outcome, Saga, StepPhase, SubSaga, Wait};
+use saga_core::{Outcome, Runtime, Saga, StepPhase, SubSaga, Wait};
 
 use crate::semantic_locks::support::{
-    Credit, Further, Go, Order, Stock, account, charge, check, item, named, ship, world,
+    Credit, Further, Go, HOUR, Order, Stock, World, account, charge, check, item, named, ship, world,
 };
 
 #[tokio::test(start_paused = true)]
@@ -88,6 +88,47 @@ impl SubSaga for Billing {
     const NAME: &'static str = "billing";
     type Input = Order;
     type Output = ();
+}
+
+/// The sub-saga that took the lock is of an older version than the one in the definition of the outer saga.
+#[tokio::test(start_paused = true)]
+async fn the_lock_of_an_older_sub_saga_ends_with_the_outer_saga() {
+    let billing = |version| Saga::named("billing").input::<Order>().version(version);
+    let older = billing(1).semantic_lock::<Credit, _>(account).step::<charge>().build().unwrap();
+    let newer = billing(2).step::<charge>().build().unwrap();
+    let outer = |billing| named().sub_saga::<Billing>(billing).wait_for::<Go>(Wait::without_limit()).build().unwrap();
+    let world = world(&outer(&older)).await;
+    world.runtime.start(&outer(&older), "o-1", Order::of(1)).await.unwrap();
+    world.until_it_has_begun("o-1", "go").await;
+    world.runtime.shutdown().await;
+    let runtime = Runtime::builder(world.store.clone()).saga(&outer(&newer)).saga(&older).state(world.calls.clone());
+    let world = World { runtime: runtime.start().await.unwrap(), ..world };
+    world.runtime.signal("o-1", "go", &Go).await.unwrap();
+    world.runtime.attach("o-1").await.unwrap().outcome().await.unwrap();
+    world.ends_without_locks().await;
+}
+
+/// A sub-saga goes on in a pause of its outer saga, under the locks of both.
+#[tokio::test(start_paused = true)]
+async fn no_lock_is_taken_from_a_saga_whose_sub_saga_runs() {
+    let billing = Saga::named("billing").input::<Order>();
+    let billing = billing.wait_for::<Go>(Wait::without_limit()).step::<charge>().build().unwrap();
+    let saga = named().semantic_lock::<Credit, _>(account).sub_saga::<Billing>(&billing).build().unwrap();
+    let world = world(&saga).await;
+    let running = world.runtime.start(&saga, "o-1", Order::of(1)).await.unwrap();
+    world
+        .until("o-1", "billing", |status, _| status.steps[1].child.as_ref().is_some_and(|it| it.status.is_some()))
+        .await;
+    let control = world.runtime.admin().actor("ann").control("o-1");
+    control.pause("it takes too long").await.unwrap();
+    // Its row falls due meanwhile, and is parked.
+    tokio::time::sleep(HOUR).await;
+    let refused = control.release_lock::<Credit>("it takes too long").await.unwrap_err();
+    assert!(refused.to_string().contains("under way"), "{refused}");
+    world.runtime.signal("o-1>billing", "go", &Go).await.unwrap();
+    control.resume("go on").await.unwrap();
+    running.outcome().await.unwrap();
+    world.ends_without_locks().await;
 }
 
 /// The locks of a sub-saga last as long as it may have to be undone, and it never waits for its outer saga.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::control_error::{ControlError, until_applied};
-use super::due_now::due_in;
+use super::due_now::{due_in, is_settling};
 use super::saga_control::SagaControl;
 use crate::engine::admin::admin_context::{AdminContext, refused};
 use crate::engine::admin::audit::AuditEntry;
@@ -58,7 +58,7 @@ async fn try_retry_now<S: Store>(
     if !problem.is_empty() {
         return Err(refused(key, problem).into());
     }
-    let postponed = waiting(&stored);
+    let postponed = waiting(ctx, &stored);
     let count = postponed.len();
     if count == 0 {
         return Ok(0);
@@ -76,7 +76,11 @@ async fn try_retry_now<S: Store>(
 
 /// The rows that failed and that no worker holds, as due now. A row that begins later, or that waits until a late call
 /// must have landed, keeps its time.
-fn waiting(stored: &SagaWithSteps) -> Vec<Postponed> {
-    let waits = |work: &&WorkStatus| work.owner.is_none() && work.attempts > 0;
+fn waiting<S: Store>(ctx: &AdminContext<S>, stored: &SagaWithSteps) -> Vec<Postponed> {
+    // Of a saga whose definition is not known here, what is in doubt keeps its time.
+    let definition = ctx.definition_of(&stored.saga).ok();
+    let settles =
+        |work: &WorkStatus| definition.map_or(work.in_doubt, |definition| is_settling(work, definition, &ctx.settings));
+    let waits = |work: &&WorkStatus| work.owner.is_none() && work.attempts > 0 && !settles(work);
     stored.work.iter().filter(waits).map(|work| due_in(work, Duration::ZERO)).collect()
 }

@@ -5,9 +5,9 @@ use super::saga_control::SagaControl;
 use crate::engine::admin::admin_context::{AdminContext, refused};
 use crate::engine::admin::audit::AuditEntry;
 use crate::engine::context::{RuntimeError, outside_step};
-use crate::engine::instance::AttemptDetails;
-use crate::key::Key;
-use crate::machine::Event;
+use crate::engine::instance::{AttemptDetails, SagaInstance};
+use crate::key::{Key, StepId};
+use crate::machine::{Effect, Event, Refused};
 use crate::step::SemanticLock;
 use crate::store::{Miss, Store};
 
@@ -91,6 +91,9 @@ async fn try_release<S: Store>(
     let mut saga = ctx.instance(&stored)?;
     let step = saga.definition.shape.position(name).filter(|step| saga.definition.shape.is_lock(*step));
     let step = step.ok_or_else(|| refused(key, format!("it takes no semantic lock `{name}`")))?;
+    if stored.work.iter().any(|row| is_done_elsewhere(&saga, &row.step)) {
+        return Err(ControlError::Refused(Refused::UnderWay, stored.saga.status));
+    }
     saga.state.keep_parked(|row| stored.work.iter().any(|work| work.owner.is_none() && work.work.id.0 == row));
     let next_work = ctx.next_work(&saga).await?;
     let decided = ctx.decider()?.decide(&mut saga, Event::Unlocked { step }, &AttemptDetails::default(), next_work);
@@ -101,4 +104,12 @@ async fn try_release<S: Store>(
         Err(Miss::Saga(_) | Miss::Work(_)) => Err(ControlError::Moved),
         Err(miss) => Err(refused(key, format!("the action did not apply: {miss:?}")).into()),
     }
+}
+
+/// Whether the step is a sub-saga or done by another service: it goes on while its row waits, also in a pause.
+fn is_done_elsewhere<S: Store>(saga: &SagaInstance<S>, id: &StepId) -> bool {
+    let shape = &saga.definition.shape;
+    let Some(base) = shape.position(id.step()) else { return false };
+    let step = saga.state.index_of(base, id.item()).unwrap_or(base);
+    shape.is_child(base) || matches!(shape.effect(&saga.state, step), Effect::Remote { .. })
 }

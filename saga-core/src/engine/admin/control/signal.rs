@@ -7,13 +7,12 @@ use super::due_now::due_in;
 use super::saga_control::SagaControl;
 use crate::engine::admin::admin_context::{AdminContext, refused};
 use crate::engine::context::{RuntimeError, Settings, outside_step};
-use crate::engine::instance::idle_for;
 use crate::engine::message::check_value;
 use crate::key::Key;
-use crate::machine::{Refused, StepPhase};
+use crate::machine::{Refused, SagaState, StepPhase};
 use crate::saga::StepDefinition;
 use crate::step::{Signal, codec};
-use crate::store::{Miss, SagaWithSteps, Store, WorkKind, WorkStatus};
+use crate::store::{Miss, SagaRow, SagaWithSteps, Store, WorkKind, WorkStatus};
 
 /// The longest id of a signal.
 const ID_BYTES_MAX: usize = 200;
@@ -85,7 +84,7 @@ async fn try_signal<S: Store>(
     let row = waiting(&stored, name);
     // A saga that begins later has its first rows already, and does not begin sooner because of a signal.
     let begins_in = match row {
-        Some(row) => begins_in(ctx, saga.step(step), row).await?,
+        Some(_) => begins_in(ctx, &stored.saga, &saga.state).await?,
         None => Duration::ZERO,
     };
     let is_early = !begins_in.is_zero() || saga.state.steps[step].phase == StepPhase::Ready;
@@ -99,15 +98,16 @@ async fn try_signal<S: Store>(
     }
 }
 
-/// How long it is until the wait of this row begins. The row is due when the wait has lasted its time.
+/// How long it is until a saga begins that was started for later. When the row of its wait is due does not tell: the definition may
+/// have another limit by now.
 async fn begins_in<S: Store>(
     ctx: &AdminContext<S>,
-    step: &StepDefinition<S>,
-    row: &WorkStatus,
+    row: &SagaRow,
+    state: &SagaState,
 ) -> Result<Duration, RuntimeError> {
-    let within = idle_for(step, row.payload.as_deref().unwrap_or_default()).unwrap_or_default();
-    let micros = |duration: Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
-    let begins_at = row.due_at.0.saturating_sub(micros(within));
+    let Some(delay) = state.delay else { return Ok(Duration::ZERO) };
+    let delay = i64::try_from(delay.as_micros()).unwrap_or(i64::MAX);
+    let begins_at = row.started_at.0.saturating_add(delay);
     let left = begins_at.saturating_sub(ctx.tenant_store.store.now().await?.0);
     Ok(Duration::from_micros(u64::try_from(left).unwrap_or_default()))
 }

@@ -61,7 +61,9 @@ pub(crate) async fn act_on_stuck<S: Store>(
     let mut pending = decided.map_err(|refusal| refused(key, refusal.to_string()))?;
     if !parked.is_empty() && !saga.state.is_paused() {
         // A saga that an operator ended by force leaves no row behind that waits for a resume.
-        pending.changes.postponed.extend(due_now(&stored, &parked));
+        let withdrawn = &pending.changes.withdrawn;
+        let due = due_now(&stored, &parked).into_iter().filter(|row| !withdrawn.contains(&row.work.id));
+        pending.changes.postponed.extend(due);
         pending.leave_free(Duration::ZERO);
     }
     pending.changes.history.push(entry.entry(saga.id));
@@ -149,6 +151,10 @@ fn find_stuck<S: Store>(saga: &mut SagaInstance<S>, stored: &SagaWithSteps) {
         input: None,
     });
     let mut stuck: VecDeque<Stuck> = stuck.collect();
+    for stuck in stuck.iter().filter(|stuck| !stuck.undo) {
+        // Its row is gone, which knew whether a call of it had no answer.
+        saga.state.steps[stuck.step].in_doubt |= saga.definition.shape.effect(&saga.state, stuck.step).is_outside();
+    }
     (saga.state.stuck, saga.state.also_stuck) = (stuck.pop_front(), stuck.into());
 }
 

@@ -93,10 +93,9 @@ impl<S: Store> AttemptRecorder<S> {
         // A migration may have moved the step to another index.
         let step = definition.shape.position(name).and_then(|base| saga.state.index_of(base, item));
         let step = step.ok_or_else(|| format!("{} has no step `{name}`", definition.id))?;
-        if let Some(given) =
-            given.filter(|_| item.is_none() && saga.step(step).input.is_some() && saga.inputs.of(step).is_none())
-        {
-            // A record of an older version does not have it.
+        if let Some(given) = given.filter(|_| item.is_none() && saga.inputs.of(step).is_none()) {
+            // A record of an older version does not have it, and neither has one of a step without a mapping that an operator gave another
+            // input.
             saga.inputs.set(step, given);
         }
         let event = match fact {
