@@ -11,7 +11,7 @@ use saga_core::store::{Status, Store, Timestamp};
 use serde_json::{Value, json};
 
 use crate::args::{ActionArgs, parse_day};
-use crate::output::print_row;
+use crate::output::{print_done, print_row};
 use crate::plain::OneLine;
 use crate::tenant_admin::TenantAdmin;
 use crate::{OpenStore, print};
@@ -74,22 +74,22 @@ pub(crate) async fn retention(
         }
         RetentionCommand::Apply(args) => {
             let dated = admin.write().await?.retention().apply(&args.saga).await?;
-            print(out, format_args!("{dated} ended sagas of {} are kept as its retention says\n", args.saga))?;
+            print_done(out, format_args!("{dated} ended sagas of {} are kept as its retention says", args.saga))?;
         }
         RetentionCommand::Exempt(args) => {
             act_on(admin, args).await?.exempt(&args.key, &args.actor.reason).await?;
-            print(out, format_args!("{} is kept for ever\n", args.key))?;
+            print_done(out, format_args!("{} is kept for ever", args.key))?;
         }
         RetentionCommand::Unexempt(args) => {
             act_on(admin, args).await?.unexempt(&args.key, &args.actor.reason).await?;
-            print(out, format_args!("{} is kept as the retention of its definition says\n", args.key))?;
+            print_done(out, format_args!("{} is kept as the retention of its definition says", args.key))?;
         }
         RetentionCommand::Purge(args) => {
             act_on(admin, args).await?.purge(&args.key, &args.actor.reason).await?;
-            print(
+            print_done(
                 out,
                 format_args!(
-                    "{} is deleted by the next pass of the maintenance task, unless an open dead letter or an unsent message names it\n",
+                    "{} is deleted by the next pass of the maintenance task, unless an open dead letter or an unsent message names it",
                     args.key
                 ),
             )?;
@@ -97,7 +97,7 @@ pub(crate) async fn retention(
         RetentionCommand::CloseHosted(args) => {
             let retention = admin.write().await?.retention();
             let dated = retention.close_hosted(&args.service, args.before).await?;
-            print(out, format_args!("{dated} steps that were done for {} age now\n", args.service))?;
+            print_done(out, format_args!("{dated} steps that were done for {} age now", args.service))?;
         }
     }
     Ok(ExitCode::SUCCESS)

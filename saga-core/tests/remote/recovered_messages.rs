@@ -7,8 +7,8 @@ use saga_core::env::TokioEnvironment;
 use saga_core::key::Tenant;
 use saga_core::memory::{MemoryStore, MemoryTransport};
 use saga_core::store::{
-    DeadLetterFilter, Headers, Inbox as _, Lease, Members as _, Message, MessageId, MessageKind, NewReceived, Timestamp,
-    Work as _, WorkId,
+    DeadLetterFilter, Headers, Inbox as _, Lease, Members as _, Message, MessageId, MessageKind, NewReceived,
+    Timestamp, Work as _, WorkId,
 };
 use saga_core::{Runtime, Saga, Service, StepError, saga_step};
 use uuid::Uuid;
@@ -41,7 +41,12 @@ fn reply_to(saga: &str) -> Message {
         event_type: String::new(),
         payload: Vec::new(),
         committed_at: Timestamp(0),
-        headers: Headers { saga_key: Some(saga.to_owned()), step: Some("greet".to_owned()), correlation, ..Headers::default() },
+        headers: Headers {
+            saga_key: Some(saga.to_owned()),
+            step: Some("greet".to_owned()),
+            correlation,
+            ..Headers::default()
+        },
     }
 }
 
