@@ -37,10 +37,9 @@ impl<O: OpenStore> Admin<O> {
 
     /// Sets the service of these sagas, if they have remote steps: the name in the settings of its runtimes.
     #[must_use]
-    pub fn replies_to(mut self, service: impl Into<String>) -> Self {
+    pub fn replies_to(self, service: impl Into<String>) -> Self {
         let service = service.into();
-        self.setup.push(Box::new(move |admin| admin.replies_to(&service)));
-        self
+        self.settings(move |settings| settings.service = Some(service.clone()))
     }
 
     /// Changes the settings as the runtimes on the store do, for example [`default_retention`](Settings::default_retention).

@@ -18,8 +18,7 @@ pub(super) struct Shown<'a>(pub(super) &'a SagaStatus);
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SagaStatus { summary, steps, history, deadline, revision, .. } = self.0;
-        let start = summary.started_at;
-        let SagaSummary { key, saga, version, .. } = summary;
+        let (SagaSummary { key, saga, version, .. }, start) = (summary, summary.started_at);
         write_line(f, format_args!("{key} ({saga} version {version}): {}", stands(summary)))?;
         let (moved, at) = summary.ended_at.map_or(("moved", summary.advanced_at), |at| ("ended", at));
         writeln!(f, "started {} UTC, {moved} {}, revision {revision}", utc(start), after(start, at))?;

@@ -110,7 +110,7 @@ impl<S: Store> AdminContext<S> {
     pub(crate) async fn commit(&self, key: &Key, mut pending: PendingCommit<S>) -> Result<Applied, RuntimeError> {
         if pending.awaits_reply && self.settings.service.is_none() {
             let problem = "a step of it is done by another service, which needs a name to reply to; give the admin that of \
-                           this service with `.replies_to(..)`";
+                           this service with `.settings(|settings| settings.service = ..)`";
             return Err(refused(key, problem));
         }
         let applied = self.record(pending.take_changes()).await?;

@@ -95,16 +95,10 @@ impl<S: Store> SagaAdmin<S> {
         self
     }
 
-    /// Sets the service whose sagas these are, if other services do steps of them: the name that its runtimes have in
-    /// [`Settings::service`](crate::Settings::service). The admin of a runtime has the name of that runtime.
-    #[must_use]
-    pub fn replies_to(self, service: impl Into<String>) -> Self {
-        self.settings(|settings| settings.service = Some(service.into()))
-    }
-
-    /// Changes the settings by which it decides. Make the changes that the runtimes on the store make: how long a saga is kept
-    /// that ends by an action, for example, can depend on [`default_retention`](Settings::default_retention). The admin of a
-    /// runtime decides by the settings of that runtime.
+    /// Changes the settings by which it decides. Make the changes that the runtimes on the store make. If other services do steps
+    /// of the sagas, it needs the [`service`](Settings::service) that they reply to. How long a saga is kept that ends by an
+    /// action can depend on [`default_retention`](Settings::default_retention). The admin of a runtime decides by the settings
+    /// of that runtime.
     #[must_use]
     pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         if self.ctx.tenant_store.runtime().is_none() {

@@ -40,14 +40,7 @@ impl<S: Store> Inbox<S> {
                 continue;
             }
             let age = age(&message, now);
-            let arrived = Arc::new(InboundMessage {
-                message,
-                work: None,
-                age,
-                attempts: 0,
-                is_recovered: false,
-                source: service.to_owned(),
-            });
+            let arrived = Arc::new(InboundMessage::new(message, None, age, service.to_owned()));
             under_way.push((self.spawn_fast_path(&arrived), arrived));
         }
         let end = self.ctx.env.now().saturating_add(FAST_PATH_MAX);

@@ -62,13 +62,9 @@ pub(crate) fn arrived(
     service: &str,
 ) -> Vec<InboundMessage> {
     let rows = received_batch.new.iter().zip(first_id..);
-    let arrived = |(message, (is_new, id)): (Message, (&bool, i64))| InboundMessage {
-        age: age(&message, received_batch.now),
-        message,
-        work: is_new.then_some(WorkRef::inserted(WorkId(id))),
-        attempts: 0,
-        is_recovered: false,
-        source: service.to_owned(),
+    let arrived = |(message, (is_new, id)): (Message, (&bool, i64))| {
+        let age = age(&message, received_batch.now);
+        InboundMessage::new(message, is_new.then_some(WorkRef::inserted(WorkId(id))), age, service.to_owned())
     };
     messages.into_iter().zip(rows).map(arrived).collect()
 }
@@ -325,14 +321,9 @@ impl<S: Store> Inbox<S> {
             if message.recovered && !self.ctx.store.begin_attempt(message.work, message.attempts + 1).await? {
                 continue;
             }
-            arrived.push(InboundMessage {
-                age: age(&message.message, claimed.now),
-                source: source_of(&message.message),
-                message: message.message,
-                work: Some(message.work),
-                attempts: message.attempts,
-                is_recovered: message.recovered,
-            });
+            let (age, source) = (age(&message.message, claimed.now), source_of(&message.message));
+            let inbound = InboundMessage::new(message.message, Some(message.work), age, source);
+            arrived.push(inbound.tried(message.attempts, message.recovered));
         }
         let found = !arrived.is_empty();
         self.dispatch_all(arrived).await;

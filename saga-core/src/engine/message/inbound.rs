@@ -23,6 +23,16 @@ pub(crate) struct InboundMessage {
 }
 
 impl InboundMessage {
+    /// A message that was not tried before.
+    pub(crate) fn new(message: Message, work: Option<WorkRef>, age: Duration, source: String) -> Self {
+        Self { message, work, age, attempts: 0, is_recovered: false, source }
+    }
+
+    /// The same message, after these attempts.
+    pub(crate) fn tried(self, attempts: u32, is_recovered: bool) -> Self {
+        Self { attempts, is_recovered, ..self }
+    }
+
     /// How many attempts it may have had, with the one that ended with its process. That one counts only until an attempt has ended
     /// without that: otherwise each claim of the row would count it.
     pub(crate) fn attempts_max(&self) -> u32 {
