@@ -196,7 +196,7 @@ async fn a_room_is_not_given_to_two_guests_when_another_one_is_given_back() {
 }
 
 #[tokio::test]
-async fn who_waits_for_an_itinerary_is_told_where_to_look_meanwhile() {
+async fn a_client_that_waits_for_an_itinerary_is_told_where_to_look_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
     let open = async |name: &str| SqliteStore::open(folder.path().join(name)).await.unwrap();
     let agency = Agency::open(open("trips.db").await, open("hotels.db").await, MemoryTransport::new()).await;

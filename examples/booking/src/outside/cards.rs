@@ -51,7 +51,7 @@ impl CardProcessor {
         let calls = ledger.calls.entry(key.to_owned()).or_default();
         *calls += 1;
         let is_first = *calls == 1;
-        // The key comes first: who repeats a charge that was made gets its receipt, whoever has the account by now.
+        // The key comes first: a repeat of a charge that was made gets its receipt, also when another booking has the account.
         if ledger.charges.contains_key(key) {
             return Ok(receipt(key));
         }

@@ -18,7 +18,7 @@ use crate::phases::{now, shown};
 const JOB_TIME_MAX: Duration = Duration::from_mins(20);
 
 /// The same for a job in the background, which gives way to all others.
-const BACKGROUND_JOB_TIME_MAX: Duration = Duration::from_mins(60);
+const BACKGROUND_JOB_TIME_MAX: Duration = Duration::from_mins(80);
 
 /// One program to be run.
 #[derive(Debug)]
