@@ -17,6 +17,8 @@ impl SubSaga for CarRental {
 /// Takes a free car of our own.
 #[saga_step(compensate = return_car)]
 pub async fn pick_car(tx: &mut impl SqlConn, ctx: &StepContext, city: String) -> Result<String, StepError> {
+    // Until this transaction ends, others wait here for the cars of the city, so that no two take the same one.
+    tx.execute("UPDATE cars SET city = city WHERE city = $1", &[&city]).await?;
     let sql = "UPDATE cars SET trip = $1 WHERE plate =
                    (SELECT plate FROM cars WHERE city = $2 AND trip IS NULL ORDER BY plate LIMIT 1)
                RETURNING plate";
