@@ -320,7 +320,9 @@ async fn what_the_services_report_is_one_timeline<S: Books>() {
     let mut keys: Vec<_> = all.iter().map(|timeline| timeline.key.as_str()).collect();
     keys.sort_unstable();
     assert_eq!(keys, ["o-1", "o-2"]);
-    assert_eq!(inspector.timelines(Some(all[0].id), 10).await.unwrap(), all[1..]);
+    // What is still in the broker may be added to the second one meanwhile.
+    let behind = inspector.timelines(Some(all[0].id), 10).await.unwrap();
+    assert_eq!(behind.iter().map(|timeline| timeline.id).collect::<Vec<_>>(), [all[1].id]);
     assert!(inspector.timeline("o-3").await.unwrap().is_none());
     assert!(inspector.orphaned(10).await.unwrap().is_empty(), "a timeline waits for nothing");
     shop.close().await;
