@@ -84,12 +84,11 @@ impl Job {
         self.command.stdin(Stdio::null()).stdout(to_output()?).stderr(to_output()?);
         let begun = now();
         let mut group = ProcessGroup::spawn(self.command, Signal::Term)?;
-        let (status, hung) = match timeout(self.time_max, group.wait()).await {
-            Ok(status) => (status?, None),
-            Err(_) => {
-                group.kill().await?;
-                (group.wait().await?, Some(self.time_max))
-            }
+        let (status, hung) = if let Ok(status) = timeout(self.time_max, group.wait()).await {
+            (status?, None)
+        } else {
+            group.kill().await?;
+            (group.wait().await?, Some(self.time_max))
         };
         let took = begun.elapsed();
         let output = read_whole(&mut output).with_context(|| format!("cannot read what `{name}` printed"))?;
