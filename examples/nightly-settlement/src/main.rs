@@ -22,7 +22,7 @@ async fn main() -> anyhow::Result<()> {
     match (args.next(), args.next()) {
         (Some(first), Some(folder)) if first == process::PROCESS => process::run(&PathBuf::from(folder)).await,
         (Some(option), None) if option.as_encoded_bytes().starts_with(b"-") => {
-            anyhow::bail!("unknown option {option:?}; {USAGE}")
+            anyhow::bail!("unknown option `{}`; {USAGE}", option.display())
         }
         (file, None) => night::watch(file.map(PathBuf::from).as_deref()).await,
         _ => anyhow::bail!("{USAGE}"),

@@ -47,6 +47,6 @@ fn an_unknown_option_is_no_file() {
     let ran = Command::new(env!("CARGO_BIN_EXE_nightly-settlement")).arg("--nonsense").output();
     let ran = ran.unwrap_or_else(|error| panic!("{error}"));
     let err = String::from_utf8_lossy(&ran.stderr);
-    let said = "unknown option \"--nonsense\"; usage: nightly-settlement [ORDERS.jsonl]";
+    let said = "unknown option `--nonsense`; usage: nightly-settlement [ORDERS.jsonl]";
     assert!(!ran.status.success() && err.contains(said) && !err.contains("cannot read"), "{err}");
 }
