@@ -200,3 +200,27 @@ async fn what_nobody_can_say_remains_unknown() {
     assert!(reason.contains("may or may not have happened"), "{reason}");
     assert_eq!(gateway.told(), ["charge", "find", "find", "find", "find"]);
 }
+
+/// It may be called for ten seconds from its first failure on, without a limit of attempts.
+#[saga_step(compensate = refund, resolve = find_charge, retry(base = "1s", cap = "1s"), give_up_after = "10s", timeout = "10s", on_exhausted = "compensate")]
+async fn charge_in_time(ctx: &StepContext, cents: u64, State(gateway): State<Gateway>) -> Result<String, StepError> {
+    gateway.charge(ctx.key(), cents)
+}
+
+/// The limit for all attempts ends those of a step with a resolution, too: behind the settle time it certainly did not happen.
+#[tokio::test(start_paused = true)]
+async fn a_step_that_never_succeeds_is_given_up_in_time() {
+    let gateway = Gateway::with(&[Call::Lost; 10_000], &[]);
+    let saga: Saga<MemoryStore, u64> = Saga::named("pay").input::<u64>().step::<charge_in_time>().build().unwrap();
+    let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).state(gateway.clone()).start().await.unwrap();
+    let began = tokio::time::Instant::now();
+    let outcome = runtime.start(&saga, "o-1", 7).await.unwrap().outcome().await.unwrap();
+    assert!(
+        matches!(&outcome, Outcome::Compensated { failed_step, .. } if failed_step == "charge-in-time"),
+        "{outcome}"
+    );
+    let took = began.elapsed();
+    assert!(took < std::time::Duration::from_mins(1), "it was given up after {took:?}");
+    assert_eq!(gateway.told().last(), Some(&"find"), "{:?}", gateway.told());
+    runtime.shutdown().await;
+}

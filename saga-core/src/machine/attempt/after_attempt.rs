@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::attempt::{Attempt, Ending, Next};
-use super::exhausted::{exhausted, given_up, out_of_attempts};
+use super::exhausted::{exhausted, given_up, out_of_attempts, out_of_time};
 use super::resolve::{after_late_rejection, after_not_done, after_refusal, ask_again};
 use crate::machine::event::Event;
 use crate::machine::state::failure::{Failure, FailureKind};
@@ -115,9 +115,7 @@ fn after_undo(attempt: &Attempt, ending: Ending) -> Next {
 /// Another attempt after this pause, or the message with the limit that leaves no time for it.
 fn again_in_time(attempt: &Attempt, in_doubt: bool, delay: Duration, message: String) -> Result<Next, String> {
     match attempt.policy.give_up_after {
-        Some(limit) if !attempt.has_time(delay) => {
-            Err(format!("{message} (given up: all attempts together have {limit:?})"))
-        }
+        Some(limit) if !attempt.has_time(delay) => Err(out_of_time(&message, limit)),
         _ => Ok(Next::Again { delay, in_doubt, attempts: attempt.attempts, message: limited(message) }),
     }
 }

@@ -163,7 +163,7 @@ impl Attempt {
     pub fn may_call(&self) -> bool {
         let is_compensating = self.resolving.is_some_and(|resolving| resolving.is_compensating);
         let has_call = self.policy.attempts.is_none_or(|attempts| self.attempts <= attempts);
-        !is_compensating && (has_call || self.has_no_way_back(true))
+        !is_compensating && (has_call || self.has_no_way_back(true)) && self.has_time(Duration::ZERO)
     }
 
     /// Whether the step can only go forward: every step after the pivot, and a pivot that may have taken effect.

@@ -1,5 +1,7 @@
 //! What comes after the last attempt.
 
+use std::time::Duration;
+
 use super::attempt::Attempt;
 use crate::machine::event::Event;
 use crate::machine::state::failure::{Failure, FailureKind};
@@ -31,4 +33,9 @@ pub(in crate::machine) fn given_up(attempt: &Attempt, in_doubt: bool, message: S
 /// The reason as it is stored.
 pub(in crate::machine) fn out_of_attempts(attempt: &Attempt, message: &str) -> String {
     format!("out of attempts ({}): {message}", attempt.attempts)
+}
+
+/// The message with the limit that leaves no time for another attempt.
+pub(in crate::machine) fn out_of_time(message: &str, limit: Duration) -> String {
+    format!("{message} (given up: all attempts together have {limit:?})")
 }

@@ -3,13 +3,14 @@
 //! Once such a step may have taken effect, each attempt begins with the resolution. Only when the resolution says that the
 //! step did not happen is it called, in the same attempt. The policy of the step limits its calls; the resolution is asked for
 //! as many attempts more as its own policy allows. Before the last of them lies the settle time, in which a call that is still
-//! in flight arrives or never does: so only the last attempt can say that the step certainly never happened.
+//! in flight arrives or never does: so only the last attempt can say that the step certainly never happened. When the time for
+//! all attempts is over, the next one is the last.
 
 use std::time::Duration;
 
 use super::attempt::{Attempt, Next, Resolving, attempts_max};
 use super::backoff::backoff;
-use super::exhausted::exhausted;
+use super::exhausted::{exhausted, out_of_time};
 use crate::machine::event::Event;
 use crate::machine::state::failure::Failure;
 use crate::step::{Rejection, RetryPolicy};
@@ -23,6 +24,13 @@ pub(in crate::machine) fn ask_again(
 ) -> Next {
     let max = attempts_max(&attempt.policy, Some(&resolving.policy));
     let is_unlimited = attempt.policy.attempts.is_none() || resolving.policy.attempts.is_none();
+    if let Some(limit) = limit_that_ends(attempt, resolving, delay_min) {
+        let message = out_of_time(&message, limit);
+        if attempt.attempts < max {
+            return again(attempt, resolving, max - 1, delay_min, message);
+        }
+        return Next::Settled(exhausted(attempt, true, message));
+    }
     if is_unlimited || attempt.attempts < max || attempt.has_no_way_back(true) {
         let attempts = if is_unlimited { attempt.attempts.min(max - 1) } else { attempt.attempts };
         return again(attempt, resolving, attempts, delay_min, message);
@@ -62,8 +70,18 @@ pub(crate) fn settles_next(policy: &RetryPolicy, resolving: &RetryPolicy, attemp
     attempts.saturating_add(1) >= attempts_max(policy, Some(resolving))
 }
 
+/// The limit for all attempts, if another one would begin behind it.
+fn limit_that_ends(attempt: &Attempt, resolving: Resolving, delay_min: Duration) -> Option<Duration> {
+    let limit = attempt.policy.give_up_after?;
+    (!attempt.has_time(pause(attempt, resolving, delay_min))).then_some(limit)
+}
+
+fn pause(attempt: &Attempt, resolving: Resolving, delay_min: Duration) -> Duration {
+    backoff(&resolving.policy, attempt.attempts, attempt.random).max(delay_min)
+}
+
 fn again(attempt: &Attempt, resolving: Resolving, attempts: u32, delay_min: Duration, message: String) -> Next {
-    let delay = backoff(&resolving.policy, attempt.attempts, attempt.random).max(delay_min);
+    let delay = pause(attempt, resolving, delay_min);
     let delay = if settles_next(&attempt.policy, &resolving.policy, attempts) {
         delay.max(resolving.settle_time)
     } else {
