@@ -17,7 +17,7 @@ use super::settle::block;
 use super::signal::receive;
 use super::state::failure::FailureKind;
 use super::state::shape::{Shape, Side};
-use super::state::state::SagaState;
+use super::state::state::{Phase, SagaState};
 use super::state::step_state::StepPhase;
 use super::step_outcome::{blocked, cancelled, unknown, without_effect};
 use crate::store::RecordedOutcome;
@@ -40,7 +40,7 @@ pub fn apply(shape: &Shape, state: &mut SagaState, event: Event) -> Result<Decis
         Event::Chosen { step, arm } => chosen(shape, state, step, arm, &mut decision),
         Event::Listed { step, items } => listed(shape, state, step, items, &mut decision),
         Event::Rejected { step, failure } | Event::Failed { step, failure }
-            if shape.side(state.base(step)) == Side::After =>
+            if shape.side(state.base(step)) == Side::After && state.phase != Phase::Compensating =>
         {
             let what = if failure.kind == FailureKind::Rejected { "rejected" } else { "failed" };
             block(shape, state, step, false, format!("{what} after the pivot: {}", failure.reason), &mut decision);

@@ -134,6 +134,16 @@ pub enum Event {
     Operator(Action),
 }
 
+impl Event {
+    /// The step whose last call ended without a definite answer, if this is what happened.
+    pub(crate) fn unanswered(&self) -> Option<usize> {
+        match self {
+            Self::Unknown { step, .. } | Self::LateUnknown { step } => Some(*step),
+            _ => None,
+        }
+    }
+}
+
 /// What an operator can do with a stuck saga.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use saga_core::engine::SagaAdmin;
 use saga_core::env::BoxFuture;
 use saga_core::memory::{CommitFate, CommitHook, CommitPoint, MemoryConn, MemoryStore};
 use saga_core::saga::Branch;
 use saga_core::store::Sagas as _;
 use saga_core::{Key, Outcome, Runtime, Saga, State, StepError, Tenant, saga_step};
+use tokio::sync::Notify;
+use tokio::time::timeout;
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -46,12 +49,12 @@ async fn who_waits_for_long_reads_little_and_is_told_in_time() {
     let running = idle.start(&saga, "report-1", 1).after(10 * HOUR).await.unwrap();
     let outcome = running.outcome();
     tokio::pin!(outcome);
-    assert!(tokio::time::timeout(HOUR, &mut outcome).await.is_err(), "it begins in ten hours");
+    assert!(timeout(HOUR, &mut outcome).await.is_err(), "it begins in ten hours");
     let (whole, standings) = (reads.whole.load(Ordering::SeqCst), reads.standings.load(Ordering::SeqCst));
     assert_eq!(whole, 0, "what the saga carries is not read while nothing happens");
     assert!((1_700..=2_500).contains(&standings), "every two seconds, and at first more often: {standings}");
 
-    let outcome = tokio::time::timeout(10 * HOUR, outcome).await.unwrap().unwrap();
+    let outcome = timeout(10 * HOUR, outcome).await.unwrap().unwrap();
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     let late = began.elapsed().saturating_sub(10 * HOUR);
     assert!(late < Duration::from_secs(5), "it is told {late:?} after the step was due");
@@ -87,4 +90,38 @@ async fn a_step_beside_one_that_is_stuck_is_looked_at_ever_more_rarely() {
     let row = whole.work.iter().find(|work| work.step.as_str() == "write-late").unwrap();
     // Each look claims the row, which raises its epoch.
     assert!((100..=200).contains(&row.work.epoch), "every half minute: {}", row.work.epoch);
+}
+
+/// Whether it was called before, and what holds up its second call.
+#[derive(Clone, Default)]
+struct Desk {
+    was_called: Arc<AtomicBool>,
+    go_on: Arc<Notify>,
+}
+
+#[saga_step(no_compensation, timeout = "20h")]
+async fn ask_a_person(_month: u32, State(desk): State<Desk>) -> Result<(), StepError> {
+    if !desk.was_called.swap(true, Ordering::SeqCst) {
+        return Err(StepError::stuck("the desk is closed"));
+    }
+    desk.go_on.notified().await;
+    Ok(())
+}
+
+/// Another process has the saga tried again. What was told of it before is no longer true.
+#[tokio::test(start_paused = true)]
+async fn a_saga_that_goes_on_elsewhere_is_not_stuck_any_more() {
+    let (store, desk) = (MemoryStore::new(), Desk::default());
+    let saga = Saga::named("report").input::<u32>().step::<ask_a_person>().build().unwrap();
+    let runtime = Runtime::builder(store.clone()).saga(&saga).state(desk.clone()).start().await.unwrap();
+    let running = runtime.start(&saga, "report-1", 1).await.unwrap();
+    assert!(matches!(running.outcome().await.unwrap(), Outcome::Stuck { .. }));
+    SagaAdmin::new(store).saga(&saga).actor("ann").control("report-1").retry("it is open now").await.unwrap();
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    assert!(timeout(HOUR, running.outcome()).await.is_err(), "it is under way");
+    let attached = runtime.attach("report-1").await.unwrap();
+    assert!(timeout(HOUR, attached.outcome()).await.is_err(), "it is under way");
+    desk.go_on.notify_one();
+    assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
+    runtime.shutdown().await;
 }

@@ -7,5 +7,6 @@ mod first_subscription;
 mod for_each_elsewhere;
 mod forgotten_ids;
 mod recovered_messages;
+mod repeated_undos;
 mod services;
 mod transport_limits;

@@ -14,6 +14,7 @@ mod resolve;
 mod results;
 mod run_on;
 mod savepoints;
+mod settling;
 mod shared_commits;
 mod step_locks;
 mod tried_again;

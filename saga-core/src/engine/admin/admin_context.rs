@@ -13,7 +13,7 @@ use crate::engine::instance::{NextSlot, NextWork, PendingCommit, SagaInstance};
 use crate::env::TokioEnvironment;
 use crate::key::{Key, Tenant};
 use crate::saga::Definition;
-use crate::store::{Applied, Changes, DefinitionId, Hint, SagaRow, SagaWithSteps, Status, Store};
+use crate::store::{Applied, Changes, DefinitionId, Hint, SagaRow, SagaWithSteps, Store};
 
 /// The store of one tenant, the definitions of its sagas, and who acts on them.
 pub(crate) struct AdminContext<S: Store> {
@@ -126,17 +126,16 @@ impl<S: Store> AdminContext<S> {
                     }
                 }
                 if let Some(saga) = &pending.saga {
-                    self.notify_parent(&saga.key, &saga.definition, saga.state.status()).await;
+                    self.notify_parent(saga).await;
                 }
             }
         }
         Ok(applied)
     }
 
-    /// Lets the parent of a sub-saga go on if the sub-saga has ended in this status.
-    async fn notify_parent(&self, key: &Key, definition: &Definition<S>, status: Status) {
-        let TenantStore { store, tenant, .. } = &self.tenant_store;
-        if notify_parent(&**store, tenant, key, definition, status).await {
+    /// Lets the parent of a sub-saga go on if the sub-saga has ended.
+    async fn notify_parent(&self, saga: &SagaInstance<S>) {
+        if notify_parent(&*self.tenant_store.store, &self.settings, saga).await {
             self.tenant_store.wake_workers();
         }
     }

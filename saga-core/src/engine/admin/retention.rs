@@ -16,9 +16,6 @@ use crate::store::{
 /// How many sagas one statement dates.
 const AT_A_TIME: usize = 1_000;
 
-/// Why a step of a saga has no retention of its own.
-const PART_OF_A_SAGA: &str = "a step is kept for as long as its saga";
-
 /// How many due sagas are counted at most.
 const COUNTED_MAX: usize = 50_000;
 
@@ -224,10 +221,9 @@ impl<S: Store> RetentionAdmin<S> {
         let row = self.0.tenant_store.store.saga(tenant, &key).await?;
         let row = row.ok_or_else(|| RuntimeError::NoSaga(key.to_string()))?;
         if let Some((outer, step)) = key.of_step() {
-            return Err(refused(
-                &key,
-                format!("{PART_OF_A_SAGA}: purge or exempt `{outer}`, whose step `{step}` it is"),
-            ));
+            let problem =
+                format!("it is the step `{step}` of `{outer}`, and is kept as long as that saga; name `{outer}`");
+            return Err(refused(&key, problem));
         }
         let expiry = expiry_of(&row)?;
         let not_ended = || refused(&key, format!("it is {}, and only a saga that has ended ages", row.status));

@@ -70,9 +70,9 @@ impl Bulkheads {
         self.freed.notified().await;
     }
 
-    pub(crate) fn release_slot(&self, key: ConcurrencyKey) {
+    pub(crate) fn release_slot(&self, key: ConcurrencyKey, is_outside: bool) {
         let mut state = self.lock();
-        state.capacity.return_slot(key);
+        state.capacity.return_slot(key, is_outside);
         let is_work_left = state.is_work_left;
         drop(state);
         if is_work_left {
@@ -80,18 +80,16 @@ impl Bulkheads {
         }
     }
 
-    /// Counts a slot of a call in the pool of transactions, for which no call waits.
-    pub(crate) fn move_slot_outside_pool(&self, key: ConcurrencyKey) -> ConcurrencyKey {
-        let outside = ConcurrencyKey { pool: Pool::Transactions, ..key };
+    /// Counts a slot outside its pool; false where there are too many such slots, so that it stays there.
+    pub(crate) fn move_slot_outside_pool(&self, key: ConcurrencyKey) -> bool {
         let mut state = self.lock();
-        state.capacity.return_slot(key);
-        state.capacity.take_slot(outside);
-        let is_work_left = state.is_work_left;
+        let has_left = state.capacity.move_slot_outside_pool(key);
+        let is_wanted = has_left && state.is_work_left;
         drop(state);
-        if is_work_left {
+        if is_wanted {
             self.freed.notify_one();
         }
-        outside
+        has_left
     }
 
     pub(crate) fn leave_pool(&self, key: ConcurrencyKey) {

@@ -54,6 +54,8 @@ pub(super) struct Capacity {
     limits: Arc<ConcurrencyLimits>,
     sizes: PoolSizes,
     slots: Usage,
+    /// How many slots count in no pool.
+    outside: usize,
     permits: Usage,
     call_durations: Vec<CallDuration>,
 }
@@ -65,6 +67,7 @@ impl Capacity {
             limits,
             sizes,
             slots: Usage::new(definitions, steps),
+            outside: 0,
             permits: Usage::new(definitions, steps),
             call_durations: vec![CallDuration::default(); definitions],
         }
@@ -94,8 +97,23 @@ impl Capacity {
         self.slots.enter_limits(key);
     }
 
-    pub(super) fn return_slot(&mut self, key: ConcurrencyKey) {
+    /// Counts a slot in its pool no longer, but still against the limits. There are as many such slots as a pool has: false where
+    /// all are taken.
+    pub(super) fn move_slot_outside_pool(&mut self, key: ConcurrencyKey) -> bool {
+        if self.outside >= self.sizes.slots {
+            return false;
+        }
+        self.outside += 1;
         self.slots.leave_pool(key);
+        true
+    }
+
+    pub(super) fn return_slot(&mut self, key: ConcurrencyKey, is_outside: bool) {
+        if is_outside {
+            self.outside -= 1;
+        } else {
+            self.slots.leave_pool(key);
+        }
         self.slots.leave_limits(key);
     }
 
@@ -147,5 +165,28 @@ impl Capacity {
         if let (Pool::Calls, Some(duration)) = (key.pool, self.call_durations.get_mut(key.definition as usize)) {
             duration.took(took);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::MemoryStore;
+
+    #[test]
+    fn calls_outside_their_pool_take_no_slot_of_another_pool() {
+        let sizes = PoolSizes { slots: 2, transactions: 1, calls: 1, batch_max: 1 };
+        let mut capacity = Capacity::new(Arc::new(ConcurrencyLimits::of::<MemoryStore>([])), sizes);
+        let key = |pool| ConcurrencyKey { pool, definition: 0, step: None };
+        for _ in 0..2 {
+            capacity.take_slot(key(Pool::Calls));
+            assert!(capacity.move_slot_outside_pool(key(Pool::Calls)));
+        }
+        assert_eq!((capacity.room(key(Pool::Calls)), capacity.room(key(Pool::Transactions))), (2, 2));
+        capacity.take_slot(key(Pool::Calls));
+        assert!(!capacity.move_slot_outside_pool(key(Pool::Calls)), "there are as many outside as a pool has");
+        assert_eq!(capacity.room(key(Pool::Calls)), 1);
+        capacity.return_slot(key(Pool::Calls), true);
+        assert!(capacity.move_slot_outside_pool(key(Pool::Calls)));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::bulkheads::Bulkheads;
-use super::concurrency_key::ConcurrencyKey;
+use super::concurrency_key::{ConcurrencyKey, Pool};
 
 /// A slot in the memory of this process, and the permit of its command once that may run. The next command of the saga inherits
 /// both if it has the same concurrency key.
@@ -12,12 +12,19 @@ use super::concurrency_key::ConcurrencyKey;
 pub(crate) struct QueueSlot {
     bulkheads: Arc<Bulkheads>,
     key: ConcurrencyKey,
+    /// Whether it counts in no pool.
+    is_outside: bool,
     permit: Option<ConcurrencyPermit>,
 }
 
 impl QueueSlot {
     pub(crate) fn new(bulkheads: &Arc<Bulkheads>, key: ConcurrencyKey, permit: Option<ConcurrencyPermit>) -> Self {
-        Self { bulkheads: Arc::clone(bulkheads), key, permit }
+        Self { bulkheads: Arc::clone(bulkheads), key, is_outside: false, permit }
+    }
+
+    /// Whether the next command of the saga may have it.
+    pub(crate) fn is_inheritable(&self) -> bool {
+        !self.is_outside
     }
 
     pub(crate) fn concurrency_key(&self) -> ConcurrencyKey {
@@ -37,20 +44,23 @@ impl QueueSlot {
         self.permit.take()
     }
 
-    /// Takes the command out of its pool: no other command of the pool waits for it. The limits of its step and of its
-    /// definition still count it.
+    /// Takes a call out of its pool: no other call waits for it. The limits of its step and of its definition still count
+    /// it. Where very many calls have left, it stays, so that the memory of the process is bounded.
     pub(crate) fn leave_pool(&mut self) {
+        if self.is_outside || self.key.pool != Pool::Calls || !self.bulkheads.move_slot_outside_pool(self.key) {
+            return;
+        }
+        self.is_outside = true;
         if let Some(permit) = &mut self.permit {
             permit.leave_pool();
         }
-        self.key = self.bulkheads.move_slot_outside_pool(self.key);
     }
 }
 
 impl Drop for QueueSlot {
     fn drop(&mut self) {
         self.permit = None;
-        self.bulkheads.release_slot(self.key);
+        self.bulkheads.release_slot(self.key, self.is_outside);
     }
 }
 

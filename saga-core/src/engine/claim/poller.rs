@@ -15,11 +15,12 @@ use crate::engine::context::EngineContext;
 use crate::engine::decide::{Decider, keep_report, late_success, unwanted};
 use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, SagaInstance, TakenWork, WorkItem};
 use crate::engine::schedule::InlineSteps;
+use crate::env::{BoxFuture, concurrently};
 use crate::log;
 use crate::machine::{self, Command as Order, Effect, Event};
 use crate::store::{
     ClaimRequest, Claimed, ClaimedWork, Condition, Lease, MemberId, Postponed, SagaRow, ShareRequest, Status,
-    StepRecord, Store, StoreError, Timestamp, WorkKind,
+    StepRecord, Store, StoreError, StoreErrorKind, Timestamp, WorkKind,
 };
 
 /// The shortest pause of a step while another branch of its saga is stuck.
@@ -68,6 +69,7 @@ impl<S: Store> Poller<S> {
             return Ok(());
         }
         let record = self.ctx.store.record_of(&saga.tenant, &saga.key, &saga.doing(step)).await?;
+        self.ctx.health.store_works("record_of");
         if let Some(output) = record.and_then(|record| record.output) {
             command.saga.keep_own_output(step, output.into());
         }
@@ -165,6 +167,7 @@ impl<S: Store> Poller<S> {
         let Claimed { work, sagas, next_due_in, unreadable } = claimed;
         log_unreadable_work(&unreadable);
         let count = work.len();
+        let mut deciding: Vec<BoxFuture<'_, ()>> = Vec::new();
         for claimed in work {
             let found = sagas.iter().find(|(row, _)| row.id == claimed.saga);
             let Some((row, records)) = found else {
@@ -172,9 +175,17 @@ impl<S: Store> Poller<S> {
                 continue;
             };
             let taken = TakenWork::claimed(&claimed);
-            let taking = pin!(self.accept_claimed(claimed, row, records.clone(), (owner, lease_until)));
-            self.committer.watch_over("claim", &[taken], taking).await;
+            let is_decided_here = claimed.kind == WorkKind::Deadline || row.status != Status::Running;
+            let taking = self.accept_claimed(claimed, row, records.clone(), (owner, lease_until));
+            if is_decided_here {
+                let taking = Box::pin(taking);
+                deciding.push(Box::pin(async move { self.committer.watch_over("claim", &[taken], taking).await }));
+            } else {
+                self.committer.watch_over("claim", &[taken], pin!(taking)).await;
+            }
         }
+        // Many sagas may be cancelled, or overdue, at once. Their decisions share commits.
+        concurrently(deciding).await;
         Ok((count, next_due_in))
     }
 
@@ -198,6 +209,8 @@ impl<S: Store> Poller<S> {
         let command = match command {
             Ok(mut command) => match self.read_own_output(&mut command).await {
                 Ok(()) => Ok(command),
+                // To claim it again would bring the same answer.
+                Err(error) if error.kind() == StoreErrorKind::Corrupt => Err(error.to_string()),
                 Err(error) => {
                     self.ctx.health.store_failed("record_of", &error);
                     return self.committer.scheduler.release(&[work]).await;
@@ -232,7 +245,10 @@ impl<S: Store> Poller<S> {
     /// longer the saga is stuck, the longer the pause.
     async fn postpone_while_stuck(&self, command: &WorkItem<S>, stuck_since: Timestamp) {
         let stuck_for = match self.ctx.store.now().await {
-            Ok(now) => Duration::from_micros(u64::try_from(now.0.saturating_sub(stuck_since.0)).unwrap_or(0)),
+            Ok(now) => {
+                self.ctx.health.store_works("now");
+                Duration::from_micros(u64::try_from(now.0.saturating_sub(stuck_since.0)).unwrap_or(0))
+            }
             Err(error) => {
                 self.ctx.health.store_failed("now", &error);
                 return self.committer.scheduler.release(&[command.work]).await;

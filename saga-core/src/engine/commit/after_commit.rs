@@ -25,7 +25,7 @@ impl<S: Store> Committer<S> {
             self.waiters.tell(saga, outcome);
         }
         if let Some(saga) = &prepared.saga {
-            self.related.notify_related(saga);
+            self.related.notify_related(saga, prepared.turned.is_some());
         }
         if let Some(saga) = prepared.saga.filter(|_| prepared.awaits_reply) {
             self.waiting_cache.put(saga);

@@ -1,8 +1,10 @@
 //! Recording decisions, and what follows from a commit.
 
 mod after_commit;
+mod called_off;
 pub(crate) mod changes;
 mod committer;
+mod hurry;
 mod inbound;
 mod log_turn;
 mod put_back;
@@ -11,6 +13,7 @@ mod related;
 mod retry_on_conflict;
 mod unreadable;
 
+pub(crate) use self::called_off::{called_off, due_in, is_settling};
 pub(crate) use self::committer::Committer;
 pub(crate) use self::recorder::Recorder;
 pub(crate) use self::related::notify_parent;

@@ -47,7 +47,7 @@ fn one_of_each_saga<R>(group: Group<R>) -> (Group<R>, Group<R>) {
 
 impl<S: Store> Recorder<S> {
     pub(crate) async fn serve(self: Arc<Self>) {
-        self.calls.serve(GROUP_MAX, |group| self.record_group(group)).await;
+        self.calls.serve(&self.ctx.lifecycle.stopped, GROUP_MAX, |group| self.record_group(group)).await;
     }
 
     async fn record_group(self: &Arc<Self>, mut group: Vec<Request<Changes, Recorded>>) {

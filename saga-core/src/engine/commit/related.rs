@@ -1,88 +1,81 @@
-//! Notifications between sub-sagas and their outer sagas.
+//! What follows in other rows when a saga moves.
 //!
-//! When a sub-saga ends, the command that waits for it falls due; when the outer saga starts compensating, the
-//! commands that wait for its sub-sagas do. The store finds the rows, whichever process owns them. Correctness does
+//! When a sub-saga ends, the command that waits for it falls due. When a saga starts compensating, its commands that wait for
+//! sub-sagas, for locks or for another attempt do. The store finds the rows, whichever process owns them. Correctness does
 //! not depend on it: such a row falls due by itself as well.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::changes;
-use crate::engine::context::EngineContext;
+use super::called_off::{called_off, due_in, make_due};
+use crate::engine::context::{EngineContext, Settings};
 use crate::engine::instance::SagaInstance;
 use crate::engine::schedule::Scheduler;
 use crate::key::{Key, Tenant};
 use crate::log;
 use crate::machine::{Phase, StepPhase};
-use crate::saga::Definition;
-use crate::store::{Postponed, Status, Store, StoreError, WorkKind, WorkStatus};
+use crate::store::{Postponed, Store, StoreError, WorkStatus};
 
 /// Whose commands are to look at their sagas again.
-struct Waiting {
-    tenant: Tenant,
-    /// The saga that they are commands of.
-    key: Key,
-    /// Their steps.
-    steps: Vec<String>,
-    /// Whether those that undo them are wanted as well.
-    or_undo: bool,
+enum Waiting<S: Store> {
+    /// That of the outer saga, whose sub-saga ended.
+    Outer {
+        tenant: Tenant,
+        key: Key,
+        /// The step that waits.
+        step: String,
+    },
+    /// Those of this saga, which began to compensate.
+    Own(Box<SagaInstance<S>>),
+}
+
+impl<S: Store> Waiting<S> {
+    fn saga(&self) -> (&Tenant, &Key) {
+        match self {
+            Self::Outer { tenant, key, .. } => (tenant, key),
+            Self::Own(saga) => (&saga.tenant, &saga.key),
+        }
+    }
+
+    /// The rows that are due now.
+    fn due(&self, work: &[WorkStatus], settings: &Settings) -> Vec<Postponed> {
+        match self {
+            Self::Outer { step, .. } => {
+                let waits = work.iter().filter(|row| row.owner.is_none() && row.step.step() == step);
+                waits.map(|row| due_in(row, Duration::ZERO)).collect()
+            }
+            Self::Own(saga) => called_off(work, saga, settings),
+        }
+    }
 }
 
 /// Makes the command due that waits for this saga, which has ended. For callers without a runtime.
-pub(crate) async fn notify_parent<S: Store>(
-    store: &S,
-    tenant: &Tenant,
-    key: &Key,
-    definition: &Definition<S>,
-    status: Status,
-) -> bool {
-    let parent = parent_of(key, definition, tenant).filter(|_| status.is_ended());
-    match parent {
-        Some(parent) => hurry(store, &parent).await.unwrap_or_default(),
+pub(crate) async fn notify_parent<S: Store>(store: &S, settings: &Settings, saga: &SagaInstance<S>) -> bool {
+    match outer_of(saga).filter(|_| saga.state.status().is_ended()) {
+        Some(outer) => hurry(store, &outer, settings).await.unwrap_or_default(),
         None => false,
     }
 }
 
-fn parent_of<S: Store>(key: &Key, definition: &Definition<S>, tenant: &Tenant) -> Option<Waiting> {
-    let (key, step) = key.of_step().filter(|_| !definition.is_hosted())?;
-    Some(Waiting { tenant: tenant.clone(), key, steps: vec![step.to_owned()], or_undo: true })
+fn outer_of<S: Store>(saga: &SagaInstance<S>) -> Option<Waiting<S>> {
+    let (key, step) = saga.key.of_step().filter(|_| !saga.definition.is_hosted())?;
+    Some(Waiting::Outer { tenant: saga.tenant.clone(), key, step: step.to_owned() })
 }
 
-fn children_of<S: Store>(saga: &SagaInstance<S>) -> Option<Waiting> {
-    if saga.state.is_paused() {
-        // A paused saga does not compensate before it is resumed, and the resume makes the waiting rows due.
-        return None;
-    }
-    let steps = saga.definition.shape.steps.iter().zip(&saga.state.steps);
-    let begun = steps.filter(|(step, state)| step.child.is_some() && state.phase == StepPhase::Started);
-    let steps: Vec<String> = begun.map(|(step, _)| step.name.to_owned()).collect();
-    if steps.is_empty() {
-        return None;
-    }
-    Some(Waiting { tenant: saga.tenant.clone(), key: saga.key.clone(), steps, or_undo: false })
+/// The commands of a saga that compensates: when it begins to do so all that wait, and later those whose sub-sagas may have begun
+/// in the meantime. A paused saga does not compensate before it is resumed, and the resume makes the waiting rows due.
+fn own_of<S: Store>(saga: &SagaInstance<S>, has_just_begun: bool) -> Option<Waiting<S>> {
+    let (shape, state) = (&saga.definition.shape, &saga.state);
+    let mut begun = (0..state.steps.len()).filter(|step| state.steps[*step].phase == StepPhase::Started);
+    let is_any = begun.any(|step| has_just_begun || shape.is_child(state.base(step)));
+    (is_any && !saga.state.is_paused()).then(|| Waiting::Own(Box::new(saga.clone())))
 }
 
 /// Makes unclaimed commands due. Returns whether there were any.
-async fn hurry<S: Store>(store: &S, waiting: &Waiting) -> Result<bool, StoreError> {
-    let Some(stored) = store.saga_with_steps(&waiting.tenant, &waiting.key).await? else { return Ok(false) };
-    let free = stored.work.iter().filter(|work| work.owner.is_none());
-    let is_wanted = |work: &&WorkStatus| waiting.or_undo || work.kind == WorkKind::Do;
-    let wanted = free.filter(is_wanted).filter(|work| waiting.steps.iter().any(|step| step == work.step.step()));
-    let due: Vec<_> = wanted
-        .map(|work| Postponed {
-            work: work.work,
-            due_in: Duration::ZERO,
-            attempts: work.attempts,
-            in_doubt: work.in_doubt,
-            error: None,
-        })
-        .collect();
-    if due.is_empty() {
-        return Ok(false);
-    }
-    // A worker that has claimed one meanwhile reads the saga itself.
-    let each = due.into_iter().map(changes::postpone);
-    Ok(store.record(each.collect()).await?.iter().any(Result::is_ok))
+async fn hurry<S: Store>(store: &S, waiting: &Waiting<S>, settings: &Settings) -> Result<bool, StoreError> {
+    let (tenant, key) = waiting.saga();
+    let Some(stored) = store.saga_with_steps(tenant, key).await? else { return Ok(false) };
+    make_due(store, waiting.due(&stored.work, settings)).await
 }
 
 /// Makes commands due that wait for a saga that moved.
@@ -99,24 +92,25 @@ impl<S: Store> RelatedSagas<S> {
 
 impl<S: Store> RelatedSagas<S> {
     /// A saga moved: who waits for it, or does for it what is no longer wanted, looks again.
-    pub(crate) fn notify_related(self: &Arc<Self>, saga: &SagaInstance<S>) {
+    pub(crate) fn notify_related(self: &Arc<Self>, saga: &SagaInstance<S>, has_just_begun: bool) {
         let waiting = match saga.state.phase {
             Phase::Running => None,
-            Phase::Compensating => children_of(saga),
-            Phase::Completed => parent_of(&saga.key, &saga.definition, &saga.tenant),
+            Phase::Compensating => own_of(saga, has_just_begun),
+            Phase::Completed => outer_of(saga),
             // Where a person ended it so, those that run turn round.
-            Phase::Compensated => parent_of(&saga.key, &saga.definition, &saga.tenant).or_else(|| children_of(saga)),
+            Phase::Compensated => outer_of(saga).or_else(|| own_of(saga, has_just_begun)),
         };
         let Some(waiting) = waiting else { return };
         let (this, under_way) = (Arc::clone(self), self.ctx.lifecycle.enter());
         self.ctx.lifecycle.spawn(
             "family",
             Box::pin(async move {
-                match hurry(&*this.ctx.store, &waiting).await {
+                match hurry(&*this.ctx.store, &waiting, &this.ctx.settings).await {
                     Ok(true) => this.scheduler.announce_unclaimed(Duration::ZERO),
                     Ok(false) => {}
                     Err(error) => {
-                        let (tenant, saga) = (waiting.tenant.as_str(), &waiting.key);
+                        let (tenant, saga) = waiting.saga();
+                        let tenant = tenant.as_str();
                         log::debug!(tenant, %saga, %error, "waiting saga not woken");
                     }
                 }

@@ -7,7 +7,7 @@ use super::choice::choose;
 use super::emitted_events::{tell_of_move, tellable};
 use super::expiry::expiry_of;
 use super::kept_report::keep_report;
-use super::next_command::{is_in_memory, settle_time_left, time_to_wait};
+use super::next_command::{UnansweredCall, is_in_memory, settle_time_left, time_to_wait};
 use super::records::{add_records, add_revision, keep_inputs, reason_of, stuck_entry};
 use super::unlocked::{unlock_between_attempts, unlocked};
 use super::work_row::work_row;
@@ -203,6 +203,7 @@ impl<S: Store> Decider<S> {
         let expected = saga.version;
         let event = tellable(saga, event);
         let error = reason_of(&event);
+        let ended = event.unanswered().map(|step| UnansweredCall { step, took: findings.took });
         let definition = Arc::clone(&saga.definition);
         let (told, phase) = (answer_of(&saga.state), saga.state.phase);
         let mut decision = machine::apply(&definition.shape, &mut saga.state, event)?;
@@ -221,7 +222,7 @@ impl<S: Store> Decider<S> {
         self.map_inputs(saga, &mut decision);
         let mut handed_on = None;
         for (id, order) in (hand_on.ids..).zip(std::mem::take(&mut decision.commands)) {
-            self.issue_command(saga, order, findings, NextWork { ids: id, ..hand_on }, &mut prepared, &mut handed_on);
+            self.issue_command(saga, order, ended, NextWork { ids: id, ..hand_on }, &mut prepared, &mut handed_on);
         }
         keep_inputs(saga);
         let stuck = decision.blocked.iter().filter_map(|step| stuck_entry(saga, *step));
@@ -306,12 +307,12 @@ impl<S: Store> Decider<S> {
         &self,
         saga: &mut SagaInstance<S>,
         order: machine::Command,
-        findings: &AttemptDetails,
+        ended: Option<UnansweredCall>,
         hand_on: NextWork,
         prepared: &mut PendingCommit<S>,
         handed_on: &mut Successor,
     ) {
-        let due_in = settle_time_left(saga, order, findings);
+        let due_in = settle_time_left(saga, order, ended);
         if matches!(saga.definition.effect_of(&saga.state, order), Effect::Remote { .. }) {
             return self.send_remote(saga, order, due_in, hand_on, prepared);
         }

@@ -2,23 +2,33 @@
 
 use std::time::Duration;
 
-use crate::engine::instance::{AttemptDetails, SagaInstance, idle_for};
+use crate::engine::instance::{SagaInstance, idle_for};
 use crate::machine::{self, Effect, held_locks};
 use crate::step::NeededOutput;
 use crate::store::Store;
 
+/// The call of a step that ended without a definite answer.
+#[derive(Clone, Copy)]
+pub(crate) struct UnansweredCall {
+    pub(crate) step: usize,
+    /// How long ago it began.
+    pub(crate) took: Duration,
+}
+
 /// A compensation that does not know whether there is anything to undo waits until a call that is still on its way
-/// must have landed: twice the step's time limit after the last call began.
+/// must have landed: twice the step's time limit after the last call began. When that was is known of the call that has
+/// just ended; of others the whole time is left.
 pub(crate) fn settle_time_left<S: Store>(
     saga: &SagaInstance<S>,
     order: machine::Command,
-    findings: &AttemptDetails,
+    ended: Option<UnansweredCall>,
 ) -> Duration {
     match order {
         machine::Command::Undo { step, known: false, .. }
             if saga.definition.effect_of(&saga.state, machine::Command::Do { step }) == Effect::External =>
         {
-            saga.step(step).settle_time().saturating_sub(findings.took)
+            let took = ended.filter(|call| call.step == step).map_or(Duration::ZERO, |call| call.took);
+            saga.step(step).settle_time().saturating_sub(took)
         }
         _ => Duration::ZERO,
     }

@@ -18,7 +18,8 @@ use crate::engine::store_calls::catch_panic;
 use crate::env::Pause;
 use crate::log;
 use crate::store::{
-    DeadLetterReason, Lease, Message, MessageKind, NewReceived, ReceivedBatch, Store, StoreError, WorkId, WorkRef,
+    ClaimedMessage, DeadLetterReason, Lease, Message, MessageKind, NewReceived, ReceivedBatch, Store, StoreError,
+    WorkId, WorkRef,
 };
 use crate::transport::{
     Delivery, Incoming, Settlement, Subscription, TransportError, TransportErrorKind, service_topic,
@@ -316,10 +317,16 @@ impl<S: Store> Inbox<S> {
         let _under_way = self.ctx.lifecycle.enter();
         self.committer.store_calls.clock.set(claimed.now, self.ctx.env.now());
         log_unreadable_work(&claimed.unreadable);
-        let mut arrived = Vec::new();
-        for message in claimed.messages {
-            if message.recovered && !self.ctx.store.begin_attempt(message.work, message.attempts + 1).await? {
-                continue;
+        let (mut arrived, mut failed) = (Vec::new(), None);
+        let mut messages = claimed.messages.into_iter();
+        for message in messages.by_ref() {
+            match self.begin_again(&message).await {
+                Ok(true) => {}
+                Ok(false) => continue,
+                Err(error) => {
+                    failed = Some((message.work, error));
+                    break;
+                }
             }
             let (age, source) = (age(&message.message, claimed.now), source_of(&message.message));
             let inbound = InboundMessage::new(message.message, Some(message.work), age, source);
@@ -327,6 +334,18 @@ impl<S: Store> Inbox<S> {
         }
         let found = !arrived.is_empty();
         self.dispatch_all(arrived).await;
-        Ok((found, claimed.next_due_in))
+        let Some((work, error)) = failed else { return Ok((found, claimed.next_due_in)) };
+        // The others do not wait for their leases.
+        let left: Vec<WorkRef> = std::iter::once(work).chain(messages.map(|message| message.work)).collect();
+        self.committer.scheduler.release(&left).await;
+        Err(error)
+    }
+
+    /// Writes down that a message is tried again whose owner vanished; false if another process has it.
+    async fn begin_again(&self, message: &ClaimedMessage) -> Result<bool, StoreError> {
+        if !message.recovered {
+            return Ok(true);
+        }
+        catch_panic("begin_attempt", self.ctx.store.begin_attempt(message.work, message.attempts + 1)).await
     }
 }

@@ -23,7 +23,13 @@ pub(crate) enum NextSlot {
 impl NextSlot {
     /// The successor may inherit the slot of this command.
     pub(crate) fn after<S: Store>(command: &WorkItem<S>) -> Self {
-        let of = |slot: &QueueSlot| Self::Of { key: slot.concurrency_key(), has_permit: slot.has_permit() };
+        let of = |slot: &QueueSlot| {
+            if slot.is_inheritable() {
+                Self::Of { key: slot.concurrency_key(), has_permit: slot.has_permit() }
+            } else {
+                Self::Free
+            }
+        };
         command.slot.as_ref().map_or(Self::Nowhere, of)
     }
 }

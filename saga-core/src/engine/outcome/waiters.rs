@@ -82,6 +82,13 @@ impl Waiters {
         }
     }
 
+    /// The saga goes on: that it was stuck is no longer true.
+    pub(crate) fn goes_on(&self, saga: SagaId) {
+        if let Some(slot) = self.lock().get(&saga).and_then(Weak::upgrade) {
+            slot.goes_on();
+        }
+    }
+
     /// Takes note of which of the sagas asked for have a row; answers how many turn out to be lost.
     pub(crate) fn looked_for(&self, asked: &[SagaId], found: &[SagaProgress]) -> usize {
         let found: BTreeSet<SagaId> = found.iter().map(|standing| standing.saga).collect();
@@ -95,6 +102,9 @@ impl Waiters {
         for standing in found {
             let slot = self.lock().get(&standing.saga).and_then(Weak::upgrade);
             if let Some(slot) = slot.filter(|slot| slot.is_ahead(standing.version)) {
+                if goes_on(standing.status) {
+                    slot.goes_on();
+                }
                 slot.count_move();
             }
         }
@@ -112,9 +122,8 @@ impl Waiters {
 
     /// Whether what the saga carries is to be read: it may have an outcome, and has moved since that was read last.
     pub(crate) fn is_news(&self, standing: &SagaProgress) -> bool {
-        let may_have_outcome = !matches!(standing.status, Status::Running | Status::Compensating);
         let slot = self.lock().get(&standing.saga).and_then(Weak::upgrade);
-        may_have_outcome && slot.is_some_and(|slot| slot.watched().version != standing.version)
+        !goes_on(standing.status) && slot.is_some_and(|slot| slot.watched().version != standing.version)
     }
 
     /// What the saga carried at this version was read.
@@ -127,6 +136,11 @@ impl Waiters {
     pub(crate) fn lock(&self) -> MutexGuard<'_, BTreeMap<SagaId, Weak<OutcomeSlot>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a saga in this status has no outcome.
+pub(crate) fn goes_on(status: Status) -> bool {
+    matches!(status, Status::Running | Status::Compensating)
 }
 
 impl OutcomeSlot {
@@ -204,6 +218,11 @@ impl OutcomeSlot {
     pub(crate) fn set(&self, outcome: Option<Outcome>) {
         *self.lock() = outcome;
         self.count_move();
+    }
+
+    /// Forgets that the saga was stuck.
+    fn goes_on(&self) {
+        _ = self.lock().take_if(|outcome| matches!(outcome, Outcome::Stuck { .. }));
     }
 
     fn has_ended(&self) -> bool {

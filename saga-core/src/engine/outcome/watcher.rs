@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::outcome::{Outcome, outcome_of};
-use super::waiters::{CHUNK, Waiters};
+use super::waiters::{CHUNK, Waiters, goes_on};
 use crate::engine::context::EngineContext;
 use crate::env::Pause;
 use crate::log;
@@ -64,6 +64,8 @@ impl<S: Store> OutcomeWatcher<S> {
         let outcome = self.outcome_of_row(row);
         if outcome.is_some() {
             self.waiters.tell(row.id, outcome);
+        } else if goes_on(row.status) {
+            self.waiters.goes_on(row.id);
         }
     }
 }

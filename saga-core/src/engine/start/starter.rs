@@ -281,7 +281,7 @@ impl<S: Store> Starter<S> {
     }
 
     pub(crate) async fn serve_starts(self: Arc<Self>) {
-        self.starts.calls.serve(GROUP_MAX, |group| self.start_groups(group)).await;
+        self.starts.calls.serve(&self.ctx.lifecycle.stopped, GROUP_MAX, |group| self.start_groups(group)).await;
     }
 
     /// Starts sagas whose requests arrived together, in as few commits as possible.
@@ -333,12 +333,24 @@ impl<S: Store> Starter<S> {
                     in_doubt.extend(commands.map(|command| WorkRef::inserted(command.id)));
                 }
                 if error.class() == RetryClass::Unknown {
-                    // If it was committed after all, this process holds leases that it does not use.
-                    self.scheduler.release(&in_doubt).await;
+                    self.release_in_doubt(in_doubt);
                 }
             }
         }
         Ok(())
+    }
+
+    /// If a start was committed after all, this process holds leases that it does not use. Later starts do not wait until the
+    /// store takes them back: they are told that it fails.
+    fn release_in_doubt(self: &Arc<Self>, work: Vec<WorkRef>) {
+        let (this, under_way) = (Arc::clone(self), self.ctx.lifecycle.enter());
+        self.ctx.lifecycle.spawn(
+            "release",
+            Box::pin(async move {
+                this.scheduler.release(&work).await;
+                drop(under_way);
+            }),
+        );
     }
 
     /// After the commit of a start: gives its first command to the workers.

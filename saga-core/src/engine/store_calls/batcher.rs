@@ -2,7 +2,9 @@
 
 use std::future::Future;
 
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::{Mutex, MutexGuard, mpsc, oneshot};
+
+use crate::step::CancelSignal;
 
 /// Batches calls: those that arrive while a batch runs form the next one. Under load one commit carries many calls, and in an idle
 /// system no call waits.
@@ -64,16 +66,66 @@ impl<T, R> Batcher<T, R> {
     }
 
     /// Serves calls, at most `group_max` in a batch, until it is dropped. One task serves at a time. If `make` panics, the calls of its
-    /// batch are not answered, and later ones wait for the next task that serves.
+    /// batch are not answered, and later ones wait for the next task that serves. Once the runtime has `stopped`, no call is answered
+    /// any more.
     pub(crate) async fn serve<F: Future<Output = ()>>(
         &self,
+        stopped: &CancelSignal,
         group_max: usize,
         mut make: impl FnMut(Vec<Request<T, R>>) -> F,
     ) {
-        let mut receiver = self.receiver.lock().await;
+        let mut serving = Serving { receiver: self.receiver.lock().await, stopped };
         let mut group = Vec::new();
-        while receiver.recv_many(&mut group, group_max).await > 0 {
+        while serving.receiver.recv_many(&mut group, group_max).await > 0 {
             make(std::mem::take(&mut group)).await;
         }
+    }
+}
+
+/// The task that serves. When it ends with the runtime, those that still wait are told, and so are all that come later.
+struct Serving<'a, T, R> {
+    receiver: MutexGuard<'a, mpsc::UnboundedReceiver<Request<T, R>>>,
+    stopped: &'a CancelSignal,
+}
+
+impl<T, R> Drop for Serving<'_, T, R> {
+    fn drop(&mut self) {
+        if self.stopped.is_cancelled() {
+            self.receiver.close();
+            while self.receiver.try_recv().is_ok() {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use tokio::time::{sleep, timeout};
+
+    use super::Batcher;
+    use crate::step::CancelSignal;
+
+    #[tokio::test(start_paused = true)]
+    async fn once_the_runtime_has_stopped_no_call_waits_any_more() {
+        let (calls, stopped) = (Arc::new(Batcher::<u32, u32>::new()), CancelSignal::new());
+        let serving = tokio::spawn({
+            let (calls, stopped) = (Arc::clone(&calls), stopped.clone());
+            async move { calls.serve(&stopped, 1, |_| pending()).await }
+        });
+        let call = |number| {
+            let calls = Arc::clone(&calls);
+            tokio::spawn(async move { timeout(Duration::from_hours(1), calls.call(number)).await })
+        };
+        let waiting = [call(1), call(2)];
+        sleep(Duration::from_secs(1)).await;
+        stopped.cancel();
+        serving.abort();
+        for waiting in waiting {
+            assert_eq!(waiting.await.unwrap(), Ok(None));
+        }
+        assert_eq!(call(3).await.unwrap(), Ok(None));
     }
 }

@@ -12,4 +12,4 @@ pub(crate) use self::backoff::catch_panic;
 pub(crate) use self::batcher::{Batcher, Request};
 pub(crate) use self::lock_retry::{LockConflict, LockRetry};
 pub(crate) use self::record_error::{RecordError, store_error};
-pub(crate) use self::store_calls::StoreCalls;
+pub(crate) use self::store_calls::{StoreCalls, or_unreadable};

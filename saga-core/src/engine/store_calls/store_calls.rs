@@ -8,7 +8,7 @@ use super::store_clock::StoreClock;
 use crate::engine::context::EngineContext;
 use crate::engine::lifecycle::{Lifecycle, PAUSE, backoff_after};
 use crate::log;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, StoreErrorKind};
 
 /// Calls of the store with retries, and what commits need: ids and the clock.
 pub(crate) struct StoreCalls<S: Store> {
@@ -98,5 +98,15 @@ impl<S: Store> StoreCalls<S> {
             log::warn!(count, "ids not reserved during shutdown");
         }
         ids
+    }
+}
+
+/// A read that is over also where what is stored cannot be read: to try again would bring the same answer.
+pub(crate) async fn or_unreadable<T>(
+    reading: impl Future<Output = Result<T, StoreError>> + Send,
+) -> Result<Result<T, StoreError>, StoreError> {
+    match reading.await {
+        Err(error) if error.kind() == StoreErrorKind::Corrupt => Ok(Err(error)),
+        read => read.map(Ok),
     }
 }

@@ -1,8 +1,8 @@
 //! What ends a lock or a wait before the saga has ended, and what a sub-saga leaves locked.
 
-use saga_core::engine::CompensationCause;
+use saga_core::engine::{CompensationCause, SagaAdmin};
 use saga_core::saga::Branch;
-use saga_core::{Outcome, Runtime, Saga, StepPhase, SubSaga, Wait};
+use saga_core::{Migration, Outcome, Runtime, Saga, StepPhase, SubSaga, Wait};
 
 use crate::semantic_locks::support::{
     Credit, Further, Go, HOUR, Order, Stock, World, account, charge, check, item, named, ship, world,
@@ -105,6 +105,24 @@ async fn the_lock_of_an_older_sub_saga_ends_with_the_outer_saga() {
     let world = World { runtime: runtime.start().await.unwrap(), ..world };
     world.runtime.signal("o-1", "go", &Go).await.unwrap();
     world.runtime.attach("o-1").await.unwrap().outcome().await.unwrap();
+    world.ends_without_locks().await;
+}
+
+/// In the other version nothing releases the lock, which another saga may have by now.
+#[tokio::test(start_paused = true)]
+async fn a_move_to_another_version_brings_no_lock_back() {
+    let shipped = |version| named().version(version).semantic_lock::<Credit, _>(account).step::<ship>().pivot();
+    let older = shipped(1).release::<Credit>().wait_for::<Go>(Wait::without_limit()).build().unwrap();
+    let newer = shipped(2).wait_for::<Go>(Wait::without_limit()).build().unwrap();
+    let world = world(&older).await;
+    let running = world.runtime.start(&older, "o-1", Order::of(1)).await.unwrap();
+    world.until_it_has_begun("o-1", "go").await;
+    let migration = Migration::between(&older, &newer).build().unwrap();
+    let admin = SagaAdmin::new(world.store.clone()).saga(&older).saga(&newer).actor("ann");
+    let refused = admin.control("o-1").migrate(&migration, "nothing is released").await.unwrap_err().to_string();
+    assert!(refused.contains("it has released its semantic lock `credit`"), "{refused}");
+    world.runtime.signal("o-1", "go", &Go).await.unwrap();
+    running.outcome().await.unwrap();
     world.ends_without_locks().await;
 }
 

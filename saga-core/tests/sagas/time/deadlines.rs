@@ -1,10 +1,16 @@
 //! Deadlines of sagas, and limits for all attempts of a step.
 
+use std::future::ready;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use saga_core::engine::CompensationCause;
+use saga_core::env::BoxFuture;
+use saga_core::memory::{CommitFate, CommitHook, CommitPoint};
 use saga_core::saga::Branch;
-use saga_core::store::{HistoryKind, Status};
+use saga_core::store::{HistoryKind, Status, StoreError, StoreErrorKind};
 use saga_core::{Outcome, Saga, StepContext, StepError, saga_step};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::outside::*;
 
@@ -30,6 +36,35 @@ async fn a_saga_that_is_not_done_in_time_turns_round() {
     nothing_is_left(&store).await;
 }
 
+/// Fails the next commit, once it is told to.
+#[derive(Clone, Default)]
+struct Outage(Arc<AtomicBool>);
+
+impl CommitHook for Outage {
+    fn at(&self, point: CommitPoint) -> BoxFuture<'static, CommitFate> {
+        let fails = point == CommitPoint::Committing("record") && self.0.swap(false, Ordering::SeqCst);
+        let error = || StoreError::new(StoreErrorKind::Unavailable, "record", "the connection broke");
+        Box::pin(ready(if fails { CommitFate::Fail(error()) } else { CommitFate::Proceed }))
+    }
+}
+
+/// One broken connection does not move a deadline by a minute, in which the saga may reach its pivot.
+#[tokio::test(start_paused = true)]
+async fn a_deadline_that_met_an_outage_passes_soon_after() {
+    let (saga, outside, outage) = (asking(), Outside::default(), Outage::default());
+    let store = store().with_commit_hook(Arc::new(outage.clone()));
+    let runtime = runtime(&store, &saga, &outside).await;
+    let began = Instant::now();
+    let running = runtime.start(&saga, "order", 1).await.unwrap();
+    sleep(29 * SECOND).await;
+    outage.0.store(true, Ordering::SeqCst);
+    let outcome = running.outcome().await.unwrap();
+    assert!(matches!(&outcome, Outcome::Compensated { cause: CompensationCause::DeadlinePassed, .. }), "{outcome}");
+    assert!(!outage.0.load(Ordering::SeqCst), "no commit failed");
+    assert!(began.elapsed() < 45 * SECOND, "{:?}", began.elapsed());
+    runtime.shutdown().await;
+}
+
 /// The timer of a saga that has ended is gone with it.
 #[tokio::test(start_paused = true)]
 async fn a_saga_that_is_done_in_time_leaves_no_deadline() {
@@ -47,7 +82,7 @@ async fn a_saga_that_is_done_in_time_leaves_no_deadline() {
         assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     }
     nothing_is_left(&store).await;
-    tokio::time::sleep(MINUTE).await;
+    sleep(MINUTE).await;
     assert_eq!(runtime.admin().query().count().await.unwrap()[&Status::Completed], 4);
     assert_eq!(outside.calls().len(), 8, "{:?}", outside.calls());
     runtime.shutdown().await;
@@ -66,7 +101,7 @@ async fn a_start_in_a_transaction_begins_later_and_has_a_deadline() {
     started.committed();
     outside.arrived.notified().await;
     assert!(began.elapsed() >= 5 * MINUTE, "{:?}", began.elapsed());
-    tokio::time::sleep(MINUTE).await;
+    sleep(MINUTE).await;
     outside.go_on.notify_one();
     let outcome = runtime.attach("order").await.unwrap().outcome().await.unwrap();
     assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::DeadlinePassed, .. }), "{outcome}");
@@ -83,7 +118,7 @@ async fn from_the_pivot_on_a_deadline_says_nothing() {
     let running = runtime.start(&saga, "order", 1).await.unwrap();
     outside.arrived.notified().await;
     assert_eq!(runtime.status("order").await.unwrap().unwrap().deadline, None);
-    tokio::time::sleep(MINUTE).await;
+    sleep(MINUTE).await;
     outside.go_on.notify_one();
     assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     assert_eq!(outside.calls(), ["charge", "ship", "thank"]);
@@ -124,7 +159,7 @@ async fn what_is_in_flight_at_the_deadline_is_undone() {
     let running = runtime.start(&saga, "order", 1).within(20 * SECOND).await.unwrap();
     outside.arrived.notified().await;
     while runtime.status("order").await.unwrap().unwrap().summary.status == Status::Running {
-        tokio::time::sleep(SECOND).await;
+        sleep(SECOND).await;
     }
     outside.go_on.notify_one();
     let outcome = running.outcome().await.unwrap();

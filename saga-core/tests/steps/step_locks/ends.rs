@@ -1,9 +1,13 @@
 //! What ends the lock of a step, and what does not.
 
-use saga_core::Outcome;
-use saga_core::store::Status;
+use std::time::Duration;
 
-use crate::step_locks::support::{Act, Charge, charges, world};
+use saga_core::memory::MemoryStore;
+use saga_core::saga::Branch;
+use saga_core::store::Status;
+use saga_core::{Outcome, Saga, StepError, saga_step};
+
+use crate::step_locks::support::{Act, Charge, charge, charges, world, world_of};
 
 /// A call that certainly had no effect lets others go on until it is tried again.
 #[tokio::test(start_paused = true)]
@@ -78,6 +82,36 @@ async fn a_saga_that_waits_can_be_cancelled() {
         saga.outcome().await.unwrap();
     }
     assert_eq!(world.bank.calls(), ["charge 1", "charge 3"]);
+    world.ends_without_locks().await;
+}
+
+#[saga_step(no_compensation)]
+async fn weigh(_charge: Charge) -> Result<(), StepError> {
+    Err(StepError::reject("too heavy"))
+}
+
+/// A branch that fails ends the wait of another one for the lock of its step.
+#[tokio::test(start_paused = true)]
+async fn a_failed_branch_ends_the_wait_of_another() {
+    let held = charges();
+    let saga: Saga<MemoryStore, Charge> = Saga::named("deliveries")
+        .input::<Charge>()
+        .parallel(|group| {
+            group
+                .branch(Branch::step::<charge>)
+                .branch(|branch: Branch<_, _>| branch.sleep("load", Duration::from_secs(5)).step::<weigh>())
+        })
+        .build()
+        .unwrap();
+    let world = world_of(&[&held, &saga]).await;
+    let first = world.runtime.start(&held, "o-2", Charge::new(2, "ada", &[Act::Hold])).await.unwrap();
+    world.until_called(1).await;
+    let second = world.runtime.start(&saga, "o-1", Charge::new(1, "ada", &[Act::Succeed])).await.unwrap();
+    let outcome = second.outcome().await.unwrap();
+    assert!(outcome.to_string().contains("too heavy"), "{outcome}");
+    world.bank.let_one_go();
+    first.outcome().await.unwrap();
+    assert_eq!(world.bank.calls(), ["charge 2"]);
     world.ends_without_locks().await;
 }
 

@@ -136,15 +136,15 @@ pub(crate) struct World {
 }
 
 pub(crate) async fn world(saga: &Saga<MemoryStore, Charge>) -> World {
+    world_of(&[saga]).await
+}
+
+pub(crate) async fn world_of(sagas: &[&Saga<MemoryStore, Charge>]) -> World {
     let store = MemoryStore::with_environment(Arc::new(TokioEnvironment::current().unwrap()));
     let bank = Bank::default();
-    let runtime = Runtime::builder(store)
-        .settings(|set| (set.poll_interval, set.member_ttl) = (POLL, 6 * POLL))
-        .saga(saga)
-        .state(bank.clone())
-        .start()
-        .await
-        .unwrap();
+    let builder = Runtime::builder(store).settings(|set| (set.poll_interval, set.member_ttl) = (POLL, 6 * POLL));
+    let builder = sagas.iter().fold(builder, |builder, saga| builder.saga(saga));
+    let runtime = builder.state(bank.clone()).start().await.unwrap();
     World { runtime, bank }
 }
 

@@ -61,8 +61,8 @@ async fn g13_operators_purge_no_step_without_its_saga() {
     let refused = admin.purge("o-1>shipping", "the customer asks for it").await.unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "the saga `o-1>shipping` was not changed: a step is kept for as long as its saga: purge or exempt `o-1`, whose \
-         step `shipping` it is"
+        "the saga `o-1>shipping` was not changed: it is the step `shipping` of `o-1`, and is kept as long as that saga; \
+         name `o-1`"
     );
     admin.exempt("o-1>shipping", "the auditor wants to see it").await.unwrap_err();
     test.time.advance(DAY).await;

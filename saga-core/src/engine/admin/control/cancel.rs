@@ -1,23 +1,18 @@
 //! Cancelling a saga, and ending one whose deadline passed.
 
-use std::time::Duration;
-
 use super::control_error::{ControlError, until_applied};
 use super::control_outcome::ControlOutcome;
-use super::due_now::{due_in, is_settling};
 use super::saga_control::SagaControl;
 use crate::engine::admin::admin_context::{AdminContext, refused, unreadable};
 use crate::engine::admin::audit::AuditEntry;
-use crate::engine::commit::changes;
-use crate::engine::context::{RuntimeError, Settings, outside_step};
+use crate::engine::commit::{called_off, changes};
+use crate::engine::context::{RuntimeError, outside_step};
 use crate::engine::decide::overdue;
-use crate::engine::instance::{AttemptDetails, NextWork, PendingCommit, SagaInstance};
-use crate::key::{Key, StepId};
-use crate::machine::{Effect, Event, Refused, SagaState};
+use crate::engine::instance::{AttemptDetails, NextWork, PendingCommit};
+use crate::key::Key;
+use crate::machine::{Event, Refused, SagaState};
 use crate::step::Rejection;
-use crate::store::{
-    Condition, HistoryKind, Miss, Postponed, SagaWithSteps, Status, Store, WorkKind, WorkRef, WorkStatus,
-};
+use crate::store::{Condition, HistoryKind, Miss, SagaWithSteps, Status, Store, WorkKind, WorkRef, WorkStatus};
 
 /// Why a saga is to start compensating.
 #[derive(Clone, Copy)]
@@ -166,7 +161,7 @@ fn decide_cancel<S: Store>(
         let of_steps = stored.work.iter().filter(|work| work.kind != WorkKind::Deadline);
         pending.changes.finished.extend(of_steps.map(|work| (work.work, Condition::NotLate)));
     } else {
-        pending.postpone_rows(due_for_cancel(stored, &saga, &ctx.settings));
+        pending.postpone_rows(called_off(&stored.work, &saga, &ctx.settings));
     }
     pending.changes.finished.extend(finished);
     pending.changes.history.push(entry);
@@ -185,18 +180,4 @@ fn has_begun(stored: &SagaWithSteps, state: &SagaState) -> bool {
         work.kind == WorkKind::Deadline || (is_first && work.owner.is_none() && work.attempts == 0 && !work.in_doubt)
     };
     stored.work.is_empty() || !stored.work.iter().all(is_untouched)
-}
-
-/// The commands that no worker holds, as due now; they may be due much later. A command that was sent to another service
-/// waits for the reply, and one whose call may still land waits for that.
-fn due_for_cancel<S: Store>(stored: &SagaWithSteps, saga: &SagaInstance<S>, settings: &Settings) -> Vec<Postponed> {
-    let SagaInstance { definition, state, .. } = saga;
-    let is_remote = |id: &StepId| {
-        let base = definition.shape.position(id.step());
-        let step = base.and_then(|base| state.index_of(base, id.item()));
-        step.is_none_or(|step| matches!(definition.shape.effect(state, step), Effect::Remote { .. }))
-    };
-    let waits = stored.work.iter().filter(|work| work.owner.is_none() && work.kind == WorkKind::Do);
-    let waits = waits.filter(|work| !is_remote(&work.step) && !is_settling(work, definition, settings));
-    waits.map(|work| due_in(work, Duration::ZERO)).collect()
 }

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use super::control_error::{ControlError, until_applied};
-use super::due_now::{due_in, is_settling};
 use super::saga_control::SagaControl;
 use crate::engine::admin::admin_context::{AdminContext, refused};
 use crate::engine::admin::audit::AuditEntry;
-use crate::engine::commit::changes;
+use crate::engine::commit::{changes, due_in, is_settling};
 use crate::engine::context::{RuntimeError, outside_step};
 use crate::key::Key;
 use crate::store::{Miss, Postponed, SagaWithSteps, Status, Store, WorkStatus};

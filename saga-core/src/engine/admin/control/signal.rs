@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::control_error::{ControlError, until_applied};
-use super::due_now::due_in;
 use super::saga_control::SagaControl;
 use crate::engine::admin::admin_context::{AdminContext, refused};
+use crate::engine::commit::due_in;
 use crate::engine::context::{RuntimeError, Settings, outside_step};
 use crate::engine::message::check_value;
 use crate::key::Key;

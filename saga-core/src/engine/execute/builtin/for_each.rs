@@ -2,9 +2,10 @@
 
 use super::builtin_steps::BuiltinSteps;
 use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem};
+use crate::engine::store_calls::or_unreadable;
 use crate::machine::{Ending, Event, Next};
 use crate::step::{items_of, list_of};
-use crate::store::{RecordedOutcome, StepRecord, Store};
+use crate::store::{RecordedOutcome, StepRecord, Store, StoreError};
 
 /// The joined output if it is too long to be stored and no step reads it.
 const NO_LIST: &[u8] = b"null";
@@ -37,12 +38,9 @@ impl<S: Store> BuiltinSteps<S> {
         let made = match command.saga.state.items_of(step) {
             None => self.fan_out(command).map(|items| (None, Event::Listed { step, items })),
             Some(items) => {
-                let records = self.records_of_items(command).await?;
-                let joined = match self.records.decider.check_length(joined(command, records, items.len())) {
-                    // No step reads it, and the items have taken effect.
-                    Err(_) if !is_taken(command) => Ok(NO_LIST.to_vec()),
-                    Err(problem) => Err(format!("the list of what its items gave cannot be stored: {problem}")),
-                    Ok(joined) => Ok(joined),
+                let joined = match self.records_of_items(command).await? {
+                    Ok(records) => self.joined(command, records, items.len()),
+                    Err(error) => Err(format!("what its items gave cannot be read: {error}")),
                 };
                 joined.map(|output| (Some(output), Event::Done { step }))
             }
@@ -74,12 +72,18 @@ impl<S: Store> BuiltinSteps<S> {
     }
 
     /// The records of all items: this command exists because the last item was recorded.
-    async fn records_of_items(&self, command: &WorkItem<S>) -> Option<Vec<StepRecord>> {
+    async fn records_of_items(&self, command: &WorkItem<S>) -> Option<Result<Vec<StepRecord>, StoreError>> {
         let saga = &command.saga;
-        self.records
-            .committer
-            .store_calls
-            .retry_store_to_the_end("records_of", || self.ctx.store.records_of(&saga.tenant, &saga.key))
-            .await
+        let read = || or_unreadable(self.ctx.store.records_of(&saga.tenant, &saga.key));
+        self.records.committer.store_calls.retry_store_to_the_end("records_of", read).await
+    }
+
+    fn joined(&self, command: &WorkItem<S>, records: Vec<StepRecord>, items: usize) -> Result<Vec<u8>, String> {
+        match self.records.decider.check_length(joined(command, records, items)) {
+            // No step reads it, and the items have taken effect.
+            Err(_) if !is_taken(command) => Ok(NO_LIST.to_vec()),
+            Err(problem) => Err(format!("the list of what its items gave cannot be stored: {problem}")),
+            Ok(joined) => Ok(joined),
+        }
     }
 }

@@ -13,7 +13,8 @@ impl<S: Store> BuiltinSteps<S> {
             Ok(request) => {
                 let Some(answer) = self.locks.ask(&request).await else { return };
                 if let LockAnswer::Waits(left) = answer {
-                    return self.records.committer.scheduler.announce_work(left);
+                    self.records.committer.scheduler.announce_work(left);
+                    return self.records.committer.hurry_called_off(&[command]).await;
                 }
                 Ok((request, answer))
             }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::call_starts::Begun;
 use super::lease_keeper::LeaseKeeper;
 use crate::engine::instance::{WorkItem, refs};
-use crate::engine::store_calls::{RecordError, Request};
+use crate::engine::store_calls::{RecordError, Request, catch_panic};
 use crate::log;
 use crate::machine::Effect;
 use crate::store::{Lease, Store, WorkRef};
@@ -96,14 +96,14 @@ impl<S: Store> LeaseKeeper<S> {
 
     /// Records which calls begin, until it is dropped.
     pub(crate) async fn serve_call_starts(self: Arc<Self>) {
-        self.call_starts.calls.serve(GROUP_MAX, |group| self.begin_group(group)).await;
+        self.call_starts.calls.serve(&self.ctx.lifecycle.stopped, GROUP_MAX, |group| self.begin_group(group)).await;
     }
 
     async fn begin_group(&self, group: Vec<Request<(WorkRef, Duration), Result<Begun, RecordError>>>) {
         let work: Vec<WorkRef> = group.iter().map(|request| request.call.0).collect();
         let ttl = group.iter().map(|request| request.call.1).max().unwrap_or_default();
         let (until, owner) = (self.ctx.env.now().saturating_add(ttl), self.scheduler.membership.member_id());
-        match self.ctx.store.begin(&work, Lease { owner, ttl }).await {
+        match catch_panic("begin", self.ctx.store.begin(&work, Lease { owner, ttl })).await {
             Ok(begun) => {
                 self.ctx.health.store_works("begin");
                 for (request, is_ours) in group.into_iter().zip(begun) {

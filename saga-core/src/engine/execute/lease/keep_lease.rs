@@ -128,7 +128,10 @@ impl<S: Store> LeaseKeeper<S> {
 
     async fn is_compensating(&self, command: &WorkItem<S>) -> bool {
         match catch_panic("sagas_by_id", self.ctx.store.sagas_by_id(&[command.saga.id])).await {
-            Ok(sagas) => sagas.iter().any(|saga| saga.status == Status::Compensating || saga.status.is_ended()),
+            Ok(sagas) => {
+                self.ctx.health.store_works("sagas_by_id");
+                sagas.iter().any(|saga| saga.status == Status::Compensating || saga.status.is_ended())
+            }
             Err(error) => {
                 self.ctx.health.store_failed("sagas_by_id", &error);
                 false

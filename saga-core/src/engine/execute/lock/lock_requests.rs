@@ -55,7 +55,7 @@ impl<S: Store> LockRequests<S> {
     }
 
     pub(crate) async fn serve(self: Arc<Self>) {
-        self.calls.serve(GROUP_MAX, |group| self.ask_group(group)).await;
+        self.calls.serve(&self.ctx.lifecycle.stopped, GROUP_MAX, |group| self.ask_group(group)).await;
     }
 
     async fn ask_group(self: &Arc<Self>, group: Vec<Request<LockRequest, Asked>>) {

@@ -76,32 +76,25 @@ impl<S: Store> StepLocks<S> {
         let Some(LockAnswers { answers, asked_again }) = self.requests.ask_all(&requests).await else {
             return commands;
         };
+        let mut waiting = Vec::new();
         for ((mut command, request), answer) in asking.into_iter().zip(requests).zip(answers) {
             if asked_again {
                 // Its row may be free, so the lease is renewed before the call, unless another process has the row by then.
                 command.lease_until = Duration::ZERO;
             }
-            commands.extend(self.answered(command, &request, answer));
+            match answer {
+                LockAnswer::Granted(tokens) => commands.push(with_locks(command, &request, tokens)),
+                LockAnswer::Waits(left) => {
+                    self.records.committer.scheduler.announce_work(left);
+                    waiting.push(command);
+                }
+                // Another process has the command. The other two are answers to requests with a limit, and to owners that
+                // have something while they wait.
+                LockAnswer::Gone | LockAnswer::TimedOut(_) | LockAnswer::Deadlock(_) => {}
+            }
         }
+        self.records.committer.hurry_called_off(&waiting).await;
         commands
-    }
-
-    /// The command with its lock; nothing if it is not this process that calls it now.
-    fn answered(&self, mut command: WorkItem<S>, request: &LockRequest, answer: LockAnswer) -> Option<WorkItem<S>> {
-        match answer {
-            LockAnswer::Granted(tokens) => {
-                let entities = request.entities.iter().map(|entity| entity.named().0);
-                command.locked = entities.zip(tokens).map(|(entity, token)| LockedEntity { entity, token }).collect();
-                Some(command)
-            }
-            LockAnswer::Waits(left) => {
-                self.records.committer.scheduler.announce_work(left);
-                None
-            }
-            // Another process has the command. The other two are answers to requests with a limit, and to owners that have
-            // something while they wait.
-            LockAnswer::Gone | LockAnswer::TimedOut(_) | LockAnswer::Deadlock(_) => None,
-        }
     }
 
     /// What the step would lock cannot be said, so an operator decides.
@@ -114,6 +107,12 @@ impl<S: Store> StepLocks<S> {
         let next = self.records.decider.after(&command, &attempted);
         self.records.record_attempt(command, attempted, next, ids.start).await;
     }
+}
+
+fn with_locks<S: Store>(mut command: WorkItem<S>, request: &LockRequest, tokens: Vec<u64>) -> WorkItem<S> {
+    let entities = request.entities.iter().map(|entity| entity.named().0);
+    command.locked = entities.zip(tokens).map(|(entity, token)| LockedEntity { entity, token }).collect();
+    command
 }
 
 /// Whether the command has to get a lock before its function is called. What took effect already is only recorded.

@@ -6,8 +6,9 @@ use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;
 use crate::engine::decide::{Decider, late_success};
 use crate::engine::instance::{AttemptResult, NextSlot, NextWork, SagaInstance, WorkItem};
+use crate::engine::store_calls::or_unreadable;
 use crate::machine::Next;
-use crate::store::{Miss, RetryClass, StepRecord, Store};
+use crate::store::{Miss, RetryClass, StepRecord, Store, StoreError};
 
 /// Records the results of attempts, and tries again until the store has them.
 pub(crate) struct AttemptRecorder<S: Store> {
@@ -39,10 +40,17 @@ impl<S: Store> AttemptRecorder<S> {
             let changes = prepared.take_changes();
             let successor = prepared.successor.as_ref().map(|successor| successor.work);
             match self.committer.recorder.record(changes).await {
-                Ok(Ok(())) => return self.committer.after_commit(prepared, command.slot.take()),
+                Ok(Ok(())) => {
+                    self.committer.after_commit(prepared, command.slot.take());
+                    if matches!(next, Next::Again { .. }) {
+                        self.committer.hurry_called_off(&[command]).await;
+                    }
+                    return;
+                }
                 Ok(Err(Miss::Saga(row))) => {
                     let Some(records) = self.records_of_others(&command.saga).await else { return };
-                    if let Err(problem) = command.saga.refresh(&row, records) {
+                    let records = records.map_err(|error| error.to_string());
+                    if let Err(problem) = records.and_then(|records| command.saga.refresh(&row, records)) {
                         return self.committer.block_unreadable(&row, &problem, Some(command.work)).await;
                     }
                     // The signal that the step waits for may have arrived.
@@ -75,10 +83,8 @@ impl<S: Store> AttemptRecorder<S> {
 
     /// The step records, read after the newer row of the saga: other branches, or a late success, may have added or changed some.
     /// `None` if the runtime stops first.
-    async fn records_of_others(&self, saga: &SagaInstance<S>) -> Option<Vec<StepRecord>> {
-        self.committer
-            .store_calls
-            .retry_store_to_the_end("records_of_steps", || self.ctx.store.records_of_steps(&saga.tenant, &saga.key))
-            .await
+    async fn records_of_others(&self, saga: &SagaInstance<S>) -> Option<Result<Vec<StepRecord>, StoreError>> {
+        let read = || or_unreadable(self.ctx.store.records_of_steps(&saga.tenant, &saga.key));
+        self.committer.store_calls.retry_store_to_the_end("records_of_steps", read).await
     }
 }

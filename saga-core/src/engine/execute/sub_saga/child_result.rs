@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::sub_sagas::SubSagas;
 use crate::engine::decide::made_result;
 use crate::engine::instance::SagaInstance;
+use crate::engine::store_calls::or_unreadable;
 use crate::machine::{KeptResult, SagaState};
 use crate::saga::Definition;
 use crate::store::{SagaRow, Store};
@@ -37,12 +38,9 @@ impl<S: Store> SubSagas<S> {
         row: &SagaRow,
         definition: &Arc<Definition<S>>,
     ) -> Option<Result<SagaInstance<S>, String>> {
-        let records = self
-            .records
-            .committer
-            .store_calls
-            .retry_store("records_of", || self.ctx.store.records_of(&row.tenant, &row.key))
-            .await?;
-        Some(SagaInstance::of_row(row, records, definition))
+        let read = || or_unreadable(self.ctx.store.records_of(&row.tenant, &row.key));
+        let records = self.records.committer.store_calls.retry_store("records_of", read).await?;
+        let unreadable = |error| format!("the records of the saga `{}` cannot be read: {error}", row.key);
+        Some(records.map_err(unreadable).and_then(|records| SagaInstance::of_row(row, records, definition)))
     }
 }

@@ -14,6 +14,7 @@ use crate::engine::decide::{StartOptions, tombstone};
 use crate::engine::execute::record::AttemptRecorder;
 use crate::engine::instance::{AttemptDetails, AttemptResult, NextSlot, NextWork, WorkItem};
 use crate::engine::start::Starter;
+use crate::engine::store_calls::or_unreadable;
 use crate::key::Key;
 use crate::log;
 use crate::machine::{Ending, Event, Failure, FailureKind, Next, Phase, SagaState};
@@ -137,8 +138,11 @@ impl<S: Store> SubSagas<S> {
         let saga = &command.saga;
         let StepRun::Child(child) = &command.step().run else { return Some(Err("it is no saga".to_owned())) };
         let key = saga.key.hosted(command.step().name);
-        let row =
-            self.records.committer.store_calls.retry_store("saga", || self.ctx.store.saga(&saga.tenant, &key)).await?;
+        let read = || or_unreadable(self.ctx.store.saga(&saga.tenant, &key));
+        let row = match self.records.committer.store_calls.retry_store("saga", read).await? {
+            Ok(row) => row,
+            Err(error) => return Some(Err(format!("the saga `{key}` cannot be read: {error}"))),
+        };
         Some(match row {
             None if command.is_undo() => Err(format!("there is no saga with the key `{key}`")),
             None if saga.state.phase == Phase::Running => self.start_child(command, child, key).await?,
