@@ -20,6 +20,36 @@ pub(crate) const NO_CURSOR: &str = "34000";
 /// There is no such prepared statement.
 pub(crate) const NO_STATEMENT: &str = "26000";
 
+/// When that is committed what a statement writes, and so what a failure says about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Commits {
+    /// With the statement.
+    AtOnce,
+    /// With the transaction around it.
+    Later,
+}
+
+impl Commits {
+    /// The error of the statement.
+    pub(crate) fn failed(self, operation: &'static str, error: Error) -> StoreError {
+        match self {
+            Self::AtOnce => commit_error(operation, error),
+            Self::Later => store_error(operation, error),
+        }
+    }
+
+    /// The error of what is read behind the statement: what that wrote may be committed by then.
+    pub(crate) fn failed_behind(self, error: StoreError) -> StoreError {
+        match self {
+            Self::AtOnce => {
+                let detail = format!("it was done, but its answer could not be read ({})", error.detail());
+                StoreError::new(StoreErrorKind::UnknownCommit, error.operation(), detail).with_source(error)
+            }
+            Self::Later => error,
+        }
+    }
+}
+
 /// The error of a statement whose transaction has not committed.
 pub(crate) fn store_error(operation: &'static str, error: Error) -> StoreError {
     let (kind, class) = classify(&error);

@@ -54,6 +54,9 @@ impl Clock {
     }
 }
 
+/// A thousand years.
+const MICROS_MAX: i64 = 1_000 * 365 * 24 * 3_600 * 1_000_000;
+
 /// The time `duration` after `now`.
 pub(crate) fn plus(now: Timestamp, duration: Duration) -> Timestamp {
     Timestamp(now.0.saturating_add(micros(duration)))
@@ -64,8 +67,9 @@ pub(crate) fn elapsed_between(earlier: Timestamp, now: Timestamp) -> Duration {
     Duration::from_micros(u64::try_from(now.0.saturating_sub(earlier.0)).unwrap_or(0))
 }
 
+/// The duration as it is stored: at most a thousand years, so that sums and differences of times fit into a column.
 pub(crate) fn micros(duration: Duration) -> i64 {
-    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+    i64::try_from(duration.as_micros()).map_or(MICROS_MAX, |micros| micros.min(MICROS_MAX))
 }
 
 #[expect(clippy::disallowed_methods, reason = "this store is its own database, whose clock is the machine's")]

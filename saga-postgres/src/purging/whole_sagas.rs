@@ -7,7 +7,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
 use crate::error::store_error;
-use crate::rows::rows::{self, FromRow, SELECT_SAGAS};
+use crate::rows::rows::{self, FromRow, SELECT_SAGAS, WORK_COLUMNS, select_work};
 use crate::store::sagas::history_entry;
 use crate::store::store::PostgresStore;
 
@@ -30,10 +30,6 @@ const RECORDS: &str = "SELECT r.step, r.outcome, r.output, r.error, r.input, r.p
 
 const HISTORY: &str = "SELECT at, step, kind, attempt, detail, saga FROM {schema}.history \
      WHERE saga = ANY ($1) ORDER BY id";
-
-const WORK: &str = "SELECT id, kind, step, attempts, due_at, owner, retrying_since, error, epoch, maybe, payload, \
-         report, reported_at, progress, saga FROM {schema}.work \
-     WHERE saga IN (SELECT i.id FROM unnest($1::bigint[]) i (id)) ORDER BY id";
 
 pub(crate) async fn read_whole_sagas(
     store: &PostgresStore,
@@ -62,7 +58,8 @@ async fn families(
     let mut records = by_saga(&records, 9, |_, row| StepRecord::from_row(row))?;
     let history = rows_of_sagas(store, conn, HISTORY, ids.clone()).await?;
     let mut history = by_saga(&history, 5, history_entry)?;
-    let work = rows_of_sagas(store, conn, WORK, ids).await?;
+    let work = select_work(&format!("{WORK_COLUMNS}, saga"), "IN (SELECT unnest($1::bigint[]))");
+    let work = rows_of_sagas(store, conn, &work, ids).await?;
     let mut work = by_saga(&work, 14, |_, row| WorkStatus::from_row(row))?;
     let now = sqlx::query(store.sql("SELECT clock_timestamp()")).persistent(false).fetch_one(&mut *conn).await?;
     let read_at = rows::moment(&now, 0)?;

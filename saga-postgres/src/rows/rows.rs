@@ -22,6 +22,17 @@ pub(crate) const SELECT_SAGAS: &str = "SELECT s.id, s.tenant, s.key, d.name, d.v
      p.state, s.input, s.input_hash, s.started_at, p.advanced_at, p.ended_at \
      FROM {schema}.sagas s JOIN {schema}.progress p ON p.id = s.id JOIN {schema}.definitions d ON d.id = s.definition ";
 
+/// The columns of a [`WorkStatus`].
+pub(crate) const WORK_COLUMNS: &str = "id, kind, step, attempts, due_at, owner, retrying_since, error, epoch, maybe, \
+     payload, report, reported_at, progress";
+
+/// Reads the rows of work whose saga satisfies the condition. An index leads to those that wait, of which there may be very many; of
+/// those that are leased there are few.
+pub(crate) fn select_work(columns: &str, saga: &str) -> String {
+    let of = |owner| format!("SELECT {columns} FROM {{schema}}.work WHERE owner {owner} AND saga {saga}");
+    format!("{} UNION ALL {} ORDER BY id", of("IS NULL"), of("IS NOT NULL"))
+}
+
 /// The columns of a [`StepRecord`].
 pub(crate) const SELECT_RECORDS: &str = "SELECT r.step, r.outcome, r.output, r.error, r.input, r.position, r.attempts, \
      r.recorded_at, r.took_micros FROM {schema}.records r ";

@@ -35,7 +35,7 @@ const fn whole(number: i32, name: &'static str, sql: &'static str) -> Migration 
 }
 
 /// In the order of their numbers. A released migration never changes.
-pub(crate) const MIGRATIONS: [Migration; 19] = [
+pub(crate) const MIGRATIONS: [Migration; 20] = [
     whole(1, "tables", include_str!("../../migrations/0001_tables.sql")),
     whole(2, "steps", include_str!("../../migrations/0002_steps.sql")),
     whole(3, "shapes", include_str!("../../migrations/0003_shapes.sql")),
@@ -76,6 +76,16 @@ pub(crate) const MIGRATIONS: [Migration; 19] = [
         }],
     },
     whole(19, "claimed_sagas", include_str!("../../migrations/0019_claimed_sagas.sql")),
+    Migration {
+        number: 20,
+        name: "lookups",
+        sql: include_str!("../../migrations/0020_lookups.sql"),
+        indexes: &[
+            // A row that is inserted for its owner and deleted by it is in no index by saga.
+            Index { name: "work_waiting", on: "work (saga) WHERE owner IS NULL" },
+            Index { name: "history_operator", on: "history (id) WHERE kind = 'operator'" },
+        ],
+    },
 ];
 
 pub(crate) const LATEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].number;

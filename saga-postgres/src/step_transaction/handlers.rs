@@ -10,7 +10,8 @@ use saga_core::store::{Claim, HandlerVerdict, MovedSaga, RetryClass, SagaId, Sto
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
 use crate::error::{
-    FAILED_TRANSACTION, NO_SAVEPOINT, NO_TRANSACTION, REFUSED_COMMIT, conflict, is_unwritable, sql_state, store_error,
+    Commits, FAILED_TRANSACTION, NO_SAVEPOINT, NO_TRANSACTION, REFUSED_COMMIT, conflict, is_unwritable, sql_state,
+    store_error,
 };
 use crate::fault_injection::Mutant;
 use crate::step_transaction::aborted::{Aborted, Body, OPERATION};
@@ -266,7 +267,7 @@ async fn record(
             let numbers =
                 store.number_definitions(conn, OPERATION, definitions(part), LockWait::AsInTransaction, false).await;
             let numbers = numbers.map_err(failed)?;
-            let written = store.write_changes(conn, OPERATION, Some(granted), part, &numbers, store_error).await;
+            let written = store.write_changes(conn, OPERATION, Some(granted), part, &numbers, Commits::Later).await;
             let obstacles = match written.map_err(failed)? {
                 WriteOutcome::Obstacles(obstacles) => obstacles,
                 WriteOutcome::OutsideTransaction => return Err(Aborted::ended(last)),

@@ -11,7 +11,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
 use crate::clock::micros;
-use crate::error::misuse;
+use crate::error::{Commits, misuse, store_error};
 use crate::options::Relay;
 use crate::rows::arrays::{Command, bind_commands, bind_terms, column, placeholders};
 use crate::rows::definition_numbers::Numbers;
@@ -103,7 +103,7 @@ impl PostgresStore {
         granted: Option<&Granted>,
         changes: &[Changes],
         numbers: &Numbers,
-        failed: fn(&'static str, sqlx::Error) -> StoreError,
+        commits: Commits,
     ) -> Result<WriteOutcome, StoreError> {
         let flat = ChangeRows::new(changes, operation, numbers)?;
         let rows = flat
@@ -111,9 +111,9 @@ impl PostgresStore {
             .persistent(self.prepares_statements())
             .fetch_all(conn)
             .await
-            .map_err(|error| failed(operation, error))?;
+            .map_err(|error| commits.failed(operation, error))?;
         let obstacles = rows.iter().map(obstacle).collect::<Result<Option<Vec<_>>, _>>();
-        let obstacles = obstacles.map_err(|error| crate::error::store_error(operation, error))?;
+        let obstacles = obstacles.map_err(|error| commits.failed_behind(store_error(operation, error)))?;
         Ok(obstacles.map_or(WriteOutcome::OutsideTransaction, WriteOutcome::Obstacles))
     }
 }

@@ -11,7 +11,7 @@ use sqlx::query::Query;
 use sqlx::{PgConnection, Postgres, Row as _};
 
 use crate::clock::{duration, micros};
-use crate::error::store_error;
+use crate::error::{Commits, store_error};
 use crate::rows::definition_numbers::Numbers;
 use crate::rows::rows::{self, FromRow, readable};
 use crate::store::store::PostgresStore;
@@ -24,7 +24,7 @@ impl PostgresStore {
         &self,
         conn: &mut PgConnection,
         request: &ClaimRequest,
-        failed: fn(&'static str, sqlx::Error) -> StoreError,
+        commits: Commits,
     ) -> Result<Claimed, StoreError> {
         let numbers = self.known_definitions(conn, "claim", request.definitions.iter().cloned()).await?;
         let query = sqlx::query(self.sql("SELECT * FROM {schema}.claim_waiting_work($1, $2, $3, $4, $5)"))
@@ -33,14 +33,14 @@ impl PostgresStore {
             .bind(micros(request.lease.ttl))
             .bind(rows::limit(request.limit))
             .bind(request.takes_over);
-        self.claimed_by(conn, "claim", query, failed).await
+        self.claimed_by(conn, "claim", query, commits).await
     }
 
     pub(crate) async fn claim_shares_on(
         &self,
         conn: &mut PgConnection,
         request: &ShareRequest,
-        failed: fn(&'static str, sqlx::Error) -> StoreError,
+        commits: Commits,
     ) -> Result<Claimed, StoreError> {
         let wanted = request.shares.iter().map(|share| share.definition.clone());
         let numbers: Numbers = self.known_definitions(conn, "claim_shares", wanted).await?;
@@ -57,7 +57,7 @@ impl PostgresStore {
                 .bind(micros(request.lease.ttl))
                 .bind(rows::limit(request.limit))
                 .bind(request.takes_over);
-        self.claimed_by(conn, "claim_shares", query, failed).await
+        self.claimed_by(conn, "claim_shares", query, commits).await
     }
 
     /// The answer of a claim: its rows, the time until the next one is due, and the sagas of the rows.
@@ -66,11 +66,20 @@ impl PostgresStore {
         conn: &mut PgConnection,
         operation: &'static str,
         claim: Query<'_, Postgres, PgArguments>,
-        failed: fn(&'static str, sqlx::Error) -> StoreError,
+        commits: Commits,
     ) -> Result<Claimed, StoreError> {
         let rows = claim.persistent(self.prepares_statements()).fetch_all(&mut *conn).await;
-        let rows = rows.map_err(|error| failed(operation, error))?;
-        let mut claimed = read_rows(&rows).map_err(|error| store_error(operation, error))?;
+        let rows = rows.map_err(|error| commits.failed(operation, error))?;
+        self.read_claimed(conn, operation, &rows).await.map_err(|error| commits.failed_behind(error))
+    }
+
+    async fn read_claimed(
+        &self,
+        conn: &mut PgConnection,
+        operation: &'static str,
+        rows: &[PgRow],
+    ) -> Result<Claimed, StoreError> {
+        let mut claimed = read_rows(rows).map_err(|error| store_error(operation, error))?;
         let mut ids: Vec<SagaId> = claimed.work.iter().map(|work| work.saga).collect();
         ids.sort_unstable();
         ids.dedup();

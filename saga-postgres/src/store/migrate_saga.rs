@@ -6,7 +6,7 @@ use sqlx::{PgConnection, Row as _};
 use crate::clock::micros;
 use crate::error::{misuse, store_error};
 use crate::rows::arrays::column;
-use crate::rows::rows::{clean, signed};
+use crate::rows::rows::{clean, select_work, signed};
 use crate::store::lock_wait::LockWait;
 use crate::store::store::PostgresStore;
 
@@ -49,7 +49,7 @@ impl PostgresStore {
     /// Locks the work rows of the saga; answers a row that a living member has leased, or that another transaction
     /// holds.
     async fn leased_row(&self, conn: &mut PgConnection, moved: &SagaMigration) -> Result<Option<WorkId>, sqlx::Error> {
-        let all = self.sql("SELECT id FROM {schema}.work WHERE saga = $1 ORDER BY id");
+        let all = self.sql(&select_work("id", "= $1"));
         let all: Vec<i64> = sqlx::query_scalar(all).bind(moved.saga.0).persistent(false).fetch_all(&mut *conn).await?;
         let lock = self.sql(
             "SELECT w.id, w.owner IS NOT NULL AND w.leased_until > clock_timestamp() AND EXISTS ( \

@@ -29,14 +29,14 @@ impl Outbox for PostgresStore {
         // lane. That check does not see a process that joined since the query began, and would take it for dead: so a
         // lane whose epoch has grown since then is left. The query asks for the first row in the index's order, not for
         // the existence of a row: that could use a bitmap scan, which visits every row that was sent since the last
-        // vacuum, at each poll.
+        // vacuum, at each poll. The lanes come in any order, so that under load each of them has its turn.
         let sql = format!(
             "WITH free AS MATERIALIZED (SELECT l.lane FROM {{schema}}.lanes l \
              JOIN {{schema}}.lanes seen ON seen.lane = l.lane AND seen.epoch = l.epoch \
              WHERE (l.owner IS NULL OR l.owner = $1 OR l.leased_until <= clock_timestamp() OR NOT EXISTS (SELECT 1 FROM {{schema}}.members m \
                  WHERE m.id = l.owner AND m.alive_until > clock_timestamp())) \
              AND (SELECT o.seq FROM {{schema}}.outbox o WHERE o.lane = l.lane AND {MAY_GO} ORDER BY o.seq LIMIT 1) IS NOT NULL \
-             ORDER BY l.lane LIMIT $3 FOR UPDATE OF l SKIP LOCKED) \
+             ORDER BY random() LIMIT $3 FOR UPDATE OF l SKIP LOCKED) \
              UPDATE {{schema}}.lanes l SET epoch = l.epoch + 1, owner = $1, \
              leased_until = clock_timestamp() + $2 * interval '1 microsecond' \
              FROM free f WHERE l.lane = f.lane RETURNING l.lane, l.epoch"

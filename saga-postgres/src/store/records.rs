@@ -7,7 +7,7 @@ use saga_core::key::{Key, Tenant};
 use saga_core::store::{Applied, Changes, Miss, NewSaga, Records, SagaId, SagaRow, StepId, StepRecord, StoreError};
 use sqlx::PgConnection;
 
-use crate::error::{commit_error, misuse, store_error};
+use crate::error::{Commits, misuse, store_error};
 use crate::rows::definition_numbers::Numbers;
 use crate::rows::rows::{FromRow, SELECT_RECORDS};
 use crate::store::changes::{
@@ -31,7 +31,7 @@ impl Records for PostgresStore {
             let mut conn = self.acquire(OPERATION).await?;
             let numbers =
                 self.number_definitions(&mut conn, OPERATION, definitions(&changes), LockWait::Short, true).await?;
-            let applied = self.record_on(&mut conn, &changes, &numbers, commit_error).await;
+            let applied = self.record_on(&mut conn, &changes, &numbers, Commits::AtOnce).await;
             conn.release_if_usable(&applied);
             return applied;
         }
@@ -42,7 +42,7 @@ impl Records for PostgresStore {
                     store.number_definitions(conn, OPERATION, definitions(&changes), LockWait::Short, false).await?;
                 let mut applied = Vec::with_capacity(changes.len());
                 for part in parts {
-                    applied.extend(store.record_on(conn, &changes[part], &numbers, store_error).await?);
+                    applied.extend(store.record_on(conn, &changes[part], &numbers, Commits::Later).await?);
                 }
                 store.unlock_applied(conn, OPERATION, &changes, &applied).await?;
                 Ok((applied, numbers))
@@ -94,15 +94,19 @@ impl PostgresStore {
         conn: &mut PgConnection,
         changes: &[Changes],
         numbers: &Numbers,
-        failed: fn(&'static str, sqlx::Error) -> StoreError,
+        commits: Commits,
     ) -> Result<Vec<Applied>, StoreError> {
-        let written = self.write_changes(conn, OPERATION, None, changes, numbers, failed).await?;
+        let written = self.write_changes(conn, OPERATION, None, changes, numbers, commits).await?;
         let WriteOutcome::Obstacles(obstacles) = written else {
             return Err(misuse(OPERATION, "changes outside a step transaction were treated as part of one"));
         };
         let moved: Vec<SagaId> = obstacles.iter().filter_map(Obstacle::moved).collect();
-        let mut rows = if moved.is_empty() { Vec::new() } else { self.sagas_on(conn, OPERATION, &moved).await? };
-        let mut taken = self.key_holders(conn, changes, &obstacles).await?;
+        let behind = |error| commits.failed_behind(error);
+        let mut rows = match moved.as_slice() {
+            [] => Vec::new(),
+            moved => self.sagas_on(conn, OPERATION, moved).await.map_err(behind)?,
+        };
+        let mut taken = self.key_holders(conn, changes, &obstacles).await.map_err(behind)?;
         let mut applied: Vec<Applied> = changes.iter().map(|_| Ok(())).collect();
         for Obstacle { change, kind } in obstacles {
             let miss = match kind {
@@ -114,7 +118,7 @@ impl PostgresStore {
                     Some(known) => Miss::Saga(Box::new(known)),
                     // The saga was deleted in between, so its key is new now.
                     None => {
-                        match Box::pin(self.record_on(conn, &changes[change..=change], numbers, failed)).await?.pop() {
+                        match Box::pin(self.record_on(conn, &changes[change..=change], numbers, commits)).await?.pop() {
                             Some(Err(miss)) => miss,
                             _ => continue,
                         }

@@ -13,10 +13,10 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 
 use crate::clock::micros;
-use crate::error::{commit_error, store_error};
+use crate::error::{Commits, store_error};
 use crate::rows::arrays::StartArrays;
 use crate::rows::definition_numbers::Numbers;
-use crate::rows::rows::{self, FromRow, SELECT_RECORDS, SELECT_SAGAS};
+use crate::rows::rows::{self, FromRow, SELECT_RECORDS, SELECT_SAGAS, WORK_COLUMNS, select_work};
 use crate::store::connection::Sql;
 use crate::store::lock_wait::LockWait;
 use crate::store::store::PostgresStore;
@@ -32,7 +32,7 @@ impl Sagas for PostgresStore {
             let mut conn = self.acquire("start").await?;
             let numbers =
                 self.number_definitions(&mut conn, "start", wanted.into_iter(), LockWait::Short, true).await?;
-            let started = self.start_on(&mut conn, "start", &sagas, &numbers, LockWait::Short, commit_error).await;
+            let started = self.start_on(&mut conn, "start", &sagas, &numbers, LockWait::Short, Commits::AtOnce).await;
             conn.release_if_usable(&started);
             return started;
         }
@@ -41,7 +41,7 @@ impl Sagas for PostgresStore {
             Box::pin(async move {
                 let numbers =
                     store.number_definitions(conn, "start", wanted.into_iter(), LockWait::Short, false).await?;
-                let started = store.start_on(conn, "start", &sagas, &numbers, LockWait::Short, store_error).await?;
+                let started = store.start_on(conn, "start", &sagas, &numbers, LockWait::Short, Commits::Later).await?;
                 Ok((started, numbers))
             })
         });
@@ -172,16 +172,16 @@ impl PostgresStore {
         sagas: &[NewSaga],
         numbers: &Numbers,
         lock_wait: LockWait,
-        failed: fn(&'static str, sqlx::Error) -> StoreError,
+        commits: Commits,
     ) -> Result<Vec<Started>, StoreError> {
-        let mut started = self.start_once(conn, operation, sagas, numbers, lock_wait, failed).await?;
+        let mut started = self.start_once(conn, operation, sagas, numbers, lock_wait, commits).await?;
         for _ in 0..START_TRIES {
             let left: Vec<usize> = (0..sagas.len()).filter(|index| started[*index].is_none()).collect();
             if left.is_empty() {
                 break;
             }
             let again: Vec<NewSaga> = left.iter().map(|index| sagas[*index].clone()).collect();
-            let answers = self.start_once(conn, operation, &again, numbers, lock_wait, failed).await?;
+            let answers = self.start_once(conn, operation, &again, numbers, lock_wait, commits).await?;
             for (index, answer) in left.into_iter().zip(answers) {
                 started[index] = answer;
             }
@@ -201,7 +201,7 @@ impl PostgresStore {
         sagas: &[NewSaga],
         numbers: &Numbers,
         lock_wait: LockWait,
-        failed: fn(&'static str, sqlx::Error) -> StoreError,
+        commits: Commits,
     ) -> Result<Vec<Option<Started>>, StoreError> {
         // Two calls that insert the same keys in different orders would wait for each other.
         let mut first: HashMap<(&Tenant, &Key), usize> = HashMap::with_capacity(sagas.len());
@@ -216,14 +216,15 @@ impl PostgresStore {
             .persistent(self.prepares_statements())
             .fetch_one(&mut *conn)
             .await
-            .map_err(|error| failed(operation, error))?;
-        let new: Vec<i64> = new.try_get(0).map_err(|error| store_error(operation, error))?;
+            .map_err(|error| commits.failed(operation, error))?;
+        let new: Vec<i64> = new.try_get(0).map_err(|error| commits.failed_behind(store_error(operation, error)))?;
         // Of several sagas with one key the first is the new one.
         let is_new = |index: usize| order.contains(&index) && new.contains(&sagas[index].id.0);
         let mut started: Vec<Option<Started>> = Vec::with_capacity(sagas.len());
         started.extend((0..sagas.len()).map(|index| is_new(index).then_some(Started::New)));
         let known: Vec<usize> = (0..sagas.len()).filter(|index| started[*index].is_none()).collect();
-        for row in self.known_sagas(conn, operation, known.iter().map(|index| &sagas[*index])).await? {
+        let holders = self.known_sagas(conn, operation, known.iter().map(|index| &sagas[*index])).await;
+        for row in holders.map_err(|error| commits.failed_behind(error))? {
             for index in &known {
                 if sagas[*index].tenant == row.tenant && sagas[*index].key == row.key {
                     started[*index] = Some(Started::AlreadyExists(Box::new(row.clone())));
@@ -297,12 +298,7 @@ impl PostgresStore {
         let history =
             self.sql("SELECT at, step, kind, attempt, detail FROM {schema}.history WHERE saga = $1 ORDER BY id");
         let history = sqlx::query(history).bind(saga.id.0).persistent(false).fetch_all(&mut *conn).await?;
-        let work = self.sql(
-            "SELECT id, kind, step, attempts, due_at, owner, retrying_since, error, epoch, maybe, payload, \
-             report, reported_at, progress, clock_timestamp() \
-             FROM {schema}.work \
-             WHERE saga = $1 ORDER BY id",
-        );
+        let work = self.sql(&select_work(&format!("{WORK_COLUMNS}, clock_timestamp()"), "= $1"));
         let work = sqlx::query(work).bind(saga.id.0).persistent(false).fetch_all(&mut *conn).await?;
         let read_at = work.first().map(|row| rows::moment(row, 14)).transpose()?;
         Ok(Some(SagaWithSteps {

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use saga_core::store::{NewMessage, NewSaga, SagaId, StartIn, Started, StoreError, WorkId};
 use sqlx::{Executor as _, PgConnection};
 
-use crate::error::{NO_TRANSACTION, misuse, sql_state, store_error};
+use crate::error::{Commits, NO_TRANSACTION, misuse, sql_state, store_error};
 use crate::options::Relay;
 use crate::rows::rows::clean;
 use crate::store::lock_wait::LockWait;
@@ -85,7 +85,7 @@ impl PostgresStore {
             .number_definitions(conn, operation, definitions_of(&saga).into_iter(), LockWait::AsInTransaction, false)
             .await?;
         let mut started =
-            self.start_on(conn, operation, &[saga], &numbers, LockWait::AsInTransaction, store_error).await?;
+            self.start_on(conn, operation, &[saga], &numbers, LockWait::AsInTransaction, Commits::Later).await?;
         started.pop().ok_or_else(|| misuse(operation, "a start was not answered"))
     }
 

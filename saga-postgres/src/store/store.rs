@@ -5,7 +5,7 @@ use saga_core::store::StoreError;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection as _, PgConnection, PgPool};
 
-use crate::connections::first_statement::prepare_first_statement;
+use crate::connections::first_statement::{prepare_first_statement, set_session};
 use crate::connections::pool::{end_stale_transaction, own_pool_options};
 use crate::connections::pooler::refuse_unknown_pooler;
 use crate::connections::server::{Server, prepare};
@@ -93,7 +93,11 @@ impl PostgresStore {
                 let numbered = Arc::clone(&numbered);
                 Box::pin(async move {
                     note_timeline(conn, &numbered).await?;
-                    if keeps_statements { prepare_first_statement(conn).await } else { Ok(()) }
+                    if !keeps_statements {
+                        return Ok(());
+                    }
+                    set_session(conn).await?;
+                    prepare_first_statement(conn).await
                 })
             })
             .connect_lazy_with(options.connection());

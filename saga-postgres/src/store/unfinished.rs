@@ -11,7 +11,7 @@ use sqlx::query::Query;
 use sqlx::{Postgres, Row as _};
 
 use crate::error::store_error;
-use crate::rows::rows::{self, FromRow, SELECT_RECORDS, SELECT_SAGAS};
+use crate::rows::rows::{self, FromRow, SELECT_RECORDS, SELECT_SAGAS, WORK_COLUMNS, select_work};
 use crate::store::records::OF_STEPS;
 use crate::store::store::PostgresStore;
 
@@ -45,11 +45,7 @@ impl PostgresStore {
         let sagas = self.sql(&format!("{SELECT_SAGAS} WHERE s.id = ANY ($1) ORDER BY s.id"));
         let sagas: Vec<SagaRow> = self.unfinished_rows(sqlx::query(sagas).bind(ids.clone()), SagaRow::from_row).await?;
         let mut records = self.records_of_unfinished(&sagas).await?;
-        // No index leads from a saga to its work, so one pass finds all of it.
-        let work = self.sql(
-            "SELECT id, kind, step, attempts, due_at, owner, retrying_since, error, epoch, maybe, payload, \
-             report, reported_at, progress, saga FROM {schema}.work WHERE saga IN (SELECT unnest($1)) ORDER BY id",
-        );
+        let work = self.sql(&select_work(&format!("{WORK_COLUMNS}, saga"), "IN (SELECT unnest($1))"));
         let read = |row: &PgRow| Ok((row.try_get::<i64, _>(14)?, WorkStatus::from_row(row)?));
         let mut work = by_owner(self.unfinished_rows(sqlx::query(work).bind(ids), read).await?);
         let read_at = self.now().await?;

@@ -11,7 +11,7 @@ use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
 use crate::clock::{Moment, duration, micros};
-use crate::error::{commit_error, misuse, store_error};
+use crate::error::{Commits, misuse, store_error};
 use crate::rows::rows::{self, signed};
 use crate::store::store::PostgresStore;
 
@@ -22,12 +22,12 @@ impl Work for PostgresStore {
             let store = self.clone();
             return self
                 .in_transaction("claim", move |conn| {
-                    Box::pin(async move { store.claim_on(conn, &request, store_error).await })
+                    Box::pin(async move { store.claim_on(conn, &request, Commits::Later).await })
                 })
                 .await;
         }
         let mut conn = self.acquire("claim").await?;
-        let claimed = self.claim_on(&mut conn, &request, commit_error).await;
+        let claimed = self.claim_on(&mut conn, &request, Commits::AtOnce).await;
         conn.release_if_usable(&claimed);
         claimed
     }
@@ -37,12 +37,12 @@ impl Work for PostgresStore {
             let store = self.clone();
             return self
                 .in_transaction("claim_shares", move |conn| {
-                    Box::pin(async move { store.claim_shares_on(conn, &request, store_error).await })
+                    Box::pin(async move { store.claim_shares_on(conn, &request, Commits::Later).await })
                 })
                 .await;
         }
         let mut conn = self.acquire("claim_shares").await?;
-        let claimed = self.claim_shares_on(&mut conn, &request, commit_error).await;
+        let claimed = self.claim_shares_on(&mut conn, &request, Commits::AtOnce).await;
         conn.release_if_usable(&claimed);
         claimed
     }

@@ -11,6 +11,7 @@ mod forgetting;
 mod hints;
 mod interleavings;
 mod lock_mistakes;
+mod lookups;
 mod migrating;
 mod opening;
 mod outbox;

@@ -277,9 +277,25 @@ async fn a_migration_that_waits_too_long_says_for_what() {
     dump.execute(AssertSqlSafe(format!("LOCK TABLE {}.work IN ACCESS SHARE MODE", place.schema))).await.unwrap();
     let error = refused(place.options().migration_tries(2)).await;
     assert_eq!(error.kind(), StoreErrorKind::Conflict);
-    let wanted = "could not be brought to migration 19: 2 times another session held one of its tables";
+    let wanted = "could not be brought to migration 20: 2 times another session held one of its tables";
     assert!(error.to_string().contains(wanted), "{error}");
     dump.execute("ROLLBACK").await.unwrap();
     place.open().await.close().await;
+    place.remove().await;
+}
+
+/// A statement that commits by itself must see what was committed while it waited for a lock.
+#[tokio::test]
+async fn the_defaults_of_a_role_do_not_change_how_the_store_reads() {
+    let place = Place::new().await;
+    let of_role = [("default_transaction_isolation", "repeatable read"), ("bytea_output", "escape")];
+    let options = PostgresOptions::new(server().options(of_role)).schema(&place.schema).unwrap();
+    let store = PostgresStore::connect_with(options).await.unwrap();
+    for (setting, expected) in [("transaction_isolation", "read committed"), ("bytea_output", "hex")] {
+        let shown: String =
+            sqlx::query_scalar("SELECT current_setting($1)").bind(setting).fetch_one(store.pool()).await.unwrap();
+        assert_eq!(shown, expected, "{setting}");
+    }
+    store.close().await;
     place.remove().await;
 }

@@ -1,9 +1,13 @@
-//! Which commits about the outbox wait for the disk.
+//! Which commits about the outbox wait for the disk, and whose turn it is.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use saga_core::key::Tenant;
-use saga_core::store::{Changes, Headers, MessageId, MessageKind, NewMessage, Outbox as _, Records as _, lane_of};
+use saga_core::store::{
+    Changes, Headers, LANES, Lease, Members as _, MessageId, MessageKind, NewMessage, Outbox as _, Records as _,
+    lane_of,
+};
 use sqlx::{AssertSqlSafe, Executor as _};
 
 use crate::support::Place;
@@ -45,6 +49,27 @@ async fn only_the_deletion_of_sent_messages_does_not_wait_for_the_disk() {
     }
     assert_eq!(place.notes().await, ["insert on", "delete off", "insert on", "delete off"]);
     assert!(store.is_empty().await.unwrap());
+    store.close().await;
+    place.remove().await;
+}
+
+/// Messages wait in all lanes, and a relay that is behind takes few at a time.
+#[tokio::test]
+async fn each_lane_has_its_turn_under_load() {
+    let place = Place::new().await;
+    let store = place.open().await;
+    let waiting = |lane| NewMessage { lane, aggregate_id: lane.to_string(), ..message(u128::from(lane) + 1) };
+    store.record(vec![Changes { messages: (0..LANES).map(waiting).collect(), ..Changes::default() }]).await.unwrap();
+    let lease = Lease { owner: store.join(Duration::from_mins(1)).await.unwrap().member, ttl: Duration::from_mins(1) };
+    let mut had_turns = BTreeSet::new();
+    // One of 64 is never among 16 in 100 tries less than once in a thousand million runs.
+    for _ in 0..100 {
+        let lanes = store.lease_lanes(lease, 16).await.unwrap();
+        assert_eq!(lanes.len(), 16);
+        had_turns.extend(lanes.iter().map(|lane| lane.lane));
+        store.release_lanes(&lanes).await.unwrap();
+    }
+    assert_eq!(had_turns.len(), usize::from(LANES), "{had_turns:?}");
     store.close().await;
     place.remove().await;
 }

@@ -14,7 +14,7 @@ struct Migration {
 }
 
 /// In the order of their numbers. A released migration never changes.
-const MIGRATIONS: [Migration; 8] = [
+const MIGRATIONS: [Migration; 9] = [
     Migration { number: 1, name: "tables", sql: include_str!("../../migrations/0001_tables.sql") },
     Migration { number: 2, name: "shapes", sql: include_str!("../../migrations/0002_shapes.sql") },
     Migration { number: 3, name: "reports", sql: include_str!("../../migrations/0003_reports.sql") },
@@ -23,6 +23,7 @@ const MIGRATIONS: [Migration; 8] = [
     Migration { number: 6, name: "idempotency_keys", sql: include_str!("../../migrations/0006_idempotency_keys.sql") },
     Migration { number: 7, name: "semantic_locks", sql: include_str!("../../migrations/0007_semantic_locks.sql") },
     Migration { number: 8, name: "unclosed_steps", sql: include_str!("../../migrations/0008_unclosed_steps.sql") },
+    Migration { number: 9, name: "lookups", sql: include_str!("../../migrations/0009_lookups.sql") },
 ];
 
 const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].number;

@@ -1,10 +1,9 @@
 //! The rows of requests that take effect once.
 
-use std::time::Duration;
-
 use rusqlite::{Connection, OptionalExtension as _};
 use saga_core::store::{Admission, IdempotencyKey, KeyedRequest, Timestamp};
 
+use crate::clock::plus;
 use crate::statements::rows::{signed, unsigned};
 
 /// What a row says of its request.
@@ -49,7 +48,7 @@ pub(crate) fn keep(
         Kept::Leased(until) => (Some(until.0), None),
         Kept::Answered(response) => (None, Some(response)),
     };
-    let expires_at = after(now, request.ttl).0;
+    let expires_at = plus(now, request.ttl).0;
     let sql = "INSERT OR REPLACE INTO saga_idempotency_keys \
          (tenant, principal, key, fingerprint, epoch, leased_until, response, expires_at) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
@@ -60,8 +59,4 @@ pub(crate) fn keep(
 
 pub(crate) fn columns(key: &IdempotencyKey) -> (&str, &str, &str) {
     (key.tenant().as_str(), key.principal(), key.as_str())
-}
-
-pub(crate) fn after(now: Timestamp, duration: Duration) -> Timestamp {
-    Timestamp(now.0.saturating_add(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
 }

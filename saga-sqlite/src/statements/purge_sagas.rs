@@ -140,11 +140,16 @@ impl OldMessages {
     }
 }
 
+/// The latest time that is stored. Older versions stored the largest number of all, to which nothing can be added.
+fn latest(now: Timestamp) -> i64 {
+    plus(now, Duration::MAX).0
+}
+
 fn retry_at(conn: &Connection, saga: SagaId, at: Timestamp) -> rusqlite::Result<()> {
     conn.prepare_cached(
-        "UPDATE saga_progress SET expires_at = ?2, delete_at = ?2 + (delete_at - expires_at) WHERE id = ?1",
+        "UPDATE saga_progress SET expires_at = ?2, delete_at = ?2 + (min(delete_at, ?3) - expires_at) WHERE id = ?1",
     )?
-    .execute((saga.0, at.0))?;
+    .execute((saga.0, at.0, latest(at)))?;
     Ok(())
 }
 
@@ -160,11 +165,11 @@ fn make_tombstone(conn: &Connection, due: &Due<'_>, now: Timestamp) -> rusqlite:
     conn.prepare_cached("DELETE FROM saga_history WHERE saga = ?1 AND kind <> 'operator'")?.execute([id.0])?;
     conn.prepare_cached("UPDATE saga_sagas SET input = x'' WHERE id = ?1")?.execute([id.0])?;
     conn.prepare_cached(
-        "UPDATE saga_progress SET state = x'', expires_at = ?2 + (delete_at - expires_at), delete_at = NULL, \
+        "UPDATE saga_progress SET state = x'', expires_at = ?2 + (min(delete_at, ?3) - expires_at), delete_at = NULL, \
          hosts = NULL WHERE id = ?1",
     )?
     // However late it is made, a tombstone is kept for as long as another one: its hosts are told only now.
-    .execute((id.0, now.0))?;
+    .execute((id.0, now.0, latest(now)))?;
     Ok(())
 }
 

@@ -7,8 +7,9 @@ use rusqlite::Connection;
 use saga_core::store::{Admission, IdempotencyKey, IdempotencyKeys, KeyedBody, KeyedRequest, StoreError};
 use tokio::sync::oneshot;
 
+use crate::clock::plus;
 use crate::error::writer_ended;
-use crate::statements::kept_requests::{Kept, after, columns, keep, look_up};
+use crate::statements::kept_requests::{Kept, columns, keep, look_up};
 use crate::statements::keyed_job::{Keyed, OPERATION};
 use crate::statements::rows::{limit, signed};
 use crate::store::store::SqliteStore;
@@ -34,7 +35,7 @@ impl IdempotencyKeys for SqliteStore {
             let now = session.now();
             let answer = look_up(&session.conn, &request, now)?;
             if let Admission::Granted(epoch) = answer {
-                keep(&session.conn, &request, (epoch, now), Kept::Leased(after(now, lease_ttl)))?;
+                keep(&session.conn, &request, (epoch, now), Kept::Leased(plus(now, lease_ttl)))?;
             }
             Ok(answer)
         })

@@ -69,7 +69,7 @@ fn abandoned(conn: &Connection, at_most: usize) -> rusqlite::Result<Vec<Unlock>>
     conn.prepare_cached(
         "SELECT r.tenant, r.saga, r.name FROM saga_lock_requests r \
          WHERE NOT EXISTS (SELECT 1 FROM saga_work w WHERE w.id = r.work) AND EXISTS (\
-             SELECT 1 FROM saga_locked_entities e WHERE e.number = r.number AND e.kind LIKE 'step:%') \
+             SELECT 1 FROM saga_locked_entities e WHERE e.number = r.number AND e.kind GLOB 'step:*') \
          ORDER BY r.number LIMIT ?1",
     )?
     .query_map([limit(at_most)], |row| Ok(Unlock::Lock(rows::tenant(row, 0)?, SagaId(row.get(1)?), row.get(2)?)))?

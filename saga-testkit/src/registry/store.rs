@@ -247,6 +247,7 @@ fn purging<H: StoreHarness>() -> Vec<Check<Bench<H>>> {
         ["S-PURGE-5"] => purge_kept::a_message_that_was_not_sent_keeps_a_saga::<H>,
         ["S-PURGE-5"] => purge_kept::what_has_not_ended_keeps_a_saga::<H>,
         ["S-PURGE-5"] => purge_kept::a_saga_that_is_kept_is_due_again_after_the_retry_interval::<H>,
+        ["S-PURGE-3", "S-PURGE-5"] => purge_kept::a_tombstone_may_be_kept_for_ever::<H>,
         ["S-PURGE-6"] => purge::one_member_does_the_maintenance::<H>,
         ["S-PURGE-7"] => purge::a_deleted_key_is_new::<H>,
         ["S-PURGE-8"] => purge_kept::hosted_steps_are_dated_by_the_saga_that_asked::<H>,

@@ -146,7 +146,9 @@ impl<S: Store> Relay<S> {
             return Ok(Pass::Outage);
         }
         let lease = Lease { owner, ttl: self.ctx.settings.lease_ttl };
-        let limit = if state.is_crowded { CROWDED_LANES } else { usize::from(LANES) };
+        // Only where there are other relays, which take the rest.
+        let is_shared = state.is_crowded && self.ctx.store.capabilities().shared;
+        let limit = if is_shared { CROWDED_LANES } else { usize::from(LANES) };
         state.lanes = self.ctx.store.lease_lanes(lease, limit).await?;
         self.ctx.health.store_works("relay");
         let sent = self.send_lanes(state).await;

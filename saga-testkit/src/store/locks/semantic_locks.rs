@@ -345,6 +345,8 @@ pub(crate) async fn tenants_have_entities_of_their_own<H: StoreHarness>(bench: B
 pub(crate) async fn locks_of_steps_end_with_their_commands<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let [gone, kept, waiting] = three(&bench).await?;
     let saga = bench.start("k-4").await?;
+    let of_application = bench.start("k-5").await?;
+    let named_alike = LockRequest { entities: vec![Entity::new("Step:account", 1)], ..request(&of_application, &[1]) };
     let of_step = |begun: &Begun, account: u32| LockRequest {
         entities: vec![Entity::new("step:account", account)],
         ..request(begun, &[account])
@@ -352,13 +354,15 @@ pub(crate) async fn locks_of_steps_end_with_their_commands<H: StoreHarness>(benc
     granted(&bench, of_step(&gone, 1)).await?;
     granted(&bench, of_step(&kept, 2)).await?;
     granted(&bench, request(&saga, &[1])).await?;
+    granted(&bench, named_alike).await?;
     waits(&bench, of_step(&waiting, 1)).await?;
     ensure_eq!(bench.store.end_abandoned_locks(10).await?, 0, "how many end while their commands are there");
     // Their changes end no lock. A semantic lock lasts behind its step.
     bench.apply(gone.done(1)).await?;
     bench.apply(saga.done(1)).await?;
+    bench.apply(of_application.done(1)).await?;
     ensure_eq!(bench.store.end_abandoned_locks(10).await?, 1, "how many end whose commands are gone");
-    ensure_eq!(having(&bench).await?, ["k-2", "k-3", "k-4"], "the sagas that have a lock");
+    ensure_eq!(having(&bench).await?, ["k-2", "k-3", "k-4", "k-5"], "the sagas that have a lock");
     let claimed = bench.claim(bench.lease().await?, 10).await?.work;
     ensure!(claimed.iter().any(|row| row.saga == waiting.id), "the row of the next saga is not due: {claimed:?}");
     Ok(())

@@ -123,6 +123,22 @@ pub(crate) async fn a_saga_that_is_kept_is_due_again_after_the_retry_interval<H:
     Ok(())
 }
 
+/// The longest time that can be said stops no purge.
+pub(crate) async fn a_tombstone_may_be_kept_for_ever<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let begun = ended(&bench, "k-1", Some(Expiry { delete_in: Duration::MAX, ..tombstone() })).await?;
+    let letter = bury(&bench, 0, "k-1").await?;
+    let kept = Purged { kept: vec![(begun.id, KeptFor::DeadLetter)], ..Purged::default() };
+    let listed = bench.store.expired(100).await?;
+    ensure_eq!(purge_with(&bench, &listed, Duration::ZERO).await?, kept, "what was purged");
+    let bench = bench.reopen().await?;
+    ensure_eq!(due(&bench).await?, [begun.id], "what is due again");
+    bench.store.discard_dead_letter(&letter.tenant, letter.id, "not needed").await?;
+    ensure_eq!(purge(&bench).await?.tombstones, [begun.id], "what became a tombstone");
+    let other = ended(&bench, "k-2", Some(at_once())).await?;
+    ensure_eq!(purge(&bench).await?.deleted, [other.id], "what was deleted beside the tombstone");
+    Ok(())
+}
+
 pub(crate) async fn hosted_steps_are_dated_by_the_saga_that_asked<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let hosted = ended(&bench, "k-1>charge", None).await?;
     ended(&bench, "k-10>charge", None).await?;

@@ -1,0 +1,1 @@
+-- Nothing but indexes: the work of a saga that waits, and what operators did, are found without reading a whole table.
