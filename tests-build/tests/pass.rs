@@ -40,10 +40,12 @@ cases! {
     #[path = "ui/step/pass/conditions.rs"] mod step_conditions;
     #[path = "ui/step/pass/events.rs"] mod step_events;
     #[path = "ui/step/pass/inside_function.rs"] mod step_inside_function;
+    #[path = "ui/step/pass/made_by_macro.rs"] mod step_made_by_macro;
     #[path = "ui/step/pass/other_module.rs"] mod step_other_module;
     #[path = "ui/step/pass/parameters.rs"] mod step_parameters;
     #[path = "ui/types/pass/option_output.rs"] mod types_option_output;
     #[path = "ui/types/pass/own_error.rs"] mod types_own_error;
+    #[path = "ui/types/pass/static_lifetime.rs"] mod types_static_lifetime;
 }
 
 #[test]

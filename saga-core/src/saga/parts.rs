@@ -126,7 +126,10 @@ impl<S: Store> Parts<S> {
             (Some(last), None) if self.shapes[last].each.is_some() => {
                 "`.pivot()` stands behind a step that is done for each item of a list; the pivot is one step, so put a step between them"
             }
-            (Some(last), None) if matches!(self.shapes[last].effect, Effect::Own | Effect::Signal) => {
+            (Some(last), None)
+                if self.shapes[last].child.is_none()
+                    && matches!(self.shapes[last].effect, Effect::Own | Effect::Signal) =>
+            {
                 "`.pivot()` stands behind a step that only waits; the pivot is a step that does something, so put it behind one"
             }
             (last, None) => {

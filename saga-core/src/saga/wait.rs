@@ -62,7 +62,8 @@ impl<I> WaitLimit<I> {
         Wait { signal: SignalWait { within, or }, limit, needed, types: PhantomData }
     }
 
-    /// If none arrives, the step is rejected, and the saga compensates.
+    /// If none arrives, the step is rejected, and the saga compensates. Behind the pivot it cannot compensate, and is stuck: use
+    /// [`or`](Self::or) or [`Wait::without_limit`] there.
     pub fn or_reject<T>(self) -> Wait<I, T> {
         let Self { within, limit, needed, .. } = self;
         Wait { signal: SignalWait { within, or: Or::Reject }, limit, needed, types: PhantomData }

@@ -217,7 +217,7 @@ fn each_rule_has_its_sentence() {
         "a x b",
         &[],
         Err(
-            "`b` has begun, and `x`, which comes before it in the other version, has not been done; if it is not needed there, say so with `.pass`",
+            "`b` has begun, and `x`, which comes before it in the other version, has not been done; if it is not needed there, say so with `.assume_done::<step>()`",
         ),
     );
     check("a! b", "a x b", &[1], Ok("a done, x skipped, b started"));

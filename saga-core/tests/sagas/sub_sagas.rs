@@ -219,6 +219,31 @@ async fn g5_a_sub_saga_that_comes_first_is_turned_round() {
     runtime.shutdown().await;
 }
 
+/// Behind it the saga only goes forward, so the sub-saga stays done, although it could be undone.
+#[tokio::test]
+async fn a_sub_saga_can_be_the_pivot() {
+    let saga = new().step::<take_out>().sub_saga::<Shipping>(&ship()).pivot().step::<bill>().build().unwrap();
+    for (refused, logged, shipping) in [
+        (None, vec!["take out", "pack 2", "bill truck 7"], Status::Completed),
+        (Some(Step::Book), vec!["take out", "pack 2", "unpack 2", "put back"], Status::Compensated),
+        (Some(Step::Bill), vec!["take out", "pack 2"], Status::Completed),
+    ] {
+        let store = MemoryStore::new();
+        let runtime = Runtime::builder(store.clone()).saga(&saga).state(Trucks::default()).start().await.unwrap();
+        let running = runtime.start(&saga, "o-1", Order { pieces: 2, refused }).await.unwrap();
+        let outcome = running.outcome().await.unwrap();
+        let is_expected = match refused {
+            None => matches!(outcome, Outcome::Completed { .. }),
+            Some(Step::Bill) => matches!(outcome, Outcome::Stuck { .. }),
+            Some(_) => matches!(outcome, Outcome::Compensated { .. }),
+        };
+        assert!(is_expected, "{refused:?}: {outcome}");
+        assert_eq!(log(&store), logged);
+        assert_eq!(status_of(&store, "o-1>shipping").await, Some(shipping));
+        runtime.shutdown().await;
+    }
+}
+
 /// The keys of a batch step's calls are those of its own saga: two sagas would share theirs otherwise.
 #[tokio::test]
 async fn g3_a_batch_step_has_the_keys_of_its_saga() {

@@ -134,13 +134,15 @@ fn has_no_impl_trait(model: &Model, parameter: &Parameter, errors: &mut Errors) 
     errors.at(Rule::ImplTrait, &parameter.written, message);
 }
 
-/// A lifetime that is a parameter of the function is reported there.
+/// A lifetime that is a parameter of the function is reported there. A value or a state with `'static` borrows nothing of the
+/// call.
 fn names_no_lifetime(model: &Model, parameter: &Parameter, errors: &mut Errors) {
     let Some(lifetime) = lifetime_in(parameter) else {
         return;
     };
     let declared = model.signature.generics.lifetimes().any(|declared| declared.lifetime.ident == lifetime.ident);
-    if declared || lifetime.ident == "_" {
+    let owns_its_data = matches!(parameter.role, Role::Value | Role::Read) && lifetime.ident == "static";
+    if declared || owns_its_data || lifetime.ident == "_" {
         return;
     }
     let message = format!(

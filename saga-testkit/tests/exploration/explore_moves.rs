@@ -241,7 +241,7 @@ async fn a_point_at_which_it_cannot_be_moved_is_named() {
     println!("{report}");
     let moves = report.moves().unwrap();
     let unmoved = moves.unmoved().iter().find(|unmoved| unmoved.point == "moved after a crash behind charge").unwrap();
-    assert!(unmoved.reason.contains("if it is not needed there, say so with `.pass`"), "{moves:#?}");
+    assert!(unmoved.reason.contains("if it is not needed there, say so with `.assume_done::<step>()`"), "{moves:#?}");
     assert!(moves.moved() > 0, "{moves}");
 }
 

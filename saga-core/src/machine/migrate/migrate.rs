@@ -257,7 +257,8 @@ fn not_done_before(route: &Route<'_>, state: &SagaState, taken: &Taken) -> Vec<S
                 _ if shape.is_choice(before) => remedy_of_choice(shape, state, before),
                 StepPhase::Ready if may_be_passed(route, before) => {
                     let (name, is_sleep) = (shape.steps[before].name, shape.steps[before].is_sleep());
-                    let pass = if is_sleep { format!(".assume_slept(\"{name}\")") } else { ".pass".to_owned() };
+                    let of_step = || ".assume_done::<step>()".to_owned();
+                    let pass = if is_sleep { format!(".assume_slept(\"{name}\")") } else { of_step() };
                     format!("; if it is not needed there, say so with `{pass}`")
                 }
                 _ => String::new(),

@@ -65,7 +65,7 @@ async fn a_step_moves_out_of_an_arm_that_was_not_taken() {
     assert!(
         refused.contains(
             "`shipping` has begun, and `pack`, which comes before it in the other version, has not been done; if it is not \
-             needed there, say so with `.pass`"
+             needed there, say so with `.assume_done::<step>()`"
         ),
         "{refused}"
     );

@@ -113,7 +113,7 @@ async fn a_choice_that_is_left_out_leaves_what_its_arm_did() {
     courier.says(0);
     let refused = move_and_end(&letter, &courier, (&to, &migration), 1).await.unwrap_err();
     assert!(refused.contains("`call-courier` has begun, and `pack`, which comes before it"), "{refused}");
-    assert!(refused.contains("say so with `.pass`"), "{refused}");
+    assert!(refused.contains("say so with `.assume_done::<step>()`"), "{refused}");
 }
 
 /// What is left out keeps its record, and a record is of one step.
