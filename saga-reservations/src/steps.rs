@@ -50,7 +50,7 @@ use saga_core::{
 };
 
 use crate::ReservationsError;
-use crate::book::{Action, InvalidName, Late, Reason, Reservation, ReservationKey, Reserve, State as Phase};
+use crate::book::{Action, Late, Reason, Reservation, ReservationKey, Reserve, State as Phase};
 use crate::client::ReservationsClient;
 
 /// Holds what the request says. Its key is that of the request if it has one, and otherwise that of the step.
@@ -148,11 +148,14 @@ impl IntoStepError for ReservationsError {
     }
 }
 
-fn key_of(ctx: &StepContext, request: &Reserve) -> Result<ReservationKey, InvalidName> {
-    match request.given_key()? {
-        Some(key) => Ok(key),
-        None => ReservationKey::new(ctx.original_key()),
-    }
+/// An invalid key rejects the step: it would be invalid the next time too.
+fn key_of(ctx: &StepContext, request: &Reserve) -> Result<ReservationKey, StepError> {
+    let key = match request.given_key() {
+        Ok(None) => ReservationKey::new(ctx.original_key()),
+        Ok(Some(key)) => Ok(key),
+        Err(error) => Err(error),
+    };
+    key.map_err(|error| ReservationsError::from(error).into_step_error())
 }
 
 async fn give_back_confirmed(client: &ReservationsClient, key: &ReservationKey) -> Result<(), StepError> {

@@ -33,7 +33,7 @@ impl Sweeper {
     }
 
     /// How long reservations are kept that were released, given back or expired. A request must not be repeated after that: its
-    /// key is new again.
+    /// key is new again. With Redis, a hold that ended without a confirmation may be forgotten after one day already.
     #[must_use]
     pub fn keep(mut self, keep: Duration) -> Self {
         self.keep = keep;

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
+use saga_core::memory::MemoryStore;
 use saga_core::{Outcome, Output, Runtime, Saga, StepError, saga_step};
 use saga_reservations::{
-    Action, Late, Operation, Reason, Reservation, ReservationKey, Reservations, ReservationsClient, ReservationsError,
-    Reserve, ResourceName, SqlReservations, State, steps as reservations,
+    Action, Late, MemoryReservations, Operation, Reason, Refusal, Reservation, ReservationKey, Reservations,
+    ReservationsClient, ReservationsError, Reserve, ResourceName, SqlReservations, State, steps as reservations,
 };
 use saga_sqlite::{SqliteOptions, SqliteStore};
 use saga_testkit::VirtualTime;
@@ -133,7 +134,7 @@ async fn a_trip_is_booked_or_nothing_is_taken() {
     let Outcome::Compensated { reason, .. } = agency.book(0, "trip-2", 2, 10_000).await else {
         panic!("there is one seat left");
     };
-    let refusal: saga_reservations::Refusal = reason.details().unwrap();
+    let refusal: Refusal = reason.details().unwrap();
     assert_eq!(refusal.reason(), Reason::Insufficient);
 
     // The step behind `reserve` refuses, so the seat is released.
@@ -216,4 +217,56 @@ async fn a_step_reserves_in_its_own_transaction() {
         Ok(conn.query_one("SELECT count(*) FROM bookings", &[]).await?)
     });
     assert_eq!(bookings.await.unwrap(), 2);
+}
+
+/// The hold that is over is not among the oldest ones, and those are of another resource.
+#[tokio::test]
+async fn a_transaction_ends_as_many_holds_as_its_request_needs() {
+    use saga_reservations::perform_in;
+    use saga_sql::{SqlConn as _, SqlStore as _};
+
+    fn reserve(key: impl Into<String>, request: Reserve) -> Operation {
+        Operation::new(ReservationKey::new(key).unwrap(), Action::Reserve(request))
+    }
+
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("shop.db")).await.unwrap();
+    let shared = SqlReservations::on_sqlite(store.clone()).await.unwrap();
+    for (name, capacity) in [("bag", 200), ("seat", 1)] {
+        shared.set_capacity(&ResourceName::new(name).unwrap(), capacity).await.unwrap();
+    }
+    let left_behind = store.transaction(async |conn| -> anyhow::Result<()> {
+        for number in 0..130 {
+            perform_in(conn, &reserve(format!("bag-{number}"), Reserve::of("bag", 1))).await?;
+        }
+        perform_in(conn, &reserve("seat-1", Reserve::of("seat", 1))).await?;
+        conn.execute("UPDATE reservations SET expires_at = CASE key WHEN 'seat-1' THEN 2 ELSE 1 END", &[]).await?;
+        Ok(())
+    });
+    left_behind.await.unwrap();
+    let asked = store.transaction(async |conn| -> anyhow::Result<Reason> {
+        perform_in(conn, &reserve("seat-2", Reserve::of("seat", 1))).await?;
+        let refused = perform_in(conn, &reserve("seat-3", Reserve::of("seat", 1))).await.unwrap_err();
+        Ok(refused.refusal().unwrap().reason())
+    });
+    assert_eq!(asked.await.unwrap(), Reason::Insufficient);
+    let seats = shared.resource(&ResourceName::new("seat").unwrap()).await.unwrap().unwrap();
+    assert_eq!(seats.held, 1);
+}
+
+/// An invalid key is as invalid the next time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_with_an_invalid_key_is_rejected() {
+    let client = ReservationsClient::new(MemoryReservations::current().unwrap());
+    client.set_capacity("seat", 4).await.unwrap();
+    let saga: Saga<MemoryStore, ()> = Saga::named("no-key")
+        .input::<()>()
+        .step_from::<reservations::reserve, _>(|(): &()| Reserve::of("seat", 1).key(""))
+        .build()
+        .unwrap();
+    let runtime = Runtime::builder(MemoryStore::new()).saga(&saga).state(client).start().await.unwrap();
+    let outcome = runtime.start(&saga, "trip-1", ()).await.unwrap().outcome().await.unwrap();
+    let Outcome::Compensated { reason, .. } = outcome else { panic!("{outcome}") };
+    assert_eq!(reason.details::<Refusal>().unwrap().reason(), Reason::Invalid);
+    runtime.shutdown().await;
 }

@@ -31,6 +31,9 @@ const REASON_BYTES_MAX: usize = 64 * 1_024;
 /// asked for, and then no connection to where that service sends it: the error says only that there was no connection, and the step
 /// would count as not sent.
 ///
+/// For the same reason, give the client no policy (`reqwest::ClientBuilder::retry`) that repeats a request which may have been sent:
+/// the last attempt may find no connection although an earlier one took effect. The runtime repeats the step.
+///
 /// A service that uses keys answers 409 while the first request with the key is in progress, and 422 if another request had the key.
 pub trait ForStep: Sized {
     /// The answer, if it is one of success. The reason of a rejection says which status the service answered.

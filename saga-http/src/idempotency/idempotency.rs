@@ -134,7 +134,9 @@ impl<S: IdempotencyKeys> Idempotency<S> {
         self
     }
 
-    /// Compares bodies of JSON by their content: white space and the order of members make no other request.
+    /// Compares bodies of JSON by their content: white space, the order of members and escapes in strings make no other request.
+    /// Numbers are compared as they are written, so `1.0` and `1.00` are two requests. A member name that is repeated counts each
+    /// time, in its order. A body that is not valid JSON is compared byte by byte.
     #[must_use]
     pub fn canonical_json(mut self) -> Self {
         self.settings.canonical_json = true;

@@ -4,6 +4,7 @@ mod accepted;
 mod answer;
 mod arguments;
 mod body;
+mod canonical_json;
 mod claim_first;
 mod fingerprint;
 mod handler;

@@ -52,9 +52,11 @@ fn unknown(key: &str) -> Problem {
     Problem::new(StatusCode::NOT_FOUND, format!("there is no saga with the key `{key}`"))
 }
 
-/// The part of the path that names the saga or the letter, unescaped.
+/// The part of the path that names the saga or the letter, unescaped. It is the last one that is captured: the routes may be
+/// nested below a path that captures others.
 pub(super) async fn name_in_path(parts: &mut Parts) -> Result<String, Problem> {
-    let named: Result<Path<String>, PathRejection> = Path::from_request_parts(parts, &()).await;
-    let Path(name) = named.map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error))?;
+    let captured: Result<Path<Vec<(String, String)>>, PathRejection> = Path::from_request_parts(parts, &()).await;
+    let Path(mut captured) = captured.map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error))?;
+    let (_, name) = captured.pop().ok_or_else(|| Problem::new(StatusCode::BAD_REQUEST, "the path names nothing"))?;
     Ok(name)
 }

@@ -102,6 +102,7 @@ impl RedisReservations {
             let arguments = vec![name.to_string(), capacity.to_string(), lowering.to_string()];
             let reply = self.holds.call(SETTING, &LOWER, None, arguments).await?.answer;
             match reply.word {
+                Word::Again => {}
                 Word::Load | Word::Short | Word::Marked if !is_read => {
                     self.settle(SETTING, question.clone(), None, Outcome::Nothing, false).await?;
                     is_read = true;

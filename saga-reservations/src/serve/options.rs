@@ -29,7 +29,8 @@ pub struct Serve {
     /// How often holds that are over are written down as expired, in milliseconds.
     #[arg(long, value_name = "MILLIS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..))]
     sweep_interval: u64,
-    /// For how many days ended reservations are kept. A request must not be repeated after that.
+    /// For how many days ended reservations are kept. A request must not be repeated after that. With Redis, a hold that ended
+    /// without a confirmation may be forgotten after one day already.
     #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..))]
     keep_days: u16,
 }

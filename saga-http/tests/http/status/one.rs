@@ -1,3 +1,4 @@
+use axum::Router;
 use axum::http::StatusCode;
 use serde_json::json;
 
@@ -110,6 +111,22 @@ async fn hostile_keys_are_read_as_they_were_escaped<S: Fresh>() {
     shop.runtime.shutdown().await;
 }
 
+/// The routes see what is captured in front of them, too.
+async fn the_routes_may_be_nested_below_a_captured_path<S: Fresh>() {
+    let shop = Shop::<S>::new().await;
+    shop.ended("ada-1", 3).await;
+    let app = Router::new().nest("/countries/{country}/shops/{shop}", shop.app.clone());
+    for path in ["/countries/at/shops/ada-2/sagas/ada-1", "/countries/at/shops/ada-2/sagas/ada-1/events"] {
+        let answer = get(&app, path, &[]).await;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        assert!(answer.text.contains("\"key\":\"ada-1\""), "{answer:?}");
+    }
+    let unknown = get(&app, "/countries/at/shops/ada-1/sagas/ada-2", &[]).await;
+    assert_eq!(unknown.status, StatusCode::NOT_FOUND);
+    assert_eq!(unknown.detail(), "there is no saga with the key `ada-2`");
+    shop.runtime.shutdown().await;
+}
+
 async fn what_cannot_be_read_of_a_request_is_refused<S: Fresh>() {
     let shop = Shop::<S>::new().await;
     shop.ended("ada-1", 3).await;
@@ -130,5 +147,6 @@ on_every_store! {
     a_compensated_saga_is_200_with_the_problem_inside,
     a_foreign_saga_is_answered_as_one_that_does_not_exist,
     hostile_keys_are_read_as_they_were_escaped,
+    the_routes_may_be_nested_below_a_captured_path,
     what_cannot_be_read_of_a_request_is_refused,
 }

@@ -4,7 +4,12 @@ local resource = resource_of(name)
 if must_be_read(resource) then
   return reply('load', {})
 end
-while capacity < taken_of(resource) and expire_overdue(64) > 0 do
+while capacity < taken_of(resource) and not nothing_is_over do
+  if sweeps == 0 then
+    return reply('again', {})
+  end
+  sweeps = sweeps - 1
+  nothing_is_over = expire_overdue(64) == 0
 end
 if resource.unique == 1 or capacity < taken_of(resource) then
   return reply(shortage(), { name })

@@ -31,7 +31,7 @@ fn seats(quantity: u32) -> Reserve {
 }
 
 /// How many scripts Redis has run.
-async fn scripts(redis: &RedisServer) -> u64 {
+pub(crate) async fn scripts(redis: &RedisServer) -> u64 {
     let said = redis.command(&["INFO", "commandstats"]).await.unwrap();
     let line = said.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
     line.and_then(|rest| rest.split(',').next()).map_or(0, |count| count.parse().unwrap())
