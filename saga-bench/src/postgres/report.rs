@@ -14,12 +14,14 @@ const RESTATE: &str = "restate";
 pub(super) struct Cell {
     pub(super) spec: Spec,
     pub(super) samples: Vec<Sample>,
+    /// How many of its runs failed.
+    pub(super) failed: u32,
     pub(super) round_trips_per_step: Option<f64>,
 }
 
 impl Cell {
     pub(super) fn new(spec: Spec) -> Self {
-        Self { spec, samples: Vec::new(), round_trips_per_step: None }
+        Self { spec, samples: Vec::new(), failed: 0, round_trips_per_step: None }
     }
 
     fn values(&self, measure: Measure) -> Vec<f64> {
@@ -54,6 +56,7 @@ impl Report {
     pub(super) fn print(&self, is_json: bool) {
         if is_json {
             self.measured().for_each(|cell| println!("{}", self.line(cell)));
+            self.failed().for_each(|cell| println!("{}", failed_line(cell)));
             for (target, measured) in self.reached() {
                 let is_reached = target.is_reached(measured);
                 println!("{}", Line::of_target(BENCH, &target.name(), measured, &target.bound(), is_reached));
@@ -77,8 +80,8 @@ impl Report {
             "p99 ms"
         );
         self.measured().for_each(|cell| println!("{}", self.row(cell)));
-        for cell in self.cells.iter().filter(|cell| cell.samples.is_empty()) {
-            println!("{}: none of its runs succeeded", cell.spec);
+        for Cell { spec, samples, failed, .. } in self.failed() {
+            println!("{spec}: {failed} of {} runs failed", samples.len() + *failed as usize);
         }
         println!("\n{:<64} {:>9}  {:<8}", "compared", "measured", "target");
         for (target, measured) in self.reached() {
@@ -87,9 +90,9 @@ impl Report {
         }
     }
 
-    /// Whether every target that was measured is reached.
+    /// Whether every target that was measured is reached, and no run failed: what failed may be what a target compares with.
     pub(super) fn is_reached(&self) -> bool {
-        self.reached().all(|(target, measured)| target.is_reached(measured))
+        self.failed().next().is_none() && self.reached().all(|(target, measured)| target.is_reached(measured))
     }
 
     /// The targets that this run says something about.
@@ -117,6 +120,10 @@ impl Report {
 
     fn measured(&self) -> impl Iterator<Item = &Cell> {
         self.cells.iter().filter(|cell| !cell.samples.is_empty())
+    }
+
+    fn failed(&self) -> impl Iterator<Item = &Cell> {
+        self.cells.iter().filter(|cell| cell.failed > 0)
     }
 
     fn cell(&self, spec: &Spec) -> Option<&Cell> {
@@ -203,6 +210,12 @@ impl Report {
     }
 }
 
+fn failed_line(cell: &Cell) -> Line {
+    let Spec { work, in_flight, subject } = &cell.spec;
+    let line = Line::of(BENCH, &work.to_string(), *in_flight, &subject.to_string());
+    line.with("failed", cell.failed.into())
+}
+
 fn value(sample: &Sample, measure: Measure) -> f64 {
     match measure {
         Measure::StepsPerSecond => sample.steps_per_s,
@@ -214,4 +227,26 @@ fn value(sample: &Sample, measure: Measure) -> f64 {
 
 fn pause_s(sample: &Sample) -> Option<f64> {
     sample.done.longest_pause.map(|pause| pause.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(failed: u32) -> Report {
+        let spec = Spec::new(Work::Orders, 64, Subject::Peer("dbos".to_owned()));
+        Report { cells: vec![Cell { failed, ..Cell::new(spec) }] }
+    }
+
+    #[test]
+    fn a_run_that_failed_leaves_the_targets_unreached() {
+        assert!(report(0).is_reached());
+        assert!(!report(1).is_reached());
+    }
+
+    #[test]
+    fn failed_runs_have_a_line_of_json() {
+        let line = failed_line(&report(3).cells[0]).to_string();
+        assert_eq!(line, r#"{"bench":"postgres","work":"W","in_flight":64,"subject":"dbos","failed":3}"#);
+    }
 }

@@ -81,8 +81,11 @@ impl Bench {
                 eprintln!("round {}: {spec}: {:.0} steps/s", round + 1, sample.steps_per_s);
                 cell.samples.push(Sample { round, ..sample });
             }
-            // What others do with their works is shown, and does not end the run.
-            Err(error) if matches!(spec.subject, Subject::Peer(_)) => eprintln!("round {}: {error:#}", round + 1),
+            // What others do with their works is shown and counted, and does not end the run.
+            Err(error) if matches!(spec.subject, Subject::Peer(_)) => {
+                eprintln!("round {}: {error:#}", round + 1);
+                cell.failed += 1;
+            }
             Err(error) => return Err(error),
         }
         Ok(())
@@ -143,6 +146,7 @@ impl Bench {
         let before = self.reading(WAITING).await?;
         let (done, peak_mb) = waiting::run(&url, sagas).await?;
         let sample = Sample { peak_mb: Some(peak_mb), ..self.reading(WAITING).await?.sample(before, done) };
+        workload::verify_some(&url, (round + 1) * sagas * workload::STEPS_PER_SAGA).await?;
         if round + 1 == options.rounds {
             self.drop_database(WAITING).await?;
         }

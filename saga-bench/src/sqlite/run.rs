@@ -18,7 +18,7 @@ const SLOW_SHARE: u32 = 10;
 /// Of bare rusqlite with one commit a step.
 const TIMES_ONE_BY_ONE: f64 = 8.0;
 
-/// Of bare rusqlite with fifty steps a commit.
+/// Of bare rusqlite with whole sagas in each commit.
 const TIMES_GROUPED: f64 = 1.0 / 3.0;
 
 /// Of the same steps on the connection itself.
@@ -28,13 +28,14 @@ const TIMES_NATIVE: f64 = 0.95;
 const TIMES_SHARED: f64 = 0.8;
 const TIMES_APART: f64 = 0.35;
 
-const GROUP: u32 = 50;
+/// Of three steps each, so a commit has about fifty.
+const SAGAS_PER_COMMIT: u32 = 16;
 const TENANTS: u32 = 1_000;
 
 const BENCH: &str = "sqlite";
 /// The floors' names in JSON.
 const ONE_BY_ONE: &str = "rusqlite";
-const GROUPED: &str = "rusqlite, 50 a commit";
+const GROUPED: &str = "rusqlite, 16 sagas a commit";
 /// The contender's name in JSON, and that of its steps by `SqlConn`.
 const SAGA: &str = "saga";
 const PORTABLE: &str = "saga by SqlConn";
@@ -73,7 +74,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut one_by_one = Figures::of_steps("bare rusqlite, one step a commit");
-    let mut grouped = Figures::of_steps("bare rusqlite, 50 steps a commit");
+    let mut grouped = Figures::of_steps("bare rusqlite, 16 sagas a commit");
     let mut sagas = Figures::of_steps(format!("sagas, {} in flight", options.in_flight));
     let mut portables = Figures::of_steps(format!("sagas by SqlConn, {} in flight", options.in_flight));
     let mut shared = Figures::of_steps(format!("sagas of {TENANTS} tenants that share commits"));
@@ -86,8 +87,8 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
             runtime.block_on(create(&file(name)))?;
         }
         let few = (options.sagas / SLOW_SHARE).max(1);
-        one_by_one.values.push(floor::run(&file("one"), few, 1)?);
-        grouped.values.push(floor::run(&file("grouped"), options.sagas, GROUP)?);
+        one_by_one.values.push(floor::run_by_step(&file("one"), few)?);
+        grouped.values.push(floor::run_by_saga(&file("grouped"), options.sagas, SAGAS_PER_COMMIT)?);
         let run = |name, saga, tenants| {
             runtime.block_on(saga::run(&file(name), saga, options.sagas, options.in_flight, tenants))
         };
@@ -98,7 +99,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     }
     let targets = [
         Target::at_least("sagas / one step a commit", TIMES_ONE_BY_ONE, sagas.ratio_to(&one_by_one)),
-        Target::at_least("sagas / 50 steps a commit", TIMES_GROUPED, sagas.ratio_to(&grouped)),
+        Target::at_least("sagas / 16 sagas a commit", TIMES_GROUPED, sagas.ratio_to(&grouped)),
         Target::at_least("sagas by SqlConn / sagas", TIMES_NATIVE, portables.ratio_to(&sagas)),
         Target::at_least("tenants that share commits / one tenant", TIMES_SHARED, shared.ratio_to(&sagas)),
         Target::at_least("tenants / one tenant", TIMES_APART, apart.ratio_to(&sagas)),

@@ -101,22 +101,33 @@ fn targets(all: &[Measured], requests: &Requests) -> Vec<Target> {
 
 fn print_lines(all: &[Measured], requests: &Requests) {
     for measured in all {
-        let line = Line::of(BENCH, "messages", CALL, measured.kind.name());
-        let line = line.number("relayed_per_s", measured.relay.median(), 0);
-        let line = line.number("received_per_s", measured.receiving.median(), 0);
-        let line = line.number("receipt_p50_ms", measured.half.median(), 3);
-        let line = line.number("receipt_p99_ms", measured.most.median(), 3);
-        let ratios = measured
-            .to_bare()
-            .map(|[relay, sending, receiving]| [("relay", relay), ("sending", sending), ("receiving", receiving)]);
-        println!(
-            "{}",
-            line.ratios(ratios.into_iter().flatten().map(|(name, ratio)| (format!("{name} to rdkafka"), ratio)))
-        );
+        println!("{}", line(measured));
+        if let Some(bare) = &measured.bare {
+            println!("{}", bare_line(measured.kind, bare));
+        }
     }
     let line = Line::of(BENCH, "requests", CALL, "SQS").number("sends_per_message", requests.sending, 3);
     let line = line.number("receives_per_message", requests.receiving, 3);
     println!("{}", line.number("deletes_per_message", requests.deleting, 3).ratios([]));
+}
+
+fn line(measured: &Measured) -> Line {
+    let Measured { kind, relay, sending, receiving, half, most, .. } = measured;
+    let sent_per_s = (!sending.values.is_empty()).then(|| sending.median());
+    let line = Line::of(BENCH, "messages", CALL, kind.name()).number("relayed_per_s", relay.median(), 0);
+    let line = line.number_if_any("sent_per_s", sent_per_s, 0).number("received_per_s", receiving.median(), 0);
+    let line = line.number("receipt_p50_ms", half.median(), 3).number("receipt_p99_ms", most.median(), 3);
+    let ratios = measured
+        .to_bare()
+        .map(|[relay, sending, receiving]| [("relay", relay), ("sending", sending), ("receiving", receiving)]);
+    line.ratios(ratios.into_iter().flatten().map(|(name, ratio)| (format!("{name} to rdkafka"), ratio)))
+}
+
+/// What the bare client reached on the same broker.
+fn bare_line(kind: Kind, bare: &Bare) -> Line {
+    let line = Line::of(BENCH, "messages", CALL, &format!("rdkafka, {}", kind.name()));
+    let line = line.number("sent_per_s", bare.sending.median(), 0).number("received_per_s", bare.receiving.median(), 0);
+    line.number("receipt_p50_ms", bare.half.median(), 3).ratios([])
 }
 
 fn print(all: &[Measured], requests: &Requests) {
@@ -152,5 +163,39 @@ fn print(all: &[Measured], requests: &Requests) {
         if let Some([_, sending, _]) = measured.to_bare() {
             println!("{}: sent without an outbox / bare {sending:.2}", measured.kind.name());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(value: f64) -> Figures {
+        let mut figures = Figures::of_messages("");
+        figures.values.push(value);
+        figures
+    }
+
+    #[test]
+    fn sending_and_the_bare_client_are_in_the_lines_of_json() {
+        let bare = Bare { sending: figures(400.0), receiving: figures(800.0), half: figures(5.0) };
+        let measured = Measured {
+            kind: Kind::Kafka,
+            relay: figures(100.0),
+            sending: figures(200.0),
+            receiving: figures(600.0),
+            half: figures(3.0),
+            most: figures(4.0),
+            bare: Some(bare),
+        };
+        let lines = [line(&measured), bare_line(measured.kind, measured.bare.as_ref().unwrap())];
+        let [own, bare] = lines.map(|line| line.to_string());
+        for part in [r#""relayed_per_s":100.0,"sent_per_s":200.0"#, r#""sending to rdkafka":0.5"#] {
+            assert!(own.contains(part), "{own}");
+        }
+        let part = r#""subject":"rdkafka, Kafka (tansu in memory)","sent_per_s":400.0,"received_per_s":800.0"#;
+        assert!(bare.contains(part), "{bare}");
+        let unsent = Measured { sending: Figures::of_messages(""), bare: None, ..measured };
+        assert!(!line(&unsent).to_string().contains("sent_per_s"));
     }
 }

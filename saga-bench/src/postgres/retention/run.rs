@@ -12,11 +12,22 @@ use super::database::{self, BATCH, Due, Purger};
 use super::size;
 use crate::clock::Stopwatch;
 use crate::figures::{Figures, Target, print_table};
+use crate::line::Line;
 use crate::postgres::work::Work;
 use crate::postgres::{saga, server};
 
-/// How many sagas a second are purged beside the load.
+const BENCH: &str = "retention";
+/// The contenders' names in JSON.
+const BARE: &str = "bare statements";
+const PURGE: &str = "purge";
+const SAGA: &str = "saga";
+const SAGA_BESIDE_PURGE: &str = "saga, beside a purge";
+
+const IN_FLIGHT: u32 = 64;
+/// How many sagas a second are purged beside the load, where the purger keeps up.
 const BESIDE_PER_S: usize = 1_000;
+/// A batch that takes longer than its period delays the next one.
+const BESIDE_PER_S_MIN: f64 = 950.0;
 /// How often a batch begins. The maintenance task also takes few large batches: it doubles them from 200 sagas until one takes 25 ms.
 const BATCH_EVERY: Duration = Duration::from_millis(500);
 const BATCH_BESIDE: usize = BESIDE_PER_S / 2;
@@ -46,7 +57,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let executor = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let targets = executor.block_on(run_all(options))?;
     for target in &targets {
-        target.print("retention", options.json);
+        target.print(BENCH, options.json);
     }
     Ok(!options.require || targets.iter().all(Target::is_reached))
 }
@@ -75,18 +86,36 @@ async fn run_all(options: &Options) -> Result<Vec<Target>> {
     }
     let bytes = size::of_one(&bench.fresh().await?, options.finished).await?;
     let growth = size::growth(&bench.fresh().await?).await?;
-    if !options.json {
+    if options.json {
+        for line in lines([&bare, &purged, &alone, &beside, &rate]) {
+            println!("{line}");
+        }
+    } else {
         print_table(&[&bare, &purged, &rate]);
         print_table(&[&alone, &beside]);
     }
     Ok(vec![
         Target::at_least("sagas purged a second, alone", 8_000.0, purged.median()),
-        Target::at_least("sagas purged a second, beside W", 950.0, rate.median()),
+        Target::at_least("sagas purged a second, beside W", BESIDE_PER_S_MIN, rate.median()),
         Target::at_least("W beside a purge / W", 0.95, beside.ratio_to(&alone)),
         Target::at_most("size after ten periods / after one", 1.2, growth),
         Target::at_most("bytes of a full saga of W", 2_000.0, bytes.full),
         Target::at_most("bytes of a tombstone", 400.0, bytes.tombstone),
     ])
+}
+
+fn lines([bare, purged, alone, beside, rate]: [&Figures; 5]) -> [Line; 4] {
+    let purge = |subject| Line::of(BENCH, "purge", 1, subject);
+    let load = |subject| Line::of(BENCH, "W", IN_FLIGHT, subject);
+    let to_bare = (BARE.to_owned(), purged.ratio_to(bare));
+    let to_alone = (SAGA.to_owned(), beside.ratio_to(alone));
+    let beside = load(SAGA_BESIDE_PURGE).number("steps_per_s", beside.median(), 0).ratios([to_alone]);
+    [
+        purge(BARE).number("sagas_per_s", bare.median(), 0).ratios([]),
+        purge(PURGE).number("sagas_per_s", purged.median(), 0).ratios([to_bare]),
+        load(SAGA).number("steps_per_s", alone.median(), 0).ratios([]),
+        beside.number("purged_per_s", rate.median(), 0),
+    ]
 }
 
 struct Bench {
@@ -143,26 +172,82 @@ impl Bench {
         let ended = Arc::new(AtomicBool::new(false));
         let purging = purges.then(|| tokio::spawn(purge_steadily(url.clone(), Arc::clone(&ended))));
         let first = options.finished;
-        let done = saga::run(&url, Work::Orders, first..first + options.sagas, 64).await?;
+        let done = saga::run(&url, Work::Orders, first..first + options.sagas, IN_FLIGHT).await?;
         ended.store(true, Ordering::Relaxed);
-        let count = match purging {
-            Some(task) => task.await??,
-            None => 0,
+        let purged_per_s = match purging {
+            Some(task) => {
+                let (count, took) = task.await??;
+                f64::from(count) / took.as_secs_f64()
+            }
+            None => 0.0,
         };
-        let took = done.took.as_secs_f64();
-        Ok((f64::from(done.steps) / took, f64::from(count) / took))
+        Ok((f64::from(done.steps) / done.took.as_secs_f64(), purged_per_s))
     }
 }
 
-/// Purges so many sagas a second until the load has ended.
-async fn purge_steadily(url: String, ended: Arc<AtomicBool>) -> Result<u32> {
+/// Purges so many sagas a second until the load has ended; answers how many it purged, and in which time.
+async fn purge_steadily(url: String, ended: Arc<AtomicBool>) -> Result<(u32, Duration)> {
     let purger = Purger::new(&url).await?;
-    let mut ticks = tokio::time::interval(BATCH_EVERY);
-    let mut count = 0;
-    while !ended.load(Ordering::Relaxed) {
-        ticks.tick().await;
-        count += u32::try_from(purger.batch(BATCH_BESIDE).await?)?;
-    }
+    let done = in_periods(BATCH_EVERY, &ended, || purger.batch(BATCH_BESIDE)).await?;
     purger.close().await?;
-    Ok(count)
+    Ok(done)
+}
+
+/// Does one batch in each period until `ended`; answers how many sagas the batches took, and how long the periods were.
+async fn in_periods<B>(every: Duration, ended: &AtomicBool, mut batch: impl FnMut() -> B) -> Result<(u32, Duration)>
+where
+    B: Future<Output = Result<usize>>,
+{
+    let mut ticks = tokio::time::interval(every);
+    ticks.tick().await;
+    let watch = Stopwatch::started();
+    let mut count = 0;
+    loop {
+        count += u32::try_from(batch().await?)?;
+        // The period of the last batch counts whole, as that of each one before it does.
+        ticks.tick().await;
+        if ended.load(Ordering::Relaxed) {
+            return Ok((count, watch.elapsed()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn each_batch_counts_for_a_whole_period() {
+        let every = Duration::from_millis(40);
+        let ended = AtomicBool::new(false);
+        let mut batches = 0;
+        let batch = || {
+            batches += 1;
+            ended.store(batches == 3, Ordering::Relaxed);
+            ready(anyhow::Ok(500))
+        };
+        let (count, took) = in_periods(every, &ended, batch).await.unwrap();
+        assert_eq!(count, 1_500);
+        assert!(took.as_secs_f64() > 2.5 * every.as_secs_f64(), "three batches in {took:?}");
+    }
+
+    #[test]
+    fn each_figure_has_a_line_of_json() {
+        let figures = |value| {
+            let mut figures = Figures::of_sagas("");
+            figures.values.push(value);
+            figures
+        };
+        let [bare, purged, alone, beside, rate] = [100.0, 50.0, 10.0, 8.0, 7.0].map(figures);
+        let lines = lines([&bare, &purged, &alone, &beside, &rate]).map(|line| line.to_string());
+        let wanted = [
+            r#"{"bench":"retention","work":"purge","in_flight":1,"subject":"bare statements","sagas_per_s":100.0,"ratios":{}}"#,
+            r#"{"bench":"retention","work":"purge","in_flight":1,"subject":"purge","sagas_per_s":50.0,"ratios":{"bare statements":0.5}}"#,
+            r#"{"bench":"retention","work":"W","in_flight":64,"subject":"saga","steps_per_s":10.0,"ratios":{}}"#,
+            r#"{"bench":"retention","work":"W","in_flight":64,"subject":"saga, beside a purge","steps_per_s":8.0,"ratios":{"saga":0.8},"purged_per_s":7.0}"#,
+        ];
+        assert_eq!(lines, wanted);
+    }
 }
