@@ -25,6 +25,8 @@
 //!   files are elsewhere.
 //! - **Full queue**: a policy limits the queue of a service that is down. The fault counts if a message was refused.
 //!
+//! A fault that nothing runs into is tried again. A kind of fault that was planned and never happened is a problem of the run.
+//!
 //! With Kafka or SQS instead of RabbitMQ, the faults are left out that only RabbitMQ can have: cuts of its connections, its queues, its memory
 //! and its disk, and the copies of its messages. SQS is a mock that forgets everything, so it is not killed either.
 //!

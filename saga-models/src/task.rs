@@ -104,7 +104,6 @@ impl Protocol {
         }
         // A success that an older owner noted decides.
         let answered = if work.is_some_and(|work| work.is_late) { Answered::Done } else { answered };
-        world.decided_stale |= is_stale;
         let next = self.after(at, &task, self.ending(answered));
         self.settle(world, at, &task, next)
     }
@@ -119,6 +118,8 @@ impl Protocol {
 
     /// What comes after an attempt is written down.
     pub(crate) fn settle(&self, world: &mut World, at: usize, task: &Task, next: Next) -> bool {
+        let is_stale = Self::is_stale(world, at, task);
+        world.decided_stale |= is_stale;
         let service = &mut world.services[at];
         match next {
             Next::Again { in_doubt, .. } => {

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use saga_servers::{FaultProxy, RabbitMqServer};
@@ -87,25 +87,28 @@ impl Injector<'_> {
         }
         match fault {
             Fault::Kill(role, nth) => {
-                if self.replica(role, nth)?.kill().await? {
-                    self.counts.add(Count::Kills);
+                if !self.replica(role, nth)?.kill().await? {
+                    return Ok(false);
                 }
+                self.counts.add(Count::Kills);
             }
             Fault::Clock(role, nth, minutes) => {
                 let replica = self.replica(role, nth)?;
-                if replica.kill_and_shift(minutes).await? {
-                    self.counts.add(Count::Kills);
-                    self.counts.add(Count::ClockShifts);
-                    if !replica.is_clock_right().await {
-                        bail!("the library that shifts clocks is not loaded in {}", replica.key.name());
-                    }
+                if !replica.kill_and_shift(minutes).await? {
+                    return Ok(false);
+                }
+                self.counts.add(Count::Kills);
+                self.counts.add(Count::ClockShifts);
+                if !replica.is_clock_right().await {
+                    bail!("the library that shifts clocks is not loaded in {}", replica.key.name());
                 }
             }
             Fault::Stop(role, nth, time) => {
-                if self.replica(role, nth)?.pause(time).await? {
-                    self.counts.add(Count::Stops);
-                    self.diary.say(format_args!("{} goes on", ReplicaKey { role, nth }.name()));
+                if !self.replica(role, nth)?.pause(time).await? {
+                    return Ok(false);
                 }
+                self.counts.add(Count::Stops);
+                self.diary.say(format_args!("{} goes on", ReplicaKey { role, nth }.name()));
             }
             Fault::KillServer(server) => self.kill_server(server).await?,
             Fault::Cut(at) => self.cut(at).await?,
@@ -225,8 +228,11 @@ impl Injector<'_> {
         let rabbitmq = broker.rabbitmq()?;
         rabbitmq.control(&["set_vm_memory_high_watermark", "0.00001"]).await?;
         self.diary.say("the broker has too little memory");
-        sleep(time).await;
+        // The broker sleeps, so that asking it takes no call of its own.
+        let ask = format!("Alarms = rabbit_alarm:get_alarms(), timer:sleep({}), Alarms.", time.as_millis());
+        let alarms = rabbitmq.control(&["eval", &ask]).await?;
         rabbitmq.control(&["set_vm_memory_high_watermark", "absolute", "512MB"]).await?;
+        ensure!(alarms.contains("memory"), "the broker raised no alarm for its memory, but {alarms}");
         self.counts.add(Count::MemoryAlarms);
         self.diary.say("the broker has memory again");
         Ok(())

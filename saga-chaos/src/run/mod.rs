@@ -1,5 +1,6 @@
 //! A run: it executes a plan, and judges the result.
 
+mod absent_faults;
 mod options;
 mod verdict;
 mod world;

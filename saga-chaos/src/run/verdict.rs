@@ -4,16 +4,18 @@ use std::path::PathBuf;
 
 use order_rig::outside::LateCalls;
 
+use super::absent_faults::absent_faults;
 use super::world::World;
 use crate::inject::Count;
 use crate::judge::{Evidence, Judged, OpenLetters, judge, with_a_charge_too_many};
-use crate::plan::Role;
+use crate::plan::{Plan, Role};
 use crate::report::Report;
 use crate::watch::{NotAtRest, Watched};
 
 impl World {
-    pub(super) fn problems(&self, judged: &Judged, not_at_rest: &[NotAtRest]) -> Vec<String> {
+    pub(super) fn problems(&self, plan: &Plan, judged: &Judged, not_at_rest: &[NotAtRest]) -> Vec<String> {
         let mut problems: Vec<String> = not_at_rest.iter().map(ToString::to_string).collect();
+        problems.extend(absent_faults(plan, &self.counts));
         problems.extend(judged.verify_failed.clone());
         if judged.letters > 0 {
             problems.push(format!("{} dead letters are open", judged.letters));

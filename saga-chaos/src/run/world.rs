@@ -15,7 +15,7 @@ use crate::judge::{Evidence, judge};
 use crate::orders::OrderBook;
 use crate::plan::{MEMBER_SILENCE, Plan, PlannedLetter, RetentionTimes, Role, Shape};
 use crate::report::Report;
-use crate::watch::{NotAtRest, Watched, Watcher, look_for_rest, wait_for_rest};
+use crate::watch::{NotAtRest, Watched, Watcher, come_to_rest, look_for_rest, wait_for_rest};
 use crate::world::{
     Carrier, ClockShift, Diary, Happened, Outside, Replica, ReplicaKey, Servers, Setting, Times, Transport, Waves,
     prepare_purges, prepare_shop,
@@ -152,10 +152,12 @@ impl World {
         let mut not_at_rest = self.with_replicas(&mut tasks, faults).await?;
         tasks.shutdown().await;
         // What the broker still held came in between the last look and their end, or began something.
-        let begin = Instant::now();
-        while not_at_rest.is_empty() && !self.look_for_rest().await?.is_empty() && begin.elapsed() < REST_LIMIT {
-            self.diary.say("something came late, so the replicas go on");
-            not_at_rest = self.with_replicas(&mut tasks, self.settle()).await?;
+        if not_at_rest.is_empty() {
+            let go_on = async || {
+                self.diary.say("something came late, so the replicas go on");
+                self.with_replicas(&mut tasks, self.settle()).await
+            };
+            not_at_rest = come_to_rest(REST_LIMIT, async || self.look_for_rest().await, go_on).await?;
         }
         self.judge(plan, &not_at_rest, &watcher.watched()).await
     }
@@ -270,7 +272,7 @@ impl World {
         let reported: std::collections::BTreeSet<_> =
             judged.violations.iter().filter_map(|(key, _)| key.clone()).collect();
         report.reported = reported.into_iter().collect();
-        report.problems = self.problems(&judged, not_at_rest);
+        report.problems = self.problems(plan, &judged, not_at_rest);
         report.planted = self.planted(&evidence).await?;
         if report.planted.len() < 2 + usize::from(purges) {
             report.problems.push(format!("of what was planted the judgement found only {:?}", report.planted));

@@ -3,5 +3,5 @@
 mod rest;
 mod watcher;
 
-pub(crate) use rest::{NotAtRest, look_for_rest, wait_for_rest};
+pub(crate) use rest::{NotAtRest, come_to_rest, look_for_rest, wait_for_rest};
 pub(crate) use watcher::{Watched, Watcher};

@@ -56,6 +56,25 @@ pub(crate) async fn wait_for_rest(
     }
 }
 
+/// Has everything go on whenever something came late, until `limit` is over, and says what is not at rest then.
+pub(crate) async fn come_to_rest(
+    limit: Duration,
+    mut look: impl AsyncFnMut() -> anyhow::Result<Vec<NotAtRest>>,
+    mut go_on: impl AsyncFnMut() -> anyhow::Result<Vec<NotAtRest>>,
+) -> anyhow::Result<Vec<NotAtRest>> {
+    let begin = Instant::now();
+    loop {
+        let late = look().await?;
+        if late.is_empty() || begin.elapsed() >= limit {
+            return Ok(late);
+        }
+        let not_at_rest = go_on().await?;
+        if !not_at_rest.is_empty() {
+            return Ok(not_at_rest);
+        }
+    }
+}
+
 /// Looks once.
 pub(crate) async fn look_for_rest(
     databases: &[Database],
@@ -95,4 +114,37 @@ fn calls_under_way(book: &Path) -> anyhow::Result<i64> {
     let open =
         "SELECT coalesce(sum(CASE event WHEN 'called' THEN 1 WHEN 'answered' THEN -1 ELSE 0 END), 0) FROM journal";
     Ok(book.query_row(open, [], |row| row.get(0))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn late() -> Vec<NotAtRest> {
+        vec![NotAtRest { count: 1, what: "rows of work in orders".to_owned(), command: "psql".to_owned() }]
+    }
+
+    #[tokio::test]
+    async fn what_is_still_late_at_the_limit_is_not_at_rest() {
+        let found = come_to_rest(Duration::ZERO, async || Ok(late()), async || Ok(Vec::new())).await;
+        assert_eq!(found.unwrap(), late());
+    }
+
+    #[tokio::test]
+    async fn what_came_late_and_ended_is_at_rest() {
+        let (mut looks, mut went_on) = (vec![Vec::new(), late()], 0);
+        let look = async || anyhow::Ok(looks.pop().unwrap_or_default());
+        let go_on = async || {
+            went_on += 1;
+            anyhow::Ok(Vec::new())
+        };
+        let found = come_to_rest(Duration::from_mins(1), look, go_on).await.unwrap();
+        assert!(found.is_empty() && went_on == 1);
+    }
+
+    #[tokio::test]
+    async fn what_does_not_come_to_rest_is_not_looked_at_again() {
+        let found = come_to_rest(Duration::from_mins(1), async || Ok(late()), async || Ok(late())).await;
+        assert_eq!(found.unwrap(), late());
+    }
 }

@@ -11,7 +11,7 @@ use stateright::{Checker, HasDiscoveries, Model};
 /// The mistake, the model, and the property that it breaks.
 type Found = (Mutant, &'static str, fn() -> Bounds, &'static str);
 
-const FOUND: [Found; 24] = [
+const FOUND: [Found; 25] = [
     (Mutant::NoTombstone, "stranger", Bounds::stranger, "G5 what was taken back stays so"),
     (Mutant::SettlesBeforeStoring, "lossy", Bounds::lossy, "G4 what was settled is stored"),
     (Mutant::SkipsUnknown, "sticky", Bounds::sticky, "G5 compensated: nothing stands"),
@@ -20,6 +20,7 @@ const FOUND: [Found; 24] = [
     (Mutant::BeginsAgain, "sticky", Bounds::sticky, "G2 an effect is committed once"),
     (Mutant::CommitsTwice, "events", Bounds::events, "G1 an effect and its record are one commit"),
     (Mutant::TakesHeldRows, "events", Bounds::events, "G2 an effect is committed once"),
+    (Mutant::TakesHeldRows, "events", Bounds::events, "G7 who lost the claim decides nothing"),
     (Mutant::IgnoresTheEpoch, "calls", Bounds::calls, "G7 who lost the claim decides nothing"),
     (Mutant::OverwritesTheSaga, "calls", Bounds::calls, "G3 a success that comes late is undone"),
     (Mutant::ForgetsLateSuccess, "calls", Bounds::calls, "G3 a success that comes late is undone"),
