@@ -9,21 +9,39 @@ use serde_json::Value;
 use crate::workspace::root;
 
 /// What takes longest, so that it begins first and the end does not wait for one program alone. Most of their time they
-/// wait for servers that they kill, and two of them compile. A name that is missing here costs time and nothing else.
-const LONG: [&str; 12] = [
+/// wait for servers that they kill. A name that is missing here costs time and nothing else.
+const LONG: [&str; 14] = [
     "chaos",
     "order_rig",
     "brokers",
     "own_servers",
-    "rabbitmq",
     "choreography",
     "across_services",
     "debezium",
     "cluster",
+    "conformance_tansu",
     "conformance",
-    "ui",
-    "readme",
+    "kills",
+    "broker",
+    "server",
+    "faults",
 ];
+
+/// How many of their tests these run at once, since most of them wait for servers. Those of `own_servers` wait for one another as well.
+const TESTS_AT_ONCE: [(&str, &str); 9] = [
+    ("order_rig", "4"),
+    ("brokers", "4"),
+    ("own_servers", "8"),
+    ("choreography", "4"),
+    ("across_services", "4"),
+    ("cluster", "4"),
+    ("broker", "4"),
+    ("server", "4"),
+    ("stores", "4"),
+];
+
+/// What computes or compiles and waits for nothing: it takes what processor time the others leave.
+const COMPUTES: [&str; 5] = ["models", "machine_properties", "ui", "pass", "readme"];
 
 /// A program with tests in it.
 #[derive(Debug, PartialEq, Eq)]
@@ -65,6 +83,11 @@ impl TestProgram {
         &self.name
     }
 
+    /// Whether it waits for nothing, neither for a server nor for the clock.
+    pub(super) fn computes(&self) -> bool {
+        COMPUTES.contains(&self.name())
+    }
+
     fn rank(&self) -> usize {
         LONG.iter().position(|name| *name == self.name).unwrap_or(LONG.len())
     }
@@ -81,6 +104,9 @@ impl TestProgram {
         let folder = self.manifest.parent().unwrap_or(&self.manifest);
         let mut command = Command::new(&self.executable);
         command.current_dir(folder).env("CARGO_MANIFEST_DIR", folder).env("CARGO_MANIFEST_PATH", &self.manifest);
+        if let Some((_, tests)) = TESTS_AT_ONCE.iter().find(|(name, _)| *name == self.name) {
+            command.env("RUST_TEST_THREADS", tests);
+        }
         command
     }
 }
@@ -118,6 +144,7 @@ mod tests {
         let programs = TestProgram::all(&messages.join("\n")).unwrap();
         let names: Vec<_> = programs.iter().map(|program| program.name.as_str()).collect();
         assert_eq!(names, ["chaos", "order_rig", "short", "also"]);
+        assert!(!programs.iter().any(TestProgram::computes));
         assert_eq!(programs[0].title(), "/w/three/tests/chaos.rs (/t/chaos)");
         let command = programs[0].command();
         assert_eq!(

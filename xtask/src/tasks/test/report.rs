@@ -13,10 +13,8 @@ use super::totals::Totals;
 /// How many test programs run at once for each processor: they wait more than they compute.
 const LANES_PER_PROCESSOR: usize = 1;
 
-/// How many jobs of the background run at once: large parts of each use one processor only.
-const LANES_IN_BACKGROUND: usize = 2;
-
-/// Runs `jobs` side by side, and beside them those of the `background`, when these are built. Prints what each failed job printed when
+/// Runs `jobs` side by side, and beside them those of the `background`, when these are built, two at a time, since large parts of each
+/// use one processor only. Prints what each failed job printed when
 /// it ended, and of the others the last paragraph. Fails at the end with the names of the failed.
 pub(super) async fn run_jobs(
     mut jobs: Vec<Job>,
@@ -31,9 +29,13 @@ pub(super) async fn run_jobs(
     let report = |job| ended.borrow_mut().add(job);
     let jobs = queue(jobs);
     let background = async {
-        side_by_side(&queue(background.await?), LANES_IN_BACKGROUND, report).await?;
-        // Nothing else would use its processor time from then on.
-        side_by_side(&jobs, 1, report).await
+        let waiting = queue(background.await?);
+        // Where one has no more to do, nothing else would use its processor time.
+        let lane = async || {
+            side_by_side(&waiting, 1, report).await?;
+            side_by_side(&jobs, 1, report).await
+        };
+        tokio::try_join!(lane(), lane()).map(drop)
     };
     tokio::try_join!(side_by_side(&jobs, lanes, report), background)?;
     let Report { totals, failed, titles } = ended.into_inner();

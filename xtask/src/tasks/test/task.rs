@@ -2,20 +2,24 @@
 
 use std::fmt::Write as _;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
 use saga_servers::{Addresses, Services, without_password};
 
-use super::cargo_test::{build_command, built, test_command};
+use super::cargo_test::{build_command, built, run_tests, test_command};
 use super::lanes::Job;
 use super::programs::TestProgram;
 use super::report::run_jobs;
 use super::simulation::{self, Simulation};
-use crate::interrupt::{run_in_group, run_interruptibly};
+use crate::interrupt::run_interruptibly;
 use crate::phases::{Phases, now, shown};
 use crate::tasks::packages::server_packages;
 use crate::tasks::prerequisites::{c_compiler, openssl};
+
+/// How long before the background the tests of the documentation begin.
+const HEAD_START: Duration = Duration::from_secs(20);
 
 /// What is run.
 #[derive(Debug, Args)]
@@ -86,15 +90,18 @@ async fn all_tests(messages: &str, check: Option<Job>, addresses: &Addresses) ->
     let programs = TestProgram::all(messages)?;
     // Those of the simulation are run when they are optimised.
     let programs = programs.iter().filter(|program| program.name() != simulation::TESTS);
-    let programs = programs.map(|program| Job::new(program.title(), program.command()));
+    let (computing, waiting): (Vec<_>, Vec<_>) = programs.partition(|program| program.computes());
+    let job = |program: &TestProgram| Job::new(program.title(), program.command());
     // First, since cargo tests one crate's documentation after the other: at the end the other lanes would be idle.
     let documentation = test_command(&["--doc"], &[]);
     let documentation = Job::new(shown(&documentation), documentation);
-    let jobs = [documentation].into_iter().chain(programs).collect();
+    let jobs = [documentation].into_iter().chain(waiting.into_iter().map(job)).collect();
     let background = async {
+        // Cargo locks the folder that it builds in. The documentation needs it for a moment, and is not to wait for a whole build.
+        tokio::time::sleep(HEAD_START).await;
         let simulation = Simulation::build().await?;
         // The longest first.
-        let jobs = check.into_iter().chain(simulation.into_jobs());
+        let jobs = check.into_iter().chain(simulation.into_jobs()).chain(computing.into_iter().map(job));
         Ok(jobs.map(Job::in_background).collect())
     };
     run_jobs(jobs, background, addresses).await
@@ -111,6 +118,6 @@ fn check_job() -> Result<Job> {
 async fn selected_tests(filter: &[String], addresses: &Addresses) -> Result<String> {
     let mut command = test_command(&[], filter);
     command.envs(addresses.variables());
-    run_in_group(command).await?;
-    Ok(format!("only what `{}` selects, and no simulation", filter.join(" ")))
+    let totals = run_tests(command, &mut std::io::stdout()).await?;
+    Ok(format!("{}; only what `{}` selects, and no simulation", totals.note(), filter.join(" ")))
 }
