@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use saga_core::engine::{CompensationCause, ControlOutcome, RestartOutcome, SagaAdmin, SagaStatus, SignalOutcome};
-use saga_core::saga::SagaBuilder;
+use saga_core::saga::{Branch, SagaBuilder};
 use saga_core::store::Status;
 use saga_core::{Outcome, Runtime, Saga, Signal, Signaled, StepError, StepPhase, Wait, saga_step};
 use saga_tests::Books;
@@ -216,6 +216,33 @@ async fn the_deadline_of_a_paused_saga_passes<S: Books>() {
     runtime.shutdown().await;
 }
 
+#[saga_step(no_compensation)]
+async fn call(_pieces: u32) -> Result<(), StepError> {
+    Err(StepError::stuck("the number is wrong"))
+}
+
+/// The limit of a wait passes in a pause, so that its row waits for the end of that. The saga is ended by force instead.
+async fn a_paused_saga_is_ended_by_force_though_its_wait_is_over<S: Books>() {
+    let (store, _kept) = S::fresh().await;
+    let group = named::<S>().step::<take_out>().parallel(|group| {
+        group
+            .branch(Branch::step::<call>)
+            .branch(|branch| branch.wait_for::<Approval>(Wait::within(SHORT).or(|_: &u32| Approval::NoAnswer)))
+    });
+    let saga = group.build().unwrap();
+    let runtime = start(&store, &saga).await;
+    let running = runtime.start(&saga, "o-1", 3).await.unwrap();
+    let desk = runtime.admin().actor("ann");
+    assert_eq!(desk.control("o-1").pause("an audit").await.unwrap(), ControlOutcome::Applied);
+    assert!(matches!(running.outcome().await.unwrap(), Outcome::Stuck { .. }));
+    tokio::time::sleep(10 * SHORT).await;
+    desk.control("o-1").force_compensated("settled by phone").await.unwrap();
+    let outcome = running.closed().await.unwrap();
+    assert!(matches!(&outcome, Outcome::Compensated { forced: Some(_), .. }), "{outcome}");
+    nothing_is_left(&runtime).await;
+    runtime.shutdown().await;
+}
+
 /// A cancel ends a sleep and a wait, and takes the deadline with it.
 async fn g5_a_cancelled_saga_waits_for_nothing<S: Books>() {
     let (store, _kept) = S::fresh().await;
@@ -278,6 +305,7 @@ saga_tests::on_every_store! {
     without_a_signal_the_limit_decides,
     a_paused_saga_receives_its_signal,
     the_deadline_of_a_paused_saga_passes,
+    a_paused_saga_is_ended_by_force_though_its_wait_is_over,
     g5_a_cancelled_saga_waits_for_nothing,
     a_restarted_saga_waits_as_a_new_one_does,
 }
