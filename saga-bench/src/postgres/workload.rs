@@ -101,7 +101,7 @@ pub(crate) async fn verify(url: &str, work: Work, sagas: u32) -> Result<()> {
     Ok(conn.close().await?)
 }
 
-/// Counts what sagas left of which some have not ended: no step twice or before its time, and at least `steps` in all.
+/// Counts the rows of sagas, some of which have not ended: no step is there twice or before its time, and all are at least `steps`.
 pub(crate) async fn verify_some(url: &str, steps: u32) -> Result<()> {
     let mut conn = PgConnection::connect(url).await?;
     let mut counted = Vec::new();

@@ -26,8 +26,7 @@ pub(crate) const SELECT_SAGAS: &str = "SELECT s.id, s.tenant, s.key, d.name, d.v
 pub(crate) const WORK_COLUMNS: &str = "id, kind, step, attempts, due_at, owner, retrying_since, error, epoch, maybe, \
      payload, report, reported_at, progress";
 
-/// Reads the rows of work whose saga satisfies the condition. An index leads to those that wait, of which there may be very many; of
-/// those that are leased there are few.
+/// Reads the work of the sagas that satisfy the condition. Very many rows may wait, so an index leads to them. Few rows are leased.
 pub(crate) fn select_work(columns: &str, saga: &str) -> String {
     let of = |owner| format!("SELECT {columns} FROM {{schema}}.work WHERE owner {owner} AND saga {saga}");
     format!("{} UNION ALL {} ORDER BY id", of("IS NULL"), of("IS NOT NULL"))

@@ -29,6 +29,7 @@ impl<S: Store> Poller<S> {
             }
         }
     }
+
     /// What met a lock or a broken connection is tried again soon: the saga may reach its pivot in the meantime.
     fn retry_deadline_in(&self, error: &RuntimeError) -> Duration {
         match error {

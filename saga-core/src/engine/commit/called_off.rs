@@ -26,14 +26,18 @@ pub(crate) fn is_settling<S: Store>(row: &WorkStatus, definition: &Definition<S>
 
 /// The commands of a saga that compensates, and that no worker holds, as due now; they may be due much later. A command that
 /// was sent to another service waits for the reply, and one whose call may still land waits for that.
-pub(crate) fn called_off<S: Store>(work: &[WorkStatus], saga: &SagaInstance<S>, settings: &Settings) -> Vec<Postponed> {
+pub(crate) fn called_off<'a, S: Store>(
+    work: impl IntoIterator<Item = &'a WorkStatus>,
+    saga: &SagaInstance<S>,
+    settings: &Settings,
+) -> Vec<Postponed> {
     let SagaInstance { definition, state, .. } = saga;
     let is_remote = |row: &WorkStatus| {
         let base = definition.shape.position(row.step.step());
         let step = base.and_then(|base| state.index_of(base, row.step.item()));
         step.is_none_or(|step| matches!(definition.shape.effect(state, step), Effect::Remote { .. }))
     };
-    let waits = work.iter().filter(|row| row.owner.is_none() && row.kind == WorkKind::Do);
+    let waits = work.into_iter().filter(|row| row.owner.is_none() && row.kind == WorkKind::Do);
     let waits = waits.filter(|row| !is_remote(row) && !is_settling(row, definition, settings));
     waits.map(|row| due_in(row, Duration::ZERO)).collect()
 }

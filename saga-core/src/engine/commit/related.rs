@@ -25,15 +25,19 @@ enum Waiting<S: Store> {
         /// The step that waits.
         step: String,
     },
-    /// Those of this saga, which began to compensate.
-    Own(Box<SagaInstance<S>>),
+    /// Those of this saga, which compensates.
+    Own {
+        saga: Box<SagaInstance<S>>,
+        /// Only those that wait for sub-sagas. The others keep the pauses between their attempts.
+        only_children: bool,
+    },
 }
 
 impl<S: Store> Waiting<S> {
     fn saga(&self) -> (&Tenant, &Key) {
         match self {
             Self::Outer { tenant, key, .. } => (tenant, key),
-            Self::Own(saga) => (&saga.tenant, &saga.key),
+            Self::Own { saga, .. } => (&saga.tenant, &saga.key),
         }
     }
 
@@ -44,7 +48,13 @@ impl<S: Store> Waiting<S> {
                 let waits = work.iter().filter(|row| row.owner.is_none() && row.step.step() == step);
                 waits.map(|row| due_in(row, Duration::ZERO)).collect()
             }
-            Self::Own(saga) => called_off(work, saga, settings),
+            Self::Own { saga, only_children } => {
+                let shape = &saga.definition.shape;
+                let is_child =
+                    |row: &WorkStatus| shape.position(row.step.step()).is_some_and(|base| shape.is_child(base));
+                let wanted = work.iter().filter(|row| !only_children || is_child(row));
+                called_off(wanted, saga, settings)
+            }
         }
     }
 }
@@ -68,7 +78,8 @@ fn own_of<S: Store>(saga: &SagaInstance<S>, has_just_begun: bool) -> Option<Wait
     let (shape, state) = (&saga.definition.shape, &saga.state);
     let mut begun = (0..state.steps.len()).filter(|step| state.steps[*step].phase == StepPhase::Started);
     let is_any = begun.any(|step| has_just_begun || shape.is_child(state.base(step)));
-    (is_any && !saga.state.is_paused()).then(|| Waiting::Own(Box::new(saga.clone())))
+    (is_any && !saga.state.is_paused())
+        .then(|| Waiting::Own { saga: Box::new(saga.clone()), only_children: !has_just_begun })
 }
 
 /// Makes unclaimed commands due. Returns whether there were any.
