@@ -18,7 +18,7 @@ pub(crate) use api::{Api, api};
 pub(crate) use bench::{Bench, bench};
 pub(crate) use book::book;
 pub(crate) use chaos::chaos;
-pub(crate) use check::check;
+pub(crate) use check::{Check, check};
 pub(crate) use demo::{Demo, demo};
 pub(crate) use guarantees::guarantees;
 pub(crate) use services::{ServicesTask, services};

@@ -10,6 +10,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::ChildStdout;
 use tokio::time::timeout;
 
+use super::compiler::Compiler;
 use super::totals::Totals;
 use crate::phases::shown;
 use crate::workspace::{WITH_SERVERS, cargo};
@@ -18,8 +19,9 @@ use crate::workspace::{WITH_SERVERS, cargo};
 const LAST_OUTPUT_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// `cargo test` of the whole workspace.
-pub(super) fn test_command(options: &[&str], filter: &[String]) -> Command {
+pub(super) fn test_command(compiler: &Compiler, options: &[&str], filter: &[String]) -> Command {
     let mut command = cargo();
+    compiler.compiles(&mut command);
     command
         .args(["test", "--workspace", "--no-fail-fast", "--features", WITH_SERVERS])
         .args(options)
@@ -32,8 +34,8 @@ pub(super) fn test_command(options: &[&str], filter: &[String]) -> Command {
 }
 
 /// `cargo test` that builds only, and says of each thing that it built a line of JSON.
-pub(super) fn build_command(options: &[&str], filter: &[String]) -> Command {
-    test_command(&[&["--no-run", "--message-format=json-render-diagnostics"], options].concat(), filter)
+pub(super) fn build_command(compiler: &Compiler, options: &[&str], filter: &[String]) -> Command {
+    test_command(compiler, &[&["--no-run", "--message-format=json-render-diagnostics"], options].concat(), filter)
 }
 
 /// What cargo says about each thing that it built.

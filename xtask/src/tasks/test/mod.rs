@@ -1,6 +1,7 @@
 //! `cargo xtask test`: every test there is.
 
 mod cargo_test;
+mod compiler;
 mod lanes;
 mod last_lines;
 mod programs;

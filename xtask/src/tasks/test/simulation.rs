@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 
 use super::cargo_test::{build_command, built};
+use super::compiler::Compiler;
 use super::lanes::{Job, giving_way};
 use super::programs::TestProgram;
 use crate::phases::shown;
@@ -35,8 +36,8 @@ pub(super) struct Simulation {
 
 impl Simulation {
     /// Builds the tests of the simulation, and the program that runs schedules, in the background of what else runs.
-    pub(super) async fn build() -> Result<Self> {
-        let command = build_command(&[&["--test", TESTS][..], &OPTIMISED[..]].concat(), &[]);
+    pub(super) async fn build(compiler: &Compiler) -> Result<Self> {
+        let command = build_command(compiler, &[&["--test", TESTS][..], &OPTIMISED[..]].concat(), &[]);
         let messages = built(giving_way(&command)).await?;
         let tests = TestProgram::all(&messages)?.pop().context("cargo built no tests of the simulation")?;
         let schedules = messages.lines().find_map(executable_of_sim).context("cargo built no `sim`")?;

@@ -9,6 +9,7 @@ use clap::Args;
 use saga_servers::{Addresses, Services, without_password};
 
 use super::cargo_test::{build_command, built, run_tests, test_command};
+use super::compiler::Compiler;
 use super::lanes::Job;
 use super::programs::TestProgram;
 use super::report::run_jobs;
@@ -16,7 +17,7 @@ use super::simulation::{self, Simulation};
 use crate::interrupt::run_interruptibly;
 use crate::phases::{Phases, now, shown};
 use crate::tasks::packages::server_packages;
-use crate::tasks::prerequisites::{c_compiler, openssl};
+use crate::tasks::prerequisites::{c_compiler, components, openssl};
 
 /// How long before the background the tests of the documentation begin.
 const HEAD_START: Duration = Duration::from_secs(20);
@@ -24,7 +25,7 @@ const HEAD_START: Duration = Duration::from_secs(20);
 /// What is run.
 #[derive(Debug, Args)]
 pub(crate) struct Test {
-    /// Runs `cargo xtask check` as well, in the processor time that the tests leave.
+    /// Runs `cargo xtask check` as well, in the processor time that the tests leave; clippy then compiles the tests.
     #[arg(long, conflicts_with = "filter")]
     check: bool,
     /// Passed to `cargo test --workspace`, for example a test's name; the simulation is then left out.
@@ -38,18 +39,26 @@ pub(crate) struct Test {
 pub(crate) fn test(options: &Test) -> Result<()> {
     let mut phases = Phases::of("test");
     let given = Addresses::from_environment()?;
-    phases.run("prerequisites", || Ok(format!("{}; {}; {}", c_compiler()?, openssl()?, server_packages()?)))?;
-    run_interruptibly(run_all(&mut phases, options, given))
+    let mut compiler = Compiler::Rustc;
+    phases.run("prerequisites", || {
+        let mut notes = vec![c_compiler()?, openssl()?, server_packages()?];
+        if options.check {
+            notes.push(components()?);
+            compiler = Compiler::clippy()?;
+        }
+        Ok(notes.join("; "))
+    })?;
+    run_interruptibly(run_all(&mut phases, options, &compiler, given))
 }
 
 /// What can be interrupted at any moment: the servers and the running commands end when this is dropped.
-async fn run_all(phases: &mut Phases, options: &Test, given: Addresses) -> Result<()> {
+async fn run_all(phases: &mut Phases, options: &Test, compiler: &Compiler, given: Addresses) -> Result<()> {
     let filter = &options.filter;
     let (mut services, mut messages) = (None, String::new());
     phases
         .wait("build and start servers", async {
             // A compiler and a starting server hinder each other little, so neither waits for the other.
-            let (built, (note, started)) = tokio::try_join!(built(build_command(&[], filter)), start(given))?;
+            let (built, (note, started)) = tokio::try_join!(built(build_command(compiler, &[], filter)), start(given))?;
             services = Some(started);
             messages = built;
             Ok(note)
@@ -58,7 +67,7 @@ async fn run_all(phases: &mut Phases, options: &Test, given: Addresses) -> Resul
     let services = services.context("the servers did not start")?;
     if filter.is_empty() {
         let check = options.check.then(check_job).transpose()?;
-        phases.wait("tests", all_tests(&messages, check, services.addresses())).await?;
+        phases.wait("tests", all_tests(&messages, compiler, check, services.addresses())).await?;
     } else {
         phases.wait("tests", selected_tests(filter, services.addresses())).await?;
     }
@@ -86,20 +95,20 @@ async fn start(given: Addresses) -> Result<(String, Services)> {
 
 /// All tests: of units, of crates, of the conformance suites (tests without harness), of the documentation, and the simulation. `messages`
 /// is what cargo said when it built them, and `check` a job that runs beside the simulation.
-async fn all_tests(messages: &str, check: Option<Job>, addresses: &Addresses) -> Result<String> {
+async fn all_tests(messages: &str, compiler: &Compiler, check: Option<Job>, addresses: &Addresses) -> Result<String> {
     let programs = TestProgram::all(messages)?;
     // Those of the simulation are run when they are optimised.
     let programs = programs.iter().filter(|program| program.name() != simulation::TESTS);
     let (computing, waiting): (Vec<_>, Vec<_>) = programs.partition(|program| program.computes());
     let job = |program: &TestProgram| Job::new(program.title(), program.command());
     // First, since cargo tests one crate's documentation after the other: at the end the other lanes would be idle.
-    let documentation = test_command(&["--doc"], &[]);
+    let documentation = test_command(compiler, &["--doc"], &[]);
     let documentation = Job::new(shown(&documentation), documentation);
     let jobs = [documentation].into_iter().chain(waiting.into_iter().map(job)).collect();
     let background = async {
         // Cargo locks the folder that it builds in. The documentation needs it for a moment, and is not to wait for a whole build.
         tokio::time::sleep(HEAD_START).await;
-        let simulation = Simulation::build().await?;
+        let simulation = Simulation::build(compiler).await?;
         // The longest first.
         let jobs = check.into_iter().chain(simulation.into_jobs()).chain(computing.into_iter().map(job));
         Ok(jobs.map(Job::in_background).collect())
@@ -107,16 +116,16 @@ async fn all_tests(messages: &str, check: Option<Job>, addresses: &Addresses) ->
     run_jobs(jobs, background, addresses).await
 }
 
-/// `cargo xtask check`, by this program.
+/// `cargo xtask check`, by this program, of what clippy has compiled.
 fn check_job() -> Result<Job> {
     let mut command = Command::new(std::env::current_exe().context("cannot find this program")?);
-    command.arg("check");
+    command.args(["check", "--linted"]);
     Ok(Job::new(shown(&command), command))
 }
 
 /// The tests that `filter` selects, one after the other by cargo itself, so that a person sees them come.
 async fn selected_tests(filter: &[String], addresses: &Addresses) -> Result<String> {
-    let mut command = test_command(&[], filter);
+    let mut command = test_command(&Compiler::Rustc, &[], filter);
     command.envs(addresses.variables());
     let totals = run_tests(command, &mut std::io::stdout()).await?;
     Ok(format!("{}; only what `{}` selects, and no simulation", totals.note(), filter.join(" ")))
