@@ -8,7 +8,7 @@ use saga_kafka::{KafkaOptions, KafkaTransport};
 
 /// Why no connection comes about: one line without a password.
 async fn refused(url: &str) -> String {
-    let options = KafkaOptions::from_url(url).unwrap().connect_timeout(std::time::Duration::from_secs(3));
+    let options = KafkaOptions::from_url(url).unwrap().connect_timeout(std::time::Duration::from_secs(8));
     let text = KafkaTransport::connect_with(options).await.expect_err(url).to_string();
     assert!(!text.contains("hunter2") && !text.contains('\n'), "{text}");
     text

@@ -13,7 +13,7 @@ use saga_servers::{PostgresServer, ProcessGroup, Signal};
 /// Set, this program is the owner.
 const OWNER: &str = "SAGA_SERVERS_TEST_OWNER";
 
-const LOOKS_MAX: u32 = 500;
+const LOOKS_MAX: u32 = 3_000;
 
 fn main() {
     if std::env::var_os(OWNER).is_some() {

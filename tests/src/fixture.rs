@@ -41,6 +41,11 @@ impl<S: Shop> Fixture<S> {
         Runtime::builder(store).saga(&self.saga).state(self.world.clone()).settings(quick)
     }
 
+    /// A runtime to be that is not taken for dead where it waits for the processor.
+    pub fn patient(&self) -> RuntimeBuilder<S> {
+        self.builder().settings(|settings| settings.member_ttl = settings.lease_ttl)
+    }
+
     /// A runtime.
     ///
     /// # Panics

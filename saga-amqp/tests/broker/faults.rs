@@ -223,8 +223,8 @@ async fn an_answer_that_does_not_come_is_unknown_in_time() {
     proxy.set_traffic(Traffic::StallsIn(Direction::ToClient));
     let answers = transport.publish(vec![message(1)]).await;
     assert_eq!(answers[0].as_ref().unwrap_err().kind(), TransportErrorKind::Unknown, "{answers:?}");
-    let came = receive(&mut incoming, 1).await;
-    assert_eq!(number(&came[0]), 1, "it had arrived all the same");
+    // It arrives all the same, perhaps behind a copy of the first, whose confirmation may have been late too.
+    receive_all(&mut incoming, [1].into()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -265,7 +265,7 @@ async fn the_hosts_of_a_url_are_tried_in_turn() {
     let dead_at = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (access, place) = broker.url.split_once('@').unwrap();
     let bad = format!("{access}@{dead_at},{frozen_at}");
-    let limit = Duration::from_secs(2);
+    let limit = Duration::from_secs(5);
     let begun = tokio::time::Instant::now();
     let transport = connect(options(&format!("{bad},{place}"), &prefix).connect_timeout(limit)).await;
     assert!(begun.elapsed() < 3 * limit, "{:?}", begun.elapsed());

@@ -130,7 +130,10 @@ async fn a_message_that_the_broker_refuses_is_alone() {
     let _alone = ALONE.lock().await;
     let node = RabbitMqServer::start().await.unwrap();
     node.control(&["eval", "application:set_env(rabbit, max_message_size, 100000)."]).await.unwrap();
-    let transport = AmqpTransport::connect_with(options(&node)).await.unwrap();
+    // The refusal ends the channel, and the others are sent again on another one.
+    let long = Duration::from_secs(30);
+    let patient = options(&node).unavailable_timeout(long).confirm_timeout(long);
+    let transport = AmqpTransport::connect_with(patient).await.unwrap();
     let mut incoming = subscribe(&transport, "a", 10).await;
     let mut messages: Vec<_> = (1..=5).map(message).collect();
     messages[2].payload = vec![b'1'; 200_000];

@@ -119,8 +119,9 @@ async fn run(count: i64, trouble: &[(i64, i64)]) -> Ran {
     for (id, running) in (0..).zip(started) {
         outcomes.insert(id, running.unwrap().outcome().await.unwrap());
     }
-    let (statistics, commits) = (runtime.statistics(), runtime.store().statistics().transactions);
+    // An outcome may be seen in the store before the commit is counted.
     runtime.shutdown().await;
+    let (statistics, commits) = (runtime.statistics(), runtime.store().statistics().transactions);
     let mut conn = place.connection().await;
     let rows: Vec<(i64, String)> =
         sqlx::query_as("SELECT id, key FROM reservations").fetch_all(&mut conn).await.unwrap();

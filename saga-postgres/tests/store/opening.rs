@@ -252,11 +252,12 @@ async fn a_migration_does_not_hold_up_those_who_work_while_it_waits_for_a_dump()
     dump.execute("BEGIN").await.unwrap();
     let read = format!("SELECT count(*) FROM {}.work", place.schema);
     dump.execute(AssertSqlSafe(read.clone())).await.unwrap();
-    let options = place.options();
+    // More often than it can try while the worker works.
+    let options = place.options().migration_tries(10_000);
     let opening = tokio::spawn(async move { PostgresStore::connect_with(options).await });
     let mut worker = place.connection().await;
     // It stands behind the migration for half a second at most, each time it tries.
-    worker.execute("SET lock_timeout = '2s'").await.unwrap();
+    worker.execute("SET lock_timeout = '10s'").await.unwrap();
     for _ in 0..20 {
         worker.execute(AssertSqlSafe(read.clone())).await.expect("the migration waits without a limit");
         tokio::time::sleep(Duration::from_millis(100)).await;

@@ -64,7 +64,7 @@ mod tests {
         let app = Router::new().route("/", get(|| async { "here" }));
         let (stop, stopped) = oneshot::channel::<()>();
         let stopped = async { drop(stopped.await) };
-        let serving = tokio::spawn(serve_within(Duration::from_millis(100), listener, app, stopped));
+        let serving = tokio::spawn(serve_within(Duration::from_secs(1), listener, app, stopped));
 
         let mut silent = TcpStream::connect(addr).await.unwrap();
         silent.write_all(b"GET / HTTP/1.1\r\nHost: h").await.unwrap();

@@ -10,7 +10,7 @@ use saga_servers::{Error, TansuServer};
 fn ask_for_versions(brokers: &str) -> std::io::Result<u32> {
     const API_VERSIONS: [u8; 14] = [0, 0, 0, 10, 0, 18, 0, 0, 0, 0, 0, 7, 0xff, 0xff];
     let mut stream = TcpStream::connect(brokers)?;
-    stream.set_read_timeout(Some(Duration::from_millis(500)))?;
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
     stream.write_all(&API_VERSIONS)?;
     let mut answer = [0; 8];
     stream.read_exact(&mut answer)?;

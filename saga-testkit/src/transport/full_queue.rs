@@ -43,7 +43,7 @@ pub(crate) async fn a_full_queue_is_alone<H: TransportHarness>(bench: Bench<H>) 
     let again = async {
         loop {
             let publishing = bench.publish(vec![message("k", 2_000)]);
-            match timeout(bench.harness.patience(), publishing.answers()).await {
+            match timeout(bench.harness.arrival() / 4, publishing.answers()).await {
                 Ok(answers) if answers.as_ref().is_ok_and(|answers| answers.iter().all(Result::is_err)) => {}
                 // A transport that answers behind the receiver has it by now.
                 _ => return,
@@ -65,7 +65,7 @@ async fn fill<H: TransportHarness>(bench: &Bench<H>) -> Result<Option<(Vec<u32>,
     let mut taken = Vec::new();
     for number in 1..=TRIES {
         let publishing = bench.publish(vec![message("k", number)]);
-        let answers = match timeout(bench.harness.patience(), publishing.answers()).await {
+        let answers = match timeout(bench.harness.arrival(), publishing.answers()).await {
             Ok(answers) => answers?,
             Err(_) => vec![Ok(())],
         };

@@ -298,7 +298,10 @@ async fn what_the_services_report_is_one_timeline<S: Books>() {
     let shop = Shop::<S>::open(Meddling { copies: 1, ..Meddling::default() }).await;
     shop.place("o-1", 12, 3).await;
     shop.place("o-2", 12, 11).await;
-    let whole = |timeline: &TimelineStatus| timeline.status == Status::Completed && last_of(timeline).len() == 4;
+    // What begins the saga is handled beside what ends it, and may be noted behind it.
+    let whole = |timeline: &TimelineStatus| {
+        timeline.status == Status::Completed && last_of(timeline).len() == 4 && timeline.entries.len() >= 6
+    };
     let shipped = shop.timeline("o-1", whole).await;
     let done = ["payments/charge-card", "shipping/pack", "shipping/ship", "stock/reserve-stock"];
     assert_eq!(last_of(&shipped), done.map(|step| (step.to_owned(), Became::Done)).into());

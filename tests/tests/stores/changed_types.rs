@@ -290,6 +290,12 @@ async fn types_that_read_the_old_form_are_no_change<S: Books>() {
     let booking = compatible::named().step::<compatible::reserve_seats>().build().unwrap();
     let runtime = builder(&store, &booking).start().await.unwrap();
     runtime.start(&booking, "b-1", compatible::Booking { seats: 2 }).await.unwrap();
+    // It is tried again in an hour, and not by the next process at once.
+    eventually("the airline is asked", async || {
+        let status = runtime.status("b-1").await.unwrap().unwrap();
+        (status.steps[0].attempts > 0).then_some(())
+    })
+    .await;
     runtime.shutdown().await;
 
     let booking = compatible::named().step::<compatible::reserve_places>().build().unwrap();

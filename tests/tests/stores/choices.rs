@@ -45,7 +45,7 @@ async fn unpack<S: Books>(tx: &mut S::Conn, order: Order, packed: u32) -> Result
     Ok(())
 }
 
-#[saga_step(no_compensation, retry(attempts = 1000, base = "1ms", cap = "1ms"), on_exhausted = "compensate")]
+#[saga_step(no_compensation, retry(base = "1ms", cap = "1ms"))]
 async fn call_courier(_ctx: &StepContext, order: Order, State(courier): State<Courier>) -> Result<u32, StepError> {
     let (comes, called) = &mut *courier.0.lock().unwrap();
     *called += 1;

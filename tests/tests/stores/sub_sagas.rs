@@ -33,7 +33,7 @@ async fn unpack<S: Books>(tx: &mut S::Conn, order: Order, packed: u32) -> Result
     Ok(())
 }
 
-#[saga_step(compensate = give_back, retry(attempts = 1000, base = "1ms", cap = "1ms"), on_exhausted = "compensate")]
+#[saga_step(compensate = give_back, retry(base = "1ms", cap = "1ms"))]
 async fn book(ctx: &StepContext, order: Order, State(truck): State<Truck>) -> Result<String, StepError> {
     assert_eq!(ctx.key(), "o-1>shipping:book");
     let (comes, called) = &mut *truck.0.lock().unwrap();

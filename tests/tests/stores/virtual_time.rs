@@ -113,6 +113,28 @@ async fn a_deadline_of_half_an_hour_undoes_a_saga<S: Books>() {
     test.end().await;
 }
 
+/// The deadline of a saga that a person holds up passes all the same: it is undone when the saga goes on.
+async fn the_deadline_of_a_paused_saga_passes<S: Books>() {
+    let asking = named().step::<take_out>().wait_for::<Approval>(Wait::without_limit()).step::<note>();
+    let test = Test::<S>::of(asking.deadline(30 * MINUTE)).await;
+    let running = test.runtime.start(&test.saga, "o-1", 3).await.unwrap();
+    test.time.advance(MINUTE).await;
+    assert_eq!(test.step("approval").await.phase, StepPhase::Started);
+    test.runtime.admin().control("o-1").pause("an audit").await.unwrap();
+    test.time.advance(30 * MINUTE).await;
+    let paused = test.status().await;
+    assert_eq!((paused.summary.status, paused.deadline), (Status::Paused, None));
+    assert_eq!(test.store.counter("taken").await, 3, "nothing of it is undone while it is paused");
+
+    test.runtime.admin().control("o-1").resume("all is well").await.unwrap();
+    let outcome = running.outcome().await.unwrap();
+    assert!(matches!(outcome, Outcome::Compensated { cause: CompensationCause::DeadlinePassed, .. }), "{outcome}");
+    assert_eq!(test.store.counter("taken").await, 0);
+    let ended = test.status().await;
+    assert!(ended.deadline.is_none() && ended.steps.iter().all(|step| step.due_at.is_none()), "{ended:?}");
+    test.end().await;
+}
+
 async fn a_sleep_of_a_day_passes_in_a_few_calls<S: Books>() {
     let test = Test::<S>::of(named().step::<take_out>().sleep("rest", DAY).step::<bill>()).await;
     let running = test.runtime.start(&test.saga, "o-1", 3).await.unwrap();
@@ -207,6 +229,7 @@ async fn a_schema_with_a_clock_of_its_own_is_refused_without_it_and_another_one_
 
 on_every_clock! {
     a_deadline_of_half_an_hour_undoes_a_saga,
+    the_deadline_of_a_paused_saga_passes,
     a_sleep_of_a_day_passes_in_a_few_calls,
     a_step_is_retried_when_its_minute_is_over,
     a_signal_that_does_not_come_has_its_limit,

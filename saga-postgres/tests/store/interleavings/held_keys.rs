@@ -13,6 +13,7 @@ use crate::support::{Place, begun, completed, new_saga, status};
 
 /// What is not held up ends long before.
 const SOON: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(5);
 
 #[saga_step(no_compensation)]
 async fn wave(_: String) -> Result<(), StepError> {
@@ -28,20 +29,39 @@ async fn lock(tx: &mut PgConnection, number: i64) -> Result<(), StepError> {
     Ok(())
 }
 
-/// An application holds a key in a transaction that it does not end; others are started and recorded meanwhile.
-async fn beside_a_held_key(place: &Place, options: PostgresOptions) -> (bool, Started) {
+/// Waits until a session waits for what this one holds.
+async fn until_waited_for(place: &Place, holder: &mut PgConnection) {
+    let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut *holder).await.unwrap();
+    let mut watch = place.connection().await;
+    let waits = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity \
+         WHERE wait_event_type = 'Lock' AND $1 = ANY (pg_blocking_pids(pid)))";
+    while !sqlx::query_scalar::<_, bool>(waits).bind(pid).fetch_one(&mut watch).await.unwrap() {
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// An application holds a key in a transaction that it does not end; others are started and recorded meanwhile. Answers
+/// whether they ended within this time.
+async fn beside_a_held_key(place: &Place, options: PostgresOptions, time: Duration) -> (bool, Started) {
     let store = PostgresStore::connect_with(options).await.unwrap();
     let saga = Saga::named("waving").input::<String>().step::<wave>().build().unwrap();
     let runtime = Runtime::builder(store.clone()).saga(&saga).start().await.unwrap();
     let mut holder = place.connection().await;
     holder.execute("BEGIN").await.unwrap();
     store.start_in(&mut holder, new_saga(&store, "held").await).await.unwrap();
-    let waits = {
-        let (store, held) = (store.clone(), new_saga(&store, "held").await);
+    let first = {
         let (runtime, saga) = (runtime.clone(), saga.clone());
         tokio::spawn(async move {
-            // It stands in the lane before the others.
-            drop(tokio::time::timeout(Duration::from_millis(200), runtime.start(&saga, "held", String::new())).await);
+            loop {
+                drop(runtime.start(&saga, "held", String::new()).await);
+            }
+        })
+    };
+    // It stands in the lane before the others.
+    until_waited_for(place, &mut holder).await;
+    let waits = {
+        let (store, held) = (store.clone(), new_saga(&store, "held").await);
+        tokio::spawn(async move {
             loop {
                 match store.start(vec![held.clone()]).await {
                     Ok(mut started) => return started.remove(0),
@@ -50,12 +70,12 @@ async fn beside_a_held_key(place: &Place, options: PostgresOptions) -> (bool, St
             }
         })
     };
-    tokio::time::sleep(Duration::from_millis(100)).await;
     let others = async {
         let running = runtime.start(&saga, "other", String::new()).await.unwrap();
         assert!(matches!(running.outcome().await.unwrap(), Outcome::Completed { .. }));
     };
-    let is_soon = tokio::time::timeout(SOON / 4, others).await.is_ok();
+    let is_soon = tokio::time::timeout(time, others).await.is_ok();
+    first.abort();
     holder.execute("COMMIT").await.unwrap();
     let started = waits.await.unwrap();
     runtime.shutdown().await;
@@ -66,7 +86,7 @@ async fn beside_a_held_key(place: &Place, options: PostgresOptions) -> (bool, St
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g8_a_key_that_somebody_holds_stops_no_other_start() {
     let place = Place::new().await;
-    let (is_soon, started) = beside_a_held_key(&place, place.options()).await;
+    let (is_soon, started) = beside_a_held_key(&place, place.options(), SOON).await;
     assert!(is_soon, "a start of another key waits with it");
     assert!(matches!(started, Started::AlreadyExists(_)), "{started:?}");
     place.remove().await;
@@ -75,7 +95,8 @@ async fn g8_a_key_that_somebody_holds_stops_no_other_start() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_the_limit_one_held_key_stops_every_start() {
     let place = Place::new().await;
-    let (is_soon, _) = beside_a_held_key(&place, place.options().mutant(Mutant::WaitsForLocksWithoutLimit)).await;
+    let options = place.options().mutant(Mutant::WaitsForLocksWithoutLimit);
+    let (is_soon, _) = beside_a_held_key(&place, options, SOON / 4).await;
     assert!(!is_soon);
     place.remove().await;
 }
@@ -135,7 +156,7 @@ async fn g8_many_starts_of_one_slow_key_leave_the_workers_to_others() {
     }
     for (key, runtime) in [("other-1", &here), ("other-2", &there)] {
         let other = async { runtime.start(&saga, key, 0).await.unwrap().outcome().await.unwrap() };
-        let outcome = tokio::time::timeout(SOON / 4, other).await.expect("the workers wait for a key");
+        let outcome = tokio::time::timeout(SOON, other).await.expect("the workers wait for a key");
         assert!(matches!(outcome, Outcome::Completed { .. }));
     }
     sqlx::query("SELECT pg_advisory_unlock($1)").bind(number).execute(&mut holder).await.unwrap();

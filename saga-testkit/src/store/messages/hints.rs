@@ -9,7 +9,7 @@ use crate::fixture::Bench;
 use crate::harness::StoreHarness;
 
 /// A hint that has not come by now will not come.
-const LOST_AFTER: Duration = Duration::from_secs(5);
+const LOST_AFTER: Duration = Duration::from_secs(15);
 /// What is heard without cause, as when a connection is made, can stand for one hint and not for all of these.
 const ROUNDS: usize = 3;
 

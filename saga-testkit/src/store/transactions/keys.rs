@@ -14,7 +14,7 @@ use crate::fixture::{Bench, HOUR, Meeting, tenant};
 use crate::harness::{StartInHarness, StoreHarness};
 
 /// Longer than any store takes to answer.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 type Conn<H> = <<H as StoreHarness>::Store as Store>::Conn;
 

@@ -14,7 +14,7 @@ use crate::fixture::{Act, Begun, Bench, Meeting, Play};
 use crate::harness::StoreHarness;
 
 /// Longer than any store waits for a lock.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Makes a call while the transaction of this claim is open. Answers what the call gave; nothing if it waited too long.
 pub(in crate::store) async fn while_open<H: StoreHarness, T>(

@@ -153,8 +153,9 @@ async fn an_archive_that_does_not_answer_is_called_again() {
 
     let runtime = Runtime::builder(store).saga(&saga).archive(cellar.clone()).settings(|settings| {
         settings.poll_interval = Duration::from_millis(5);
-        settings.member_ttl = Duration::from_millis(200);
-        settings.lease_ttl = Duration::from_millis(200);
+        // The archive has this time to answer.
+        settings.member_ttl = Duration::from_secs(1);
+        settings.lease_ttl = Duration::from_secs(1);
     });
     let runtime = runtime.start().await.unwrap();
     while !runtime.admin().query().list(SagaFilter::default()).await.unwrap().is_empty() {

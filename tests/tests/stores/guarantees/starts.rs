@@ -30,7 +30,8 @@ async fn g6_a_saga_that_was_started_is_there_after_the_process<S: Shop>() {
 
 async fn g6_many_starts_of_one_key_are_one_saga<S: Shop>() {
     let fixture = Fixture::<S>::new().await;
-    let replicas = [fixture.runtime().await, fixture.runtime().await];
+    let replica = async || fixture.patient().start().await.unwrap();
+    let replicas = [replica().await, replica().await];
     let start = |n: usize| {
         let (runtime, saga) = (replicas[n % 2].clone(), fixture.saga.clone());
         tokio::spawn(async move { runtime.start(&saga, "k", Order::of(1)).await })

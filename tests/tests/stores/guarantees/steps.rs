@@ -54,7 +54,8 @@ async fn g1_a_commit_whose_answer_was_lost_left_everything_once() {
 /// however many replicas.
 async fn g2_an_effect_is_committed_once_among_replicas<S: Shop>() {
     let fixture = Fixture::<S>::new().await;
-    let replicas = [fixture.runtime().await, fixture.runtime().await, fixture.runtime().await];
+    let replica = async || fixture.patient().start().await.unwrap();
+    let replicas = [replica().await, replica().await, replica().await];
     let mut running = Vec::new();
     for n in 0..30 {
         // Every replica starts every saga, and some steps fail at first, so that others take them up.
