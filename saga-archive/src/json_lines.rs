@@ -13,7 +13,8 @@ use saga_core::store::{Archive, ArchiveBatch, ArchiveError};
 ///
 /// The object is `prefix/2026-01/<name>.jsonl.gz`: the month in which the first saga of the batch ended, and the
 /// [name](ArchiveBatch::name) of the batch. A batch that is archived again overwrites its object. After a crash, the same saga
-/// can be in two batches; its lines are equal, so a reader drops what has the same `id` and `revision`.
+/// can be in two batches; its lines are equal, so a reader drops what has the same `id`, `revision` and `started_at`. Several stores may
+/// share a prefix.
 ///
 /// `zcat sagas/2026-01/*.jsonl.gz | jq 'select(.key == "o-1")'` finds a saga. A sub-saga follows its outer saga.
 #[derive(Debug, Clone)]

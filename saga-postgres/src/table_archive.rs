@@ -69,7 +69,8 @@ impl TableArchive {
             "INSERT INTO {schema}.archived_sagas (ended_at, id, revision, tenant, key, saga, status, content) \
              SELECT a.ended_at::timestamptz, a.id, a.revision, a.tenant, a.key, a.saga, a.status, a.content::json \
              FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) \
-             a (ended_at, id, revision, tenant, key, saga, status, content) ON CONFLICT DO NOTHING",
+             a (ended_at, id, revision, tenant, key, saga, status, content) ON CONFLICT (id, revision, ended_at) \
+             DO UPDATE SET status = excluded.status, content = excluded.content",
         );
         sqlx::query(sql)
             .persistent(false)

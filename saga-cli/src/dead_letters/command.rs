@@ -4,15 +4,14 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use saga_core::store::{DeadLetterFilter, DeadLetterId, DeadLetterState};
-use serde_json::json;
 
 use super::dead_letter::{InFull, InLine, as_json};
 use crate::output::{print_done, print_row};
 use crate::tenant_admin::TenantAdmin;
 use crate::{OpenStore, print};
 
-/// How many dead letters are read at a time.
-const PAGE: usize = 500;
+/// How many dead letters are read at a time. Each comes with its content, which may have many megabytes.
+const PAGE: usize = 20;
 
 /// What to do with messages that could not be handled.
 #[derive(Debug, Subcommand)]
@@ -96,12 +95,16 @@ async fn list(
     let dead_letters = admin.read().await?.dead_letters();
     let mut filter =
         DeadLetterFilter { state: DeadLetterState::parse(&args.state), limit: PAGE, ..DeadLetterFilter::default() };
-    let mut shown = Vec::new();
+    let mut between = "";
+    if args.json {
+        print(out, "{\"dead_letters\":[")?;
+    }
     loop {
         let letters = dead_letters.list(filter.clone()).await?;
         for letter in &letters {
             if args.json {
-                shown.push(as_json(letter));
+                print(out, format_args!("{between}{}", as_json(letter)))?;
+                between = ",";
             } else if print_row(out, InLine(letter))?.is_break() {
                 return Ok(());
             }
@@ -112,7 +115,7 @@ async fn list(
         }
     }
     if args.json {
-        print(out, format_args!("{}\n", json!({ "dead_letters": shown })))?;
+        print(out, "]}\n")?;
     }
     Ok(())
 }

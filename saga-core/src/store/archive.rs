@@ -50,12 +50,18 @@ impl ArchiveBatch {
         &self.sagas
     }
 
-    /// A name of 64 hexadecimal digits that is the same whenever the batch has the same sagas at the same revisions.
+    /// A name of 64 hexadecimal digits that is the same whenever the batch has the same sagas at the same revisions. Sagas of another
+    /// store, or of one that was restored, have another name, also where their ids are the same.
     pub fn name(&self) -> String {
         let mut hash = Sha256::new();
         for saga in &self.sagas {
             hash.update(saga.id.0.to_be_bytes());
             hash.update(saga.revision.to_be_bytes());
+            hash.update(saga.started_at.0.to_be_bytes());
+            for text in [saga.tenant.as_str(), saga.key.as_str()] {
+                hash.update((text.len() as u64).to_be_bytes());
+                hash.update(text);
+            }
         }
         in_hexadecimal(&hash.finalize())
     }

@@ -69,6 +69,11 @@ impl Partition {
         self.open.last().is_some_and(|last| !self.is_marked(*last))
     }
 
+    /// How many records wait for the mark to be committed.
+    pub(crate) fn unmarked(&self) -> usize {
+        self.open.range(self.committed.mark.handed_out..).count()
+    }
+
     /// What is to be committed, if it differs from what is.
     pub(crate) fn to_commit(&self) -> Option<Start> {
         let handed_out = if self.needs_mark() { self.end + STEP } else { self.committed.mark.handed_out };

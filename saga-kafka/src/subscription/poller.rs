@@ -19,6 +19,7 @@ use crate::subscription::commits::{Commits, commit_apart};
 use crate::subscription::group::Group;
 use crate::subscription::places;
 use crate::subscription::rebalance::Context;
+use crate::subscription::state::Place;
 use crate::subscription::watchdog::Watchdog;
 use crate::wire::record::Record;
 use saga_core::__private::log;
@@ -138,7 +139,8 @@ impl<'a> Reader<'a> {
         }
         let room = self.group.lock().room_to_read().min(BATCH);
         let mut outcome = Ok(());
-        is_news |= 0 < self.consumer.context().queues.read(room, |came| {
+        let is_read = |place: &Place| !self.group.lock().records.needs_mark(place);
+        is_news |= 0 < self.consumer.context().queues.read(room, is_read, |came| {
             if let Err(reason) = self.came(came) {
                 outcome = Err(reason);
             }
@@ -235,16 +237,20 @@ impl<'a> Reader<'a> {
             return false;
         }
         self.watch_at = Instant::now() + WATCH_EVERY;
-        let (ends, places, is_full) = {
+        let (ends, places, is_full, are_held) = {
             let members = self.group.lock();
-            (members.records.ends(), members.records.watermarks(), members.room_to_read() == 0)
+            let (records, is_full) = (&members.records, members.room_to_read() == 0);
+            let ends = records.ends();
+            // What waits for a mark is not read on, and that is not the consumer's fault.
+            let are_held: Vec<bool> = ends.iter().map(|(place, _)| records.needs_mark(place)).collect();
+            (ends, records.watermarks(), is_full, are_held)
         };
         let (mut lag, mut is_behind) = (0, false);
-        for (((topic, partition), end), watermark) in ends.iter().zip(places) {
+        for ((((topic, partition), end), watermark), is_held) in ends.iter().zip(places).zip(are_held) {
             match self.consumer.fetch_watermarks(topic, *partition, self.timeout) {
                 Ok((_, high)) => {
                     lag += u64::try_from(high - watermark).unwrap_or(0);
-                    is_behind |= high > *end;
+                    is_behind |= high > *end && !is_held;
                 }
                 // A cluster that does not answer is no reason to blame the consumer.
                 Err(_) => return false,

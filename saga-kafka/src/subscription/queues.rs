@@ -60,13 +60,22 @@ impl<C: ConsumerContext + 'static> Queues<C> {
         self.lock().clear();
     }
 
-    /// Reads at most so many records, an equal share from each partition, and does not wait for one. The next call begins with the next partition.
-    pub(crate) fn read(&self, limit: usize, mut read: impl FnMut(KafkaResult<BorrowedMessage<'_>>)) -> usize {
+    /// Reads at most so many records, an equal share from each partition that is to be read, and does not wait for one. The next call begins
+    /// with the next partition.
+    pub(crate) fn read(
+        &self,
+        limit: usize,
+        is_read: impl Fn(&Place) -> bool,
+        mut read: impl FnMut(KafkaResult<BorrowedMessage<'_>>),
+    ) -> usize {
         let open = self.lock();
         let share = limit.div_ceil(open.len().max(1));
         let first = self.first.load(Ordering::Relaxed);
         let mut left = limit;
-        for (index, queue) in open.values().enumerate().cycle().skip(first).take(open.len()) {
+        for (index, (place, queue)) in open.iter().enumerate().cycle().skip(first).take(open.len()) {
+            if !is_read(place) {
+                continue;
+            }
             for _ in 0..share.min(left) {
                 let Some(came) = queue.poll(Duration::ZERO) else { break };
                 left -= 1;

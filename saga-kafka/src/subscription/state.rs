@@ -65,8 +65,16 @@ impl State {
         self.receivers.values().fold(0, |sum, prefetch| sum.saturating_add(*prefetch))
     }
 
+    /// How many records wait for a receiver. Those that wait for a mark take no room: where the cluster refuses the places of a topic,
+    /// the others are read on.
     pub(crate) fn waiting(&self) -> usize {
-        self.waiting.len()
+        let unmarked: usize = self.partitions.values().map(Partition::unmarked).sum();
+        self.waiting.len().saturating_sub(unmarked)
+    }
+
+    /// Whether records of this partition wait for a mark. It is not read on before that.
+    pub(crate) fn needs_mark(&self, place: &Place) -> bool {
+        self.partitions.get(place).is_some_and(Partition::needs_mark)
     }
 
     pub(crate) fn assign(&mut self, place: Place, start: Start) {

@@ -146,3 +146,14 @@ fn what_a_dropped_receiver_had_goes_to_another() {
     assert!(!state.has_receivers());
     assert_eq!(state.waiting(), 5);
 }
+
+#[test]
+fn what_waits_for_a_mark_takes_no_room_of_others() {
+    let mut state = State::default();
+    for (partition, handed_out) in [(0, 0), (1, 100)] {
+        state.assign(place(partition), start(0, handed_out));
+        (0..3).for_each(|offset| assert!(state.read(record(partition, offset))));
+    }
+    assert_eq!(state.waiting(), 3);
+    assert_eq!([0, 1].map(|partition| state.needs_mark(&place(partition))), [true, false]);
+}

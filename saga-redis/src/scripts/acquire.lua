@@ -24,18 +24,16 @@ local function now()
   local time = redis.call('TIME')
   return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
-local first
-while true do
-  first = redis.call('ZRANGE', KEYS[4], 0, 0)[1]
-  if not first or first == holder then
-    break
-  end
+local first = redis.call('ZRANGE', KEYS[4], 0, 0)[1]
+-- A waiter that does not ask any more loses its place when its turn has come, and not before.
+while not lock and first and first ~= holder do
   local asks_until = redis.call('HGET', KEYS[5], first)
   if asks_until and tonumber(asks_until) >= now() then
     break
   end
   redis.call('ZREM', KEYS[4], first)
   redis.call('HDEL', KEYS[5], first)
+  first = redis.call('ZRANGE', KEYS[4], 0, 0)[1]
 end
 if not lock and (not first or first == holder) then
   local counter = redis.call('INCR', KEYS[2])

@@ -127,9 +127,7 @@ impl Authorizer {
             // SQLite refuses a BEGIN inside a transaction itself, with a well known error.
             AuthAction::Transaction { operation: TransactionOperation::Begin } => Authorization::Allow,
             AuthAction::Transaction { .. } => self.deny_end(),
-            AuthAction::Savepoint { savepoint_name, .. } if savepoint_name.starts_with(SAVEPOINT_PREFIX) => {
-                self.deny_end()
-            }
+            AuthAction::Savepoint { savepoint_name, .. } if is_own(savepoint_name) => self.deny_end(),
             AuthAction::Attach { .. } | AuthAction::Detach { .. } => Authorization::Deny,
             AuthAction::Pragma { pragma_name, pragma_value: Some(_) } if !READING_PRAGMAS.contains(&pragma_name) => {
                 Authorization::Deny
@@ -142,4 +140,9 @@ impl Authorizer {
         self.tried_to_end.store(true, Ordering::Relaxed);
         Authorization::Deny
     }
+}
+
+/// Whether this is one of the store's savepoints. To SQLite their names are the same in capital letters.
+fn is_own(savepoint: &str) -> bool {
+    savepoint.get(..SAVEPOINT_PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(SAVEPOINT_PREFIX))
 }

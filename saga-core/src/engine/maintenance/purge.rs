@@ -1,6 +1,6 @@
 //! One batch of sagas whose time is over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::maintenance::{Maintenance, PassError};
 use super::refused_sagas::RefusedSagas;
@@ -10,7 +10,7 @@ use crate::engine::store_calls::{catch_panic, store_error};
 use crate::env::{Activity, during, timeout};
 use crate::key::{Key, Tenant};
 use crate::log;
-use crate::store::{ArchiveBatch, ExpiredSaga, Purged, SagaId, Store, StoreErrorKind};
+use crate::store::{ArchiveBatch, ExpiredSaga, KeptFor, Purged, SagaId, SagaWithSteps, Store, StoreErrorKind};
 use crate::unwind::caught_while;
 
 impl<S: Store> Maintenance<S> {
@@ -25,7 +25,7 @@ impl<S: Store> Maintenance<S> {
         let expired = refused.next(catch_panic("expired", self.ctx.store.expired(looked_at)).await?, size);
         let Some(first) = expired.first().map(|saga| (saga.id, saga.key.clone())) else { return Ok(false) };
         let retry_interval = self.ctx.settings.purge_retry_interval;
-        let archived = match self.archive(expired).await {
+        let archived = match self.archive(expired, refused).await {
             Err(PassError::Archive(error)) if size == 1 => {
                 let (id, saga) = first;
                 log::warn!(%saga, %error, "saga not archived");
@@ -41,8 +41,13 @@ impl<S: Store> Maintenance<S> {
         Ok(archived.len() == size && !is_nothing(&purged))
     }
 
-    /// Archives those that are still whole. A saga that moved meanwhile is left for a later pass.
-    async fn archive(&self, expired: Vec<ExpiredSaga>) -> Result<Vec<ExpiredSaga>, PassError> {
+    /// Archives those that are still whole. A saga that moved meanwhile is left for a later pass. So is one with a sub-saga that has not
+    /// ended: that could end between its archive and its purge.
+    async fn archive(
+        &self,
+        expired: Vec<ExpiredSaga>,
+        refused: &mut RefusedSagas,
+    ) -> Result<Vec<ExpiredSaga>, PassError> {
         let Some(archive) = &self.archive else { return Ok(expired) };
         // A tombstone was archived when it became one.
         let ids: Vec<SagaId> = expired.iter().map(|saga| saga.id).collect();
@@ -51,8 +56,12 @@ impl<S: Store> Maintenance<S> {
             Err(error) if error.kind() == StoreErrorKind::Corrupt => return Err(PassError::Archive(error.into())),
             whole => whole?,
         };
-        let seen: BTreeMap<SagaId, u64> = whole.iter().map(|whole| (whole.saga.id, whole.saga.version)).collect();
-        let whole: Vec<_> = whole.into_iter().filter(|whole| !whole.saga.is_tombstone()).collect();
+        let families = families(&expired, whole);
+        let (finished, unfinished): (Vec<_>, Vec<_>) = families.into_iter().partition(|family| is_finished(family));
+        self.put_off(&unfinished, refused);
+        let outermost = |family: &Vec<SagaWithSteps>| family.first().map(|whole| (whole.saga.id, whole.saga.version));
+        let seen: BTreeMap<SagaId, u64> = finished.iter().filter_map(outermost).collect();
+        let whole: Vec<_> = finished.into_iter().flatten().filter(|whole| !whole.saga.is_tombstone()).collect();
         if !whole.is_empty() {
             let batch = ArchiveBatch::new(whole);
             // Afterwards another process may have the lease, and would archive them too.
@@ -66,6 +75,18 @@ impl<S: Store> Maintenance<S> {
             stored.map_err(PassError::Archive)?;
         }
         Ok(expired.into_iter().filter(|saga| seen.get(&saga.id) == Some(&saga.version)).collect())
+    }
+
+    /// Others are archived before these, as long as the store would keep what cannot be purged yet.
+    fn put_off(&self, unfinished: &[Vec<SagaWithSteps>], refused: &mut RefusedSagas) {
+        if unfinished.is_empty() {
+            return;
+        }
+        log::info!(count = unfinished.len(), reason = ?KeptFor::Unfinished, "expired sagas kept");
+        let until = self.ctx.env.now().saturating_add(self.ctx.settings.purge_retry_interval);
+        for outermost in unfinished.iter().filter_map(|family| family.first()) {
+            refused.add(outermost.saga.id, until);
+        }
     }
 
     /// Tells the services that did steps of these sagas that nothing more will be asked for them. A crash before the purge
@@ -90,6 +111,24 @@ impl<S: Store> Maintenance<S> {
         self.committer.outbox.wake_relay();
         Ok(())
     }
+}
+
+/// Each of the expired sagas with its sub-sagas, which follow it in `whole`.
+fn families(expired: &[ExpiredSaga], whole: Vec<SagaWithSteps>) -> Vec<Vec<SagaWithSteps>> {
+    let outermost: BTreeSet<SagaId> = expired.iter().map(|saga| saga.id).collect();
+    let mut families: Vec<Vec<SagaWithSteps>> = Vec::new();
+    for saga in whole {
+        match families.last_mut() {
+            Some(family) if !outermost.contains(&saga.saga.id) => family.push(saga),
+            _ => families.push(vec![saga]),
+        }
+    }
+    families
+}
+
+/// Whether nothing of a family moves any more.
+fn is_finished(family: &[SagaWithSteps]) -> bool {
+    family.iter().all(|whole| whole.saga.status.is_ended() && whole.work.is_empty())
 }
 
 fn is_nothing(purged: &Purged) -> bool {

@@ -17,6 +17,9 @@ use crate::sim::schedule::Mutant;
 /// How late the mutant archives.
 const LATE: Duration = Duration::from_secs(1);
 
+/// Twice the lease of a process.
+const SLOW_MAX: Duration = Duration::from_secs(10);
+
 /// Writes down what it got. It may fail, and its process may crash behind it.
 #[derive(Debug)]
 pub(crate) struct SimArchive {
@@ -31,6 +34,11 @@ impl Archive for SimArchive {
         if !world.is_calm() && world.draw(|random| random.per_mille(plan.archive_fails)) {
             world.hit(Fault::ArchiveFailed);
             return Err("the archive cannot be reached".into());
+        }
+        if !world.is_calm() && world.draw(|random| random.per_mille(plan.archive_fails)) {
+            world.hit(Fault::ArchiveSlow);
+            // The call of one that is slower than the lease is dropped, and has kept nothing.
+            world.wait_up_to(SLOW_MAX).await;
         }
         let service = self.seat.service;
         let entries = batch.sagas().iter().map(|saga| What::Archived {

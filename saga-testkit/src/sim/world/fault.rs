@@ -259,6 +259,8 @@ faults! {
     Archived = "archived",
     /// An archive failed.
     ArchiveFailed = "archive failed",
+    /// An archive took its time.
+    ArchiveSlow = "archive slow",
     /// A process crashed between the archive and the purge.
     CrashAfterArchive = "crash behind an archive",
     /// Of a saga only a tombstone was left.
