@@ -9,9 +9,11 @@ use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use saga_core::env::BoxFuture;
 use saga_core::store::{Admission, IdempotencyKey, IdempotencyKeys};
+use tokio::time::Instant;
 use tower::{Layer, Service, ServiceExt as _};
 
 use super::answer::{handler_failed, in_flight, other_request, replayed, unavailable};
+use super::claim::Claim;
 use super::incoming::Incoming;
 use super::kept::{Fate, Kept};
 use super::partial_body::read_as_far_as_it_comes;
@@ -138,6 +140,7 @@ where
     let Some(keyed) = &incoming.keyed else {
         return Some(inner.oneshot(request).await.map(IntoResponse::into_response));
     };
+    let leased_until = Instant::now() + settings.lease_ttl;
     let epoch = match settings.store.claim_key(keyed, settings.lease_ttl).await {
         Ok(Admission::Granted(epoch)) => epoch,
         Ok(Admission::Replay(bytes)) => return Some(Ok(replayed(&bytes))),
@@ -146,16 +149,11 @@ where
         Err(error) => return Some(Ok(unavailable(&error).into_response())),
     };
     request.extensions_mut().insert(ClaimedKey { key: keyed.key.clone(), epoch });
-    Some(call(settings, inner, request, (keyed.key.clone(), epoch)).await)
+    Some(call(Claim { settings, key: keyed.key.clone(), epoch, leased_until }, inner, request).await)
 }
 
 /// Calls the handler under its key, and keeps the response.
-async fn call<S, T>(
-    settings: Arc<Settings<S>>,
-    inner: T,
-    request: Request,
-    (key, epoch): (IdempotencyKey, u64),
-) -> Result<Response, T::Error>
+async fn call<S, T>(claim: Claim<S>, inner: T, request: Request) -> Result<Response, T::Error>
 where
     S: IdempotencyKeys,
     T: Service<Request, Error: Send, Future: Send, Response: IntoResponse + Send> + Send + 'static,
@@ -167,31 +165,21 @@ where
     let response = match called {
         Ok(Ok(response)) => response.into_response(),
         Ok(Err(error)) => {
-            release(&settings, &key, epoch).await;
+            claim.end(None).await;
             return Err(error);
         }
         Err(_) => {
-            release(&settings, &key, epoch).await;
+            claim.end(None).await;
             return Ok(handler_failed().into_response());
         }
     };
     if Fate::of(response.status()) == Fate::Forget {
-        release(&settings, &key, epoch).await;
+        claim.end(None).await;
         return Ok(response);
     }
-    let (response, kept) = keep(response, settings.response_bytes_max).await;
-    match settings.store.complete_key(&key, epoch, &kept.encode()).await {
-        Ok(true) => {}
-        Ok(false) => tracing::warn!(%key, "a handler took longer than its lease, and its response was not kept"),
-        Err(error) => tracing::warn!(%key, %error, "response not kept"),
-    }
+    let (response, kept) = keep(response, claim.settings.response_bytes_max).await;
+    claim.end(Some(kept.encode())).await;
     Ok(response)
-}
-
-async fn release<S: IdempotencyKeys>(settings: &Settings<S>, key: &IdempotencyKey, epoch: u64) {
-    if let Err(error) = settings.store.release_key(key, epoch).await {
-        tracing::warn!(%key, %error, "key not released; it is free when its lease ends");
-    }
 }
 
 /// What is kept of a response: of one that is too long, or streamed, the status and the headers.

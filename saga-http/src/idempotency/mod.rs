@@ -5,6 +5,7 @@ mod answer;
 mod arguments;
 mod body;
 mod canonical_json;
+mod claim;
 mod claim_first;
 mod fingerprint;
 mod handler;

@@ -2,11 +2,18 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
 use http::StatusCode;
+use saga_core::env::BoxFuture;
+use saga_core::memory::{CommitFate, CommitHook, CommitPoint, MemoryStore};
+use saga_core::store::{StoreError, StoreErrorKind};
+use saga_http::Idempotency;
 
+use crate::support::application::{routes, user};
 use crate::support::{Answer, Application, Ledger, Order, on_each_store, request, send};
 
 on_each_store!(
@@ -119,7 +126,7 @@ pub(crate) async fn a_client_that_leaves_while_its_key_is_claimed_loses_nothing<
         });
         let is_answered = pin!(answer).await.is_some();
         drop(sent);
-        let waiting = request("/mails", &key).header("prefer", "wait=10");
+        let waiting = request("/mails", &key).header("prefer", "wait=60");
         let again = send(&app, waiting, Order::of("hello").text()).await;
         assert_eq!((again.status, shop.calls()), (StatusCode::OK, polls), "it left after {polls} polls");
         if is_answered {
@@ -179,4 +186,38 @@ pub(crate) async fn after_its_lease_a_mail_is_sent_again<S: Ledger>(shop: Applic
     };
     assert_eq!((first.status, second.status), (StatusCode::OK, StatusCode::OK));
     assert!(send(&app, request("/mails", "k-1"), staying().text()).await.is_replayed());
+}
+
+/// The end of a claim fails this often.
+#[derive(Default)]
+struct BrokenEnds(AtomicU32);
+
+impl CommitHook for BrokenEnds {
+    fn at(&self, point: CommitPoint) -> BoxFuture<'static, CommitFate> {
+        let is_end = matches!(point, CommitPoint::Committing("complete_key" | "release_key"));
+        let is_broken = |left: u32| left.checked_sub(1);
+        let breaks = is_end && self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, is_broken).is_ok();
+        let error = || StoreError::new(StoreErrorKind::Unavailable, "end", "the connection broke");
+        Box::pin(std::future::ready(if breaks { CommitFate::Fail(error()) } else { CommitFate::Proceed }))
+    }
+}
+
+/// A store that cannot be reached for a moment when the handler has ended does not lead to a second call.
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_claim_is_tried_again() {
+    let shop = Application::<MemoryStore>::start().await;
+    let broken = Arc::new(BrokenEnds::default());
+    let store = shop.store.clone().with_commit_hook(Arc::clone(&broken) as Arc<dyn CommitHook>);
+    let app = routes(&Idempotency::of_store(store).principal(user), &shop.shop);
+    for (key, status, calls) in [("kept", 200, 1), ("freed", 503, 3)] {
+        broken.0.store(3, Ordering::SeqCst);
+        let order = Order { status, ..Order::of("hello") };
+        let first = send(&app, request("/mails", key), order.text()).await;
+        assert_eq!(first.status.as_u16(), status);
+        let again = send(&app, request("/mails", key), order.text()).await;
+        assert_eq!(again.status, StatusCode::CONFLICT);
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let again = send(&app, request("/mails", key), order.text()).await;
+        assert_eq!((again.status.as_u16(), again.is_replayed(), shop.calls()), (status, status == 200, calls));
+    }
 }
