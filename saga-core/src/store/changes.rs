@@ -247,6 +247,8 @@ pub type Applied = Result<(), Miss>;
 pub enum Miss {
     /// The saga's version had moved, or the key of the saga to start is taken. This is the saga now.
     Saga(Box<SagaRow>),
+    /// The saga to advance does not exist: it was deleted since it was read.
+    NoSaga(SagaId),
     /// A work row is gone, or another owner took it.
     Work(WorkId),
     /// There is already a record under that step key, or the record to revise is not as expected.

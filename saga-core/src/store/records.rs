@@ -9,7 +9,7 @@ use crate::key::{Key, StepId, Tenant};
 ///
 /// # Contract
 /// - `S-REC-1` Each [`Changes`] of a [`record`](Records::record) is applied whole or not at all, and has its own answer. A miss does not prevent the other changes of the call.
-/// - `S-REC-2` Changes with an [`Advance`](super::Advance) apply only when the saga's version is the expected one; otherwise [`Miss::Saga`](super::Miss::Saga) carries the saga as it is.
+/// - `S-REC-2` Changes with an [`Advance`](super::Advance) apply only when the saga's version is the expected one; otherwise [`Miss::Saga`](super::Miss::Saga) carries the saga as it is, or, where it was deleted, the answer is [`Miss::NoSaga`](super::Miss::NoSaga).
 /// - `S-REC-3` Of two writers with the same expected version exactly one is applied.
 /// - `S-REC-4` A finished or postponed work row must exist with its epoch; otherwise the answer is [`Miss::Work`](super::Miss::Work). The epoch matters, the lease does not (G7).
 /// - `S-REC-5` A record is inserted only where there is none; otherwise the answer is [`Miss::Record`](super::Miss::Record) (G2).

@@ -1,9 +1,10 @@
 //! Keys and rows that somebody holds in an open transaction: who wants them waits, and nobody else does (G8).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use saga_core::engine::{ControlOutcome, SagaAdmin};
 use saga_core::env::BoxFuture;
 use saga_core::memory::{CommitFate, CommitHook, CommitPoint, MemoryConn, MemoryStore};
 use saga_core::store::{StoreError, StoreErrorKind};
@@ -143,5 +144,54 @@ async fn what_meets_a_lock_is_parted_and_written_once() {
         assert!(matches!(start.await.unwrap().unwrap(), Outcome::Completed { .. }));
     }
     assert!(locks.met.load(Ordering::Relaxed) > 0, "no lock was met");
+    runtime.shutdown().await;
+}
+
+/// An operator's action waits for the transaction that holds a row of the saga, as the steps do.
+#[tokio::test(start_paused = true)]
+async fn an_operator_who_meets_a_lock_is_not_refused() {
+    let locks = Arc::new(Locks::default());
+    let store = MemoryStore::new().with_commit_hook(Arc::new(Hook(Arc::clone(&locks))));
+    let runtime = runtime(&store).await;
+    let running = runtime.start(&waving(), "k-1", 1).after(LONG).await.unwrap();
+    let admin = SagaAdmin::new(store.clone()).saga(&waving());
+    let met = locks.met.load(Ordering::Relaxed);
+    for desk in [runtime.admin(), admin] {
+        assert_eq!(desk.control("k-1").pause("an audit").await.unwrap(), ControlOutcome::Applied);
+        assert_eq!(desk.control("k-1").resume("all is well").await.unwrap(), ControlOutcome::Applied);
+    }
+    assert!(locks.met.load(Ordering::Relaxed) > met, "no lock was met");
+    drop(running);
+    runtime.shutdown().await;
+}
+
+/// Each record of one saga meets a lock, as long as another process is frozen that holds its row.
+#[derive(Default)]
+struct Frozen(AtomicBool);
+
+impl CommitHook for Frozen {
+    fn at(&self, point: CommitPoint) -> BoxFuture<'static, CommitFate> {
+        let is_locked = point == CommitPoint::Committing("record") && self.0.load(Ordering::SeqCst);
+        let error = || StoreError::new(StoreErrorKind::Conflict, "record", "a lock");
+        Box::pin(std::future::ready(if is_locked { CommitFate::Fail(error()) } else { CommitFate::Proceed }))
+    }
+}
+
+/// G8: other work falls due meanwhile, and is claimed.
+#[tokio::test(start_paused = true)]
+async fn g8_a_deadline_that_meets_a_lock_holds_up_no_other_work() {
+    let frozen = Arc::new(Frozen::default());
+    let store = MemoryStore::new().with_commit_hook(Arc::clone(&frozen) as Arc<dyn CommitHook>);
+    let overdue = Saga::named("overdue").input::<u32>().deadline(3 * SOON).step::<last>().build().unwrap();
+    let runtime = Runtime::builder(store.clone()).saga(&overdue).saga(&lasting()).start().await.unwrap();
+    let locked = runtime.start(&overdue, "locked", 40).await.unwrap();
+    // Its only commit is the transaction of its step, which no lock holds up.
+    let later = runtime.start(&lasting(), "later", 0).after(4 * SOON).await.unwrap();
+    frozen.0.store(true, Ordering::SeqCst);
+    let began = tokio::time::Instant::now();
+    tokio::time::timeout(5 * SOON, later.outcome()).await.expect("it is claimed in time").unwrap();
+    assert!(began.elapsed() >= 4 * SOON);
+    frozen.0.store(false, Ordering::SeqCst);
+    assert!(matches!(locked.outcome().await.unwrap(), Outcome::Compensated { .. }));
     runtime.shutdown().await;
 }

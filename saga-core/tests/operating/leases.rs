@@ -5,6 +5,8 @@
 
 mod bank;
 mod late;
+mod late_events;
+mod late_versions;
 
 use std::time::Duration;
 

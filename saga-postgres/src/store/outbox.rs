@@ -1,5 +1,6 @@
 //! The outbox.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -94,7 +95,11 @@ impl Outbox for PostgresStore {
         let (numbers, epochs) = columns(lanes);
         let query = sqlx::query(self.sql(&sql)).bind(numbers).bind(epochs).bind(rows::limit(limit));
         let rows = self.read_rows("read_lane", query).await?;
-        rows.iter().map(OutboxRow::from_row).collect::<Result<_, _>>().map_err(|error| store_error("read_lane", error))
+        let (rows, unreadable) = readable_rows(&rows).map_err(|error| store_error("read_lane", error))?;
+        if !unreadable.is_empty() {
+            self.park(&unreadable).await?;
+        }
+        Ok(rows)
     }
 
     async fn sent(&self, messages: &[MessageId]) -> Result<(), StoreError> {
@@ -193,6 +198,33 @@ impl Outbox for PostgresStore {
         let depth = rows.first().map(read).transpose().map_err(|error| store_error("depth", error))?;
         Ok(depth.unwrap_or_default())
     }
+}
+
+/// The rows that can be read, and what parks the ordering keys of the others. No row goes that is behind an unreadable one
+/// of its key.
+fn readable_rows(rows: &[PgRow]) -> Result<(Vec<OutboxRow>, Vec<NewParked>), sqlx::Error> {
+    let (mut readable, mut parked, mut held) = (Vec::with_capacity(rows.len()), Vec::new(), HashSet::new());
+    for row in rows {
+        if !held.is_empty() && held.contains(&ordering_key(row)?) {
+            continue;
+        }
+        match rows::readable(OutboxRow::from_row(row))? {
+            Ok(row) => readable.push(row),
+            Err(problem) => {
+                let (message, attempts) = (MessageId(row.try_get(0)?), rows::narrow(row, 10).unwrap_or_default());
+                if attempts == 0 {
+                    tracing::error!(message_id = %message, error = problem, "outbox message unreadable");
+                }
+                held.insert(ordering_key(row)?);
+                parked.push(NewParked::unreadable(message, attempts, &problem));
+            }
+        }
+    }
+    Ok((readable, parked))
+}
+
+fn ordering_key(row: &PgRow) -> Result<(&str, &str, &str), sqlx::Error> {
+    Ok((rows::text(row, 1)?, rows::text(row, 2)?, rows::text(row, 3)?))
 }
 
 fn columns(lanes: &[LeasedLane]) -> (Vec<i16>, Vec<i64>) {

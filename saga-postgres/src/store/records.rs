@@ -27,7 +27,8 @@ impl Records for PostgresStore {
         refuse_duplicate_changes(OPERATION, &changes)?;
         let parts = split_by_rows(&changes);
         let unlocks = changes.iter().any(|change| !change.unlocked.is_empty());
-        if self.autocommits() && parts.len() == 1 && !unlocks {
+        let unchecked = unchecked_sagas(&changes);
+        if self.autocommits() && parts.len() == 1 && !unlocks && unchecked.is_empty() {
             let mut conn = self.acquire(OPERATION).await?;
             let numbers =
                 self.number_definitions(&mut conn, OPERATION, definitions(&changes), LockWait::Short, true).await?;
@@ -35,9 +36,12 @@ impl Records for PostgresStore {
             conn.release_if_usable(&applied);
             return applied;
         }
-        let store = self.clone();
+        let (store, mut changes) = (self.clone(), changes);
         let applied = self.in_transaction(OPERATION, move |conn| {
             Box::pin(async move {
+                if !unchecked.is_empty() {
+                    store.leave_out_gone(conn, &unchecked, &mut changes).await?;
+                }
                 let numbers =
                     store.number_definitions(conn, OPERATION, definitions(&changes), LockWait::Short, false).await?;
                 let mut applied = Vec::with_capacity(changes.len());
@@ -72,6 +76,16 @@ impl Records for PostgresStore {
     }
 }
 
+/// The sagas into whose histories changes write without a check of a version or a work row of theirs: an operator restarts
+/// one that has ended, for example. Others that are purged meanwhile are a miss.
+fn unchecked_sagas(changes: &[Changes]) -> Vec<SagaId> {
+    let starts = |saga: SagaId| changes.iter().filter_map(|change| change.start.as_ref()).any(|new| new.id == saga);
+    let is_checked =
+        |change: &Changes| change.saga.is_some() || !change.finished.is_empty() || !change.postponed.is_empty();
+    let unchecked = changes.iter().filter(|&change| !is_checked(change)).flat_map(|change| &change.history);
+    unchecked.map(|entry| entry.saga).filter(|saga| !starts(*saga)).collect()
+}
+
 /// Leaves out the records of items, and of repeated undos.
 pub(crate) const OF_STEPS: &str = "AND (r.step NOT LIKE '%#%' OR r.step LIKE '%#0')";
 
@@ -87,6 +101,24 @@ impl PostgresStore {
         let query = sqlx::query(self.sql(&sql)).bind(tenant.as_str().to_owned()).bind(key.as_str().to_owned());
         let rows = self.read_rows(operation, query).await?;
         rows.iter().map(StepRecord::from_row).collect::<Result<_, _>>().map_err(|error| store_error(operation, error))
+    }
+
+    /// Takes entries of sagas that are gone out of the histories of these changes. A purge leaves the other sagas as they
+    /// are until the commit.
+    async fn leave_out_gone(
+        &self,
+        conn: &mut PgConnection,
+        sagas: &[SagaId],
+        changes: &mut [Changes],
+    ) -> Result<(), StoreError> {
+        let ids: Vec<i64> = sagas.iter().map(|saga| saga.0).collect();
+        let sql = "SELECT p.id FROM {schema}.progress p WHERE p.id = ANY ($1) ORDER BY p.id FOR KEY SHARE NOWAIT";
+        let query = sqlx::query_scalar(self.sql(sql)).bind(ids).persistent(false);
+        let there: Vec<i64> = query.fetch_all(conn).await.map_err(|error| store_error(OPERATION, error))?;
+        for change in changes {
+            change.history.retain(|entry| !sagas.contains(&entry.saga) || there.contains(&entry.saga.0));
+        }
+        Ok(())
     }
 
     async fn record_on(
@@ -113,7 +145,7 @@ impl PostgresStore {
                 ObstacleKind::Work(id) => Miss::Work(id),
                 ObstacleKind::Late(work, output) => Miss::Late { work, output },
                 ObstacleKind::Record(step) => Miss::Record(StepId::from_stored(&step)),
-                ObstacleKind::NoSaga(saga) => return Err(misuse(OPERATION, format!("there is no saga {saga}"))),
+                ObstacleKind::NoSaga(saga) => Miss::NoSaga(SagaId(saga)),
                 ObstacleKind::KeyTaken => match taken.remove(&change) {
                     Some(known) => Miss::Saga(Box::new(known)),
                     // The saga was deleted in between, so its key is new now.
@@ -126,7 +158,8 @@ impl PostgresStore {
                 },
                 ObstacleKind::Saga(saga) => match rows.iter().position(|row| row.id.0 == saga) {
                     Some(index) => Miss::Saga(Box::new(rows.swap_remove(index))),
-                    None => return Err(misuse(OPERATION, format!("there is no saga {saga}"))),
+                    // It was deleted in between.
+                    None => Miss::NoSaga(SagaId(saga)),
                 },
             };
             // A lost row takes precedence over a late success of another row.

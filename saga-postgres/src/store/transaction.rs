@@ -41,7 +41,12 @@ impl Store for PostgresStore {
         let _held = self.shared().options.clock.hold();
         let mut body = body;
         let task = tokio::spawn(async move { transact(&store, &claims, &mut body).await });
-        task.await.unwrap_or_else(|_| Err(task_ended("transact").into()))
+        match task.await {
+            Ok(answer) => answer,
+            // The engine notices the panic, and counts an attempt.
+            Err(ended) if ended.is_panic() => std::panic::resume_unwind(ended.into_panic()),
+            Err(_) => Err(task_ended("transact").into()),
+        }
     }
 }
 

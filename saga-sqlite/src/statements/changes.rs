@@ -15,7 +15,7 @@ use crate::error::{Failure, misuse};
 use crate::statements::expiry::Dates;
 use crate::statements::lock_table::unlock;
 use crate::statements::rows::{id_bytes, signed};
-use crate::statements::saga_rows::{CurrentProgress, by_key, current_progress, saga_by_id, start};
+use crate::statements::saga_rows::{CurrentProgress, by_key, known_progress, saga_by_id, start};
 use crate::statements::taken_locks::keep;
 use crate::statements::work_rows::insert_work;
 use crate::store::dead_letters::insert_open;
@@ -40,7 +40,7 @@ pub(crate) fn refuse_duplicate_changes(operation: &'static str, changes: &[Chang
 }
 
 /// Checks a change: the first miss of work row, late success, record, saga.
-pub(crate) fn check(conn: &Connection, operation: &'static str, change: &Changes) -> Result<Check, Failure> {
+pub(crate) fn check(conn: &Connection, change: &Changes) -> rusqlite::Result<Check> {
     let mut late = None;
     let finished = change.finished.iter().map(|(work, condition)| (*work, *condition));
     let postponed = change.postponed.iter().map(|postponed| (postponed.work, Condition::Held));
@@ -66,11 +66,11 @@ pub(crate) fn check(conn: &Connection, operation: &'static str, change: &Changes
         return Ok(Check::Missed(Miss::Saga(Box::new(known))));
     }
     let Some(advance) = &change.saga else { return Ok(Check::Clear(None)) };
-    let progress = current_progress(conn, operation, advance.id)?;
-    if progress.version == advance.expected {
-        return Ok(Check::Clear(Some(progress)));
-    }
-    Ok(Check::Missed(Miss::Saga(Box::new(saga_by_id(conn, advance.id)?))))
+    Ok(match known_progress(conn, advance.id)? {
+        Some(progress) if progress.version == advance.expected => Check::Clear(Some(progress)),
+        Some(_) => Check::Missed(Miss::Saga(Box::new(saga_by_id(conn, advance.id)?))),
+        None => Check::Missed(Miss::NoSaga(advance.id)),
+    })
 }
 
 /// Writes a change. `Err` is a miss that the check would have found; the caller has to roll back.
@@ -297,8 +297,10 @@ pub(crate) fn insert_messages(conn: &Connection, messages: &[NewMessage], now: T
     Ok(())
 }
 
+/// Inserts an entry, unless its saga was deleted since it was read.
 pub(crate) fn insert_history(conn: &Connection, entry: &HistoryEntry, now: Timestamp) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO saga_history (saga, at, step, kind, attempt, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let sql = "INSERT INTO saga_history (saga, at, step, kind, attempt, detail) \
+         SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE EXISTS (SELECT 1 FROM saga_sagas WHERE id = ?1)";
     let step = entry.step.as_ref().map(saga_core::store::StepId::as_str);
     conn.prepare_cached(sql)?.execute((
         entry.saga.0,

@@ -19,18 +19,22 @@ pub(crate) struct CurrentProgress {
     pub(crate) is_new: bool,
 }
 
-/// The progress of a saga.
+/// The progress of a saga, if there is one.
+pub(crate) fn known_progress(conn: &Connection, saga: SagaId) -> rusqlite::Result<Option<CurrentProgress>> {
+    conn.prepare_cached("SELECT status, version FROM saga_progress WHERE id = ?1")?
+        .query_row([saga.0], |row| {
+            Ok(CurrentProgress { status: rows::status(row, 0)?, version: rows::unsigned(row, 1)?, is_new: false })
+        })
+        .optional()
+}
+
+/// The progress of a saga that must exist.
 pub(crate) fn current_progress(
     conn: &Connection,
     operation: &'static str,
     saga: SagaId,
 ) -> Result<CurrentProgress, Failure> {
-    let progress = conn
-        .prepare_cached("SELECT status, version FROM saga_progress WHERE id = ?1")?
-        .query_row([saga.0], |row| {
-            Ok(CurrentProgress { status: rows::status(row, 0)?, version: rows::unsigned(row, 1)?, is_new: false })
-        })
-        .optional()?;
+    let progress = known_progress(conn, saga)?;
     progress.ok_or_else(|| misuse(operation, format!("there is no saga {}", saga.0)).into())
 }
 

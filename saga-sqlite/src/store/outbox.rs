@@ -1,6 +1,6 @@
 //! The outbox.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -59,7 +59,12 @@ impl Outbox for SqliteStore {
 
     async fn read_lane(&self, lane: LeasedLane, limit: usize) -> Result<Vec<OutboxRow>, StoreError> {
         let now = self.now();
-        self.query("read_lane", move |conn| read_lane(conn, lane, limit, now)).await
+        let read = self.query("read_lane", move |conn| read_lane(conn, lane, limit, now));
+        let (rows, unreadable) = read.await?;
+        if !unreadable.is_empty() {
+            self.park(&unreadable).await?;
+        }
+        Ok(rows)
     }
 
     async fn sent(&self, messages: &[MessageId]) -> Result<(), StoreError> {
@@ -206,15 +211,20 @@ fn is_free(session: &Session, lane: u8, owner: MemberId, now: Timestamp) -> rusq
 }
 
 /// An ordering key keeps the places of its rows in the order of the commits, so that no key is starved, and fills them
-/// by position.
-fn read_lane(conn: &Connection, lane: LeasedLane, limit: usize, now: Timestamp) -> rusqlite::Result<Vec<OutboxRow>> {
+/// by position. The second list parks the keys of rows that cannot be read, behind which no row of their keys goes.
+fn read_lane(
+    conn: &Connection,
+    lane: LeasedLane,
+    limit: usize,
+    now: Timestamp,
+) -> rusqlite::Result<(Vec<OutboxRow>, Vec<NewParked>)> {
     let is_held = conn
         .prepare_cached("SELECT 1 FROM saga_lanes WHERE lane = ?1 AND epoch = ?2")?
         .query_row((lane.lane, signed(lane.epoch)), |_| Ok(()))
         .optional()?
         .is_some();
     if !is_held {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), Vec::new()));
     }
     let order = places(conn, lane.lane, limit, now)?;
     let mut statement = conn.prepare_cached(
@@ -222,7 +232,30 @@ fn read_lane(conn: &Connection, lane: LeasedLane, limit: usize, now: Timestamp) 
          coalesce((SELECT k.attempts FROM saga_parked k WHERE k.message = saga_outbox.id), 0) \
          FROM saga_outbox WHERE seq = ?1",
     )?;
-    order.into_iter().map(|seq| statement.query_row([seq], OutboxRow::from_row)).collect()
+    let (mut readable, mut parked, mut held) = (Vec::with_capacity(order.len()), Vec::new(), HashSet::new());
+    for seq in order {
+        let mut found = statement.query([seq])?;
+        let Some(row) = found.next()? else { continue };
+        if !held.is_empty() && held.contains(&ordering_key(row)?) {
+            continue;
+        }
+        match rows::readable(OutboxRow::from_row(row))? {
+            Ok(row) => readable.push(row),
+            Err(problem) => {
+                let (message, attempts) = (rows::message_id(row, 0)?, row.get::<_, u32>(10).unwrap_or_default());
+                if attempts == 0 {
+                    tracing::error!(message_id = %message, error = problem, "outbox message unreadable");
+                }
+                held.insert(ordering_key(row)?);
+                parked.push(NewParked::unreadable(message, attempts, &problem));
+            }
+        }
+    }
+    Ok((readable, parked))
+}
+
+fn ordering_key(row: &Row<'_>) -> rusqlite::Result<(String, String, String)> {
+    Ok((row.get(1)?, row.get(2)?, row.get(3)?))
 }
 
 /// The `seq` numbers of a lane's rows in sending order: at most `limit`.

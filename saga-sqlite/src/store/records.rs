@@ -41,7 +41,7 @@ impl Records for SqliteStore {
 
 fn apply(session: &mut Session, change: &Changes) -> Result<Applied, Failure> {
     let now = session.now();
-    match check(&session.conn, "record", change)? {
+    match check(&session.conn, change)? {
         Check::Missed(miss) => Ok(Err(miss)),
         Check::Clear(progress) => match write(session, change, progress, now)? {
             Ok(()) => Ok(Ok(())),

@@ -74,7 +74,8 @@ pub struct RecordSeen {
     pub outcome: Recorded,
     /// The call whose output was recorded. An undo has no output.
     pub call: Option<u64>,
-    /// Whether the success came in after the step had been decided without it. Its events are then not sent.
+    /// Whether the success came in after the step had been decided without it. Its events are sent only if the saga
+    /// still went forward.
     pub is_late: bool,
     /// Its place among the records of the saga.
     pub position: u32,

@@ -35,7 +35,7 @@ fn first_deliveries<'a>(book: &Book<'a>, found: &mut Vec<Violation>) -> BTreeMap
         }
         match book.calls.get(call) {
             None => broken(found, Guarantee::G4, None, format!("the event {event:?} was emitted by no call")),
-            Some(call) if !is_committed(book, call) => {
+            Some(call) if !is_committed(book, call) && !is_late(book, call) => {
                 let name = book.sagas[call.saga].name(call.step, call.op);
                 let about =
                     format!("{name}: an event of call {} was sent, and that call was never recorded", call.number);
@@ -60,6 +60,15 @@ fn is_committed(book: &Book<'_>, call: &Call<'_>) -> bool {
         Some(Kind::External) => matches!(call.left, Some((_, Left::Done))),
         None => false,
     }
+}
+
+/// Whether the call succeeded after its step had been decided without it. Its events are sent if the saga still went
+/// forward.
+fn is_late(book: &Book<'_>, call: &Call<'_>) -> bool {
+    let of = &book.sagas[call.saga];
+    let is_external = matches!(of.kind(call.step, call.op), Some(Kind::External));
+    let mut records = of.end.records.iter().filter(|record| record.outcome == Recorded::Done && record.is_late);
+    is_external && records.any(|record| record.op == Op::Do && record.call == Some(call.number))
 }
 
 /// Each committed call's events arrived; of several calls that may be the recorded one, those of one of them.

@@ -367,6 +367,6 @@ fn answer(applied: &Applied) -> Answer {
         Err(Miss::Work(_)) => Answer::Work,
         Err(Miss::Late { .. }) => Answer::Late,
         Err(Miss::Record(_)) => Answer::Record,
-        Err(Miss::Saga(_)) => Answer::Saga,
+        Err(Miss::Saga(_) | Miss::NoSaga(_)) => Answer::Saga,
     }
 }

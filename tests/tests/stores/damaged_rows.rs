@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use saga_core::key::Tenant;
 use saga_core::store::{
-    ClaimRequest, Claimed, Headers, Lease, Message, MessageId, MessageKind, NewReceived, SagaId, StoreError, Timestamp,
-    UnreadableWork, WorkId,
+    Changes, ClaimRequest, Claimed, Headers, LANES, Lease, Message, MessageId, MessageKind, NewMessage, NewReceived,
+    OutboxRow, SagaId, StoreError, Timestamp, UnreadableWork, WorkId, lane_of,
 };
 use saga_postgres::PostgresStore;
 use saga_sqlite::SqliteStore;
@@ -119,6 +119,75 @@ async fn messages<S: Tables>() {
     let claimed = store.claim_received(lease, 10).await.unwrap();
     assert_eq!(claimed.messages.into_iter().map(|claimed| claimed.message).collect::<Vec<_>>(), [message(2)]);
     assert_eq!(claimed.unreadable.iter().map(|row| row.work).collect::<Vec<_>>(), [WorkId(ids.start)]);
+}
+
+/// A message under this ordering key.
+fn outgoing(number: u32, key: &str, position: u64) -> NewMessage {
+    let tenant = Tenant::default();
+    NewMessage {
+        id: MessageId(uuid::Uuid::from_u128(number.into())),
+        kind: MessageKind::Event,
+        aggregate_type: "orders".into(),
+        aggregate_id: key.into(),
+        event_type: "OrderPlaced".into(),
+        payload: Vec::new(),
+        position,
+        lane: lane_of(&tenant, "orders", key),
+        tenant,
+        headers: Headers::default(),
+        due_in: Duration::ZERO,
+    }
+}
+
+/// The ids of what a relay may send now, in the order of their numbers.
+async fn sendable<S: Books>(store: &S, lease: Lease) -> Vec<MessageId> {
+    let lanes = store.lease_lanes(lease, usize::from(LANES)).await.unwrap();
+    let rows: Vec<OutboxRow> = store.read_lanes(&lanes, 100).await.unwrap();
+    let mut ids: Vec<MessageId> = rows.iter().map(|row| row.id).collect();
+    ids.sort_unstable();
+    ids
+}
+
+/// The first message of one ordering key is damaged, the last one of another, none of the third.
+async fn outbox<S: Tables>() {
+    let (store, _kept) = S::fresh().await;
+    let lease = member(&store, HOUR).await;
+    let numbered = [("a", 1), ("a", 2), ("b", 1), ("b", 2), ("c", 1)].into_iter().zip(1..);
+    let messages: Vec<NewMessage> = numbered.map(|((key, position), number)| outgoing(number, key, position)).collect();
+    let ids: Vec<MessageId> = messages.iter().map(|message| message.id).collect();
+    store.record(vec![Changes { messages, ..Changes::default() }]).await.unwrap();
+    store.execute("UPDATE {t}outbox SET kind = 'of-tomorrow' WHERE aggregateid = 'a' AND position = 1").await;
+    store.execute("UPDATE {t}outbox SET headers = 'damaged' WHERE aggregateid = 'b' AND position = 2").await;
+    let sound = [ids[2], ids[4]];
+    assert_eq!(sendable(&store, lease).await, sound);
+    let mut parked = store.parked(None, 10).await.unwrap();
+    parked.sort_by_key(|key| key.message);
+    assert_eq!(parked.iter().map(|key| key.message).collect::<Vec<_>>(), [ids[0], ids[3]]);
+    for (key, expected) in parked.iter().zip(["\"of-tomorrow\" is not a value", "the headers are not readable"]) {
+        assert!(key.error.starts_with("it cannot be read: ") && key.error.contains(expected), "{}", key.error);
+        assert_eq!((key.attempts, key.retry_at > Some(key.since)), (1, true));
+    }
+    store.sent(&sound).await.unwrap();
+    assert_eq!(sendable(&store, lease).await, []);
+    // An operator has it tried again, in vain, and mends it.
+    assert!(store.release(ids[0]).await.unwrap());
+    assert_eq!(sendable(&store, lease).await, []);
+    assert_eq!(store.parked(None, 10).await.unwrap().len(), 2);
+    store.execute("UPDATE {t}outbox SET kind = 'event', headers = ''").await;
+    for id in [ids[0], ids[3]] {
+        assert!(store.release(id).await.unwrap());
+    }
+    assert_eq!(sendable(&store, lease).await, [ids[0], ids[1], ids[3]]);
+}
+
+#[tokio::test]
+async fn sqlite_sends_the_messages_that_it_can_read() {
+    outbox::<SqliteStore>().await;
+}
+
+#[tokio::test]
+async fn postgres_sends_the_messages_that_it_can_read() {
+    outbox::<PostgresStore>().await;
 }
 
 #[tokio::test]

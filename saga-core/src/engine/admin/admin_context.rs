@@ -10,10 +10,11 @@ use crate::engine::commit::notify_parent;
 use crate::engine::context::{RuntimeError, Settings};
 use crate::engine::decide::Decider;
 use crate::engine::instance::{NextSlot, NextWork, PendingCommit, SagaInstance};
+use crate::engine::store_calls::{LOCK_TRIES_MAX, retry_locked};
 use crate::env::TokioEnvironment;
 use crate::key::{Key, Tenant};
 use crate::saga::Definition;
-use crate::store::{Applied, Changes, DefinitionId, Hint, SagaRow, SagaWithSteps, Store};
+use crate::store::{Applied, Changes, DefinitionId, Hint, SagaRow, SagaWithSteps, Store, StoreError};
 
 /// The store of one tenant, the definitions of its sagas, and who acts on them.
 pub(crate) struct AdminContext<S: Store> {
@@ -24,20 +25,34 @@ pub(crate) struct AdminContext<S: Store> {
     pub(super) settings: Arc<Settings>,
     /// The id of the plan that is executed.
     pub(super) plan: Option<String>,
+    /// How often a call that meets a lock is made again.
+    pub(super) lock_retries_max: u32,
 }
 
 impl<S: Store> AdminContext<S> {
     /// The default tenant of a store, without a runtime.
     pub(crate) fn new(store: Arc<S>) -> Self {
-        let tenant_store = TenantStore::new(store);
-        Self { tenant_store, definitions: Arc::default(), actor: None, settings: Arc::default(), plan: None }
+        Self::with(TenantStore::new(store), Arc::default(), Arc::default())
     }
 
     /// A tenant of the store of a runtime in this process.
     pub(crate) fn of(runtime: AdminRuntime<S>, tenant: &Tenant) -> Self {
         let definitions = Arc::new(runtime.committer.ctx.definitions.clone());
         let settings = Arc::clone(&runtime.decider.settings);
-        Self { tenant_store: TenantStore::of(runtime, tenant), definitions, actor: None, settings, plan: None }
+        Self::with(TenantStore::of(runtime, tenant), definitions, settings)
+    }
+
+    fn with(
+        tenant_store: TenantStore<S>,
+        definitions: Arc<BTreeMap<DefinitionId, Arc<Definition<S>>>>,
+        settings: Arc<Settings>,
+    ) -> Self {
+        Self { tenant_store, definitions, actor: None, settings, plan: None, lock_retries_max: LOCK_TRIES_MAX }
+    }
+
+    /// For callers that do something else while a row is locked.
+    pub(crate) fn without_lock_retries(self) -> Self {
+        Self { lock_retries_max: 0, ..self }
     }
 
     pub(crate) fn add_definition(&mut self, definition: &Arc<Definition<S>>) {
@@ -101,9 +116,18 @@ impl<S: Store> AdminContext<S> {
 
     /// Writes changes that give out no commands.
     pub(crate) async fn record(&self, changes: Changes) -> Result<Applied, RuntimeError> {
-        let applied = self.tenant_store.store.record(vec![changes]).await?;
+        let applied = self.when_unlocked(|| self.tenant_store.store.record(vec![changes.clone()])).await?;
         // A store returns one result for each of the changes.
         Ok(applied.into_iter().next().unwrap_or(Ok(())))
+    }
+
+    /// Makes a call of the store; again where another transaction holds a row that it writes, since that had no effect.
+    pub(crate) async fn when_unlocked<T, F>(&self, call: impl FnMut() -> F) -> Result<T, RuntimeError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        let env = Arc::clone(&self.decider()?.env);
+        Ok(retry_locked(&*env, self.lock_retries_max, call).await?)
     }
 
     /// Writes what was decided, and starts what follows: here if a runtime is in this process, else by hints to others.
@@ -126,7 +150,7 @@ impl<S: Store> AdminContext<S> {
                     }
                 }
                 if let Some(saga) = &pending.saga {
-                    self.notify_parent(saga).await;
+                    self.notify_parent(saga).await?;
                 }
             }
         }
@@ -134,10 +158,12 @@ impl<S: Store> AdminContext<S> {
     }
 
     /// Lets the parent of a sub-saga go on if the sub-saga has ended.
-    async fn notify_parent(&self, saga: &SagaInstance<S>) {
-        if notify_parent(&*self.tenant_store.store, &self.settings, saga).await {
+    async fn notify_parent(&self, saga: &SagaInstance<S>) -> Result<(), RuntimeError> {
+        let env = Arc::clone(&self.decider()?.env);
+        if notify_parent(&*self.tenant_store.store, &*env, &self.settings, saga).await {
             self.tenant_store.wake_workers();
         }
+        Ok(())
     }
 }
 
@@ -149,6 +175,7 @@ impl<S: Store> Clone for AdminContext<S> {
             actor: self.actor.clone(),
             settings: Arc::clone(&self.settings),
             plan: self.plan.clone(),
+            lock_retries_max: self.lock_retries_max,
         }
     }
 }

@@ -78,7 +78,7 @@ impl<S: Store> Choreography<S> {
         }
         let recorded = self.committer.recorder.record(arrived.handled(changes)).await?;
         // Another miss says that another process has the message.
-        Ok(!matches!(recorded, Err(Miss::Saga(_))))
+        Ok(!matches!(recorded, Err(Miss::Saga(_) | Miss::NoSaga(_))))
     }
 
     fn timeline_expiry(&self) -> Option<Box<Expiry>> {

@@ -18,6 +18,8 @@ impl<S: Store> Poller<S> {
     /// Cancels a saga whose deadline has passed, unless it has reached its pivot.
     pub(crate) async fn deadline_passed(self: &Arc<Self>, work: WorkRef, row: &SagaRow) {
         let admin = AdminContext::of(AdminRuntime::new(&self.committer, &self.decider), &row.tenant);
+        // The row is tried again after `poll_interval` anyway.
+        let admin = admin.without_lock_retries();
         if let Err(error) = end_overdue(&admin, &row.key, work).await {
             log::warn!(tenant = row.tenant.as_str(), saga = %row.key, %error, "deadline not applied");
             let due_in = self.retry_deadline_in(&error);

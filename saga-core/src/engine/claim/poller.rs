@@ -15,7 +15,7 @@ use crate::engine::context::EngineContext;
 use crate::engine::decide::{Decider, keep_report, late_success, unwanted};
 use crate::engine::instance::{AttemptDetails, NextSlot, NextWork, SagaInstance, TakenWork, WorkItem};
 use crate::engine::schedule::InlineSteps;
-use crate::env::{BoxFuture, concurrently};
+use crate::env::{BoxFuture, concurrently, timeout};
 use crate::log;
 use crate::machine::{self, Command as Order, Effect, Event};
 use crate::store::{
@@ -167,7 +167,7 @@ impl<S: Store> Poller<S> {
         let Claimed { work, sagas, next_due_in, unreadable } = claimed;
         log_unreadable_work(&unreadable);
         let count = work.len();
-        let mut deciding: Vec<BoxFuture<'_, ()>> = Vec::new();
+        let mut deciding: Vec<BoxFuture<'static, ()>> = Vec::new();
         for claimed in work {
             let found = sagas.iter().find(|(row, _)| row.id == claimed.saga);
             let Some((row, records)) = found else {
@@ -176,17 +176,37 @@ impl<S: Store> Poller<S> {
             };
             let taken = TakenWork::claimed(&claimed);
             let is_decided_here = claimed.kind == WorkKind::Deadline || row.status != Status::Running;
-            let taking = self.accept_claimed(claimed, row, records.clone(), (owner, lease_until));
             if is_decided_here {
-                let taking = Box::pin(taking);
-                deciding.push(Box::pin(async move { self.committer.watch_over("claim", &[taken], taking).await }));
+                let (this, row, records) = (Arc::clone(self), row.clone(), records.clone());
+                deciding.push(Box::pin(async move {
+                    let taking = Box::pin(this.accept_claimed(claimed, &row, records, (owner, lease_until)));
+                    this.committer.watch_over("claim", &[taken], taking).await;
+                }));
             } else {
+                let taking = self.accept_claimed(claimed, row, records.clone(), (owner, lease_until));
                 self.committer.watch_over("claim", &[taken], pin!(taking)).await;
             }
         }
-        // Many sagas may be cancelled, or overdue, at once. Their decisions share commits.
-        concurrently(deciding).await;
+        self.decide(deciding).await;
         Ok((count, next_due_in))
+    }
+
+    /// Many sagas may be cancelled, or overdue, at once. Their decisions share commits. One that waits for a lock longer than the
+    /// next poll goes on beside it.
+    async fn decide(&self, deciding: Vec<BoxFuture<'static, ()>>) {
+        if deciding.is_empty() {
+            return;
+        }
+        let (decided, under_way) = (Arc::new(SetOnce::new()), self.ctx.lifecycle.enter());
+        let done = Arc::clone(&decided);
+        let task = async move {
+            concurrently(deciding).await;
+            done.set(()).ok();
+            drop(under_way);
+        };
+        self.ctx.lifecycle.spawn("decide about claimed work", Box::pin(task));
+        // Where it takes longer, or panicked, the next claim is due.
+        _ = timeout(&*self.ctx.env, self.ctx.settings.poll_interval, decided.wait()).await;
     }
 
     async fn accept_claimed(

@@ -5,9 +5,11 @@ use std::time::Duration;
 use super::changes;
 use crate::engine::context::Settings;
 use crate::engine::instance::SagaInstance;
+use crate::engine::store_calls::{LOCK_TRIES_MAX, retry_locked};
+use crate::env::Environment;
 use crate::machine::{Effect, settles_next};
 use crate::saga::Definition;
-use crate::store::{Postponed, Store, StoreError, WorkKind, WorkStatus};
+use crate::store::{Changes, Postponed, Store, StoreError, WorkKind, WorkStatus};
 
 /// The row as due after this time. What is known of its attempts stays.
 pub(crate) fn due_in(row: &WorkStatus, due_in: Duration) -> Postponed {
@@ -43,10 +45,16 @@ pub(crate) fn called_off<'a, S: Store>(
 }
 
 /// Makes the rows due; whether there were any. A worker that has claimed one meanwhile reads the saga itself.
-pub(super) async fn make_due<S: Store>(store: &S, rows: Vec<Postponed>) -> Result<bool, StoreError> {
+pub(super) async fn make_due<S: Store>(
+    store: &S,
+    env: &dyn Environment,
+    rows: Vec<Postponed>,
+) -> Result<bool, StoreError> {
     if rows.is_empty() {
         return Ok(false);
     }
-    let each = rows.into_iter().map(changes::postpone);
-    Ok(store.record(each.collect()).await?.iter().any(Result::is_ok))
+    let each: Vec<Changes> = rows.into_iter().map(changes::postpone).collect();
+    // One locked row fails them all. Each is guarded by its epoch, so they may be written again.
+    let applied = retry_locked(env, LOCK_TRIES_MAX, || store.record(each.clone())).await?;
+    Ok(applied.iter().any(Result::is_ok))
 }

@@ -19,6 +19,11 @@ pub(crate) fn resend(row: Postponed, messages: Vec<NewMessage>) -> Changes {
     Changes { messages, ..postpone(row) }
 }
 
+/// The history gets an entry.
+pub(crate) fn note(history: HistoryEntry) -> Changes {
+    Changes { history: vec![history], ..Changes::default() }
+}
+
 /// A work row is deleted.
 pub(crate) fn finish(work: WorkRef) -> Changes {
     Changes { finished: vec![(work, Condition::Held)], ..Changes::default() }

@@ -49,6 +49,6 @@ impl<S: Store> Committer<S> {
             let wanted = called_off(&stored.work, &saga, &self.ctx.settings);
             due.extend(wanted.into_iter().filter(|row| row.work.id == command.work.id));
         }
-        make_due(&*self.ctx.store, due).await
+        make_due(&*self.ctx.store, &*self.ctx.env, due).await
     }
 }

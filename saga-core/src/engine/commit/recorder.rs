@@ -46,6 +46,11 @@ fn one_of_each_saga<R>(group: Group<R>) -> (Group<R>, Group<R>) {
 }
 
 impl<S: Store> Recorder<S> {
+    /// Answers what was not recorded when the runtime stopped.
+    pub(crate) fn close(&self) {
+        self.calls.close();
+    }
+
     pub(crate) async fn serve(self: Arc<Self>) {
         self.calls.serve(&self.ctx.lifecycle.stopped, GROUP_MAX, |group| self.record_group(group)).await;
     }

@@ -11,6 +11,7 @@ use super::called_off::{called_off, due_in, make_due};
 use crate::engine::context::{EngineContext, Settings};
 use crate::engine::instance::SagaInstance;
 use crate::engine::schedule::Scheduler;
+use crate::env::Environment;
 use crate::key::{Key, Tenant};
 use crate::log;
 use crate::machine::{Phase, StepPhase};
@@ -60,9 +61,14 @@ impl<S: Store> Waiting<S> {
 }
 
 /// Makes the command due that waits for this saga, which has ended. For callers without a runtime.
-pub(crate) async fn notify_parent<S: Store>(store: &S, settings: &Settings, saga: &SagaInstance<S>) -> bool {
+pub(crate) async fn notify_parent<S: Store>(
+    store: &S,
+    env: &dyn Environment,
+    settings: &Settings,
+    saga: &SagaInstance<S>,
+) -> bool {
     match outer_of(saga).filter(|_| saga.state.status().is_ended()) {
-        Some(outer) => hurry(store, &outer, settings).await.unwrap_or_default(),
+        Some(outer) => hurry(store, env, &outer, settings).await.unwrap_or_default(),
         None => false,
     }
 }
@@ -83,10 +89,15 @@ fn own_of<S: Store>(saga: &SagaInstance<S>, has_just_begun: bool) -> Option<Wait
 }
 
 /// Makes unclaimed commands due. Returns whether there were any.
-async fn hurry<S: Store>(store: &S, waiting: &Waiting<S>, settings: &Settings) -> Result<bool, StoreError> {
+async fn hurry<S: Store>(
+    store: &S,
+    env: &dyn Environment,
+    waiting: &Waiting<S>,
+    settings: &Settings,
+) -> Result<bool, StoreError> {
     let (tenant, key) = waiting.saga();
     let Some(stored) = store.saga_with_steps(tenant, key).await? else { return Ok(false) };
-    make_due(store, waiting.due(&stored.work, settings)).await
+    make_due(store, env, waiting.due(&stored.work, settings)).await
 }
 
 /// Makes commands due that wait for a saga that moved.
@@ -116,7 +127,7 @@ impl<S: Store> RelatedSagas<S> {
         self.ctx.lifecycle.spawn(
             "family",
             Box::pin(async move {
-                match hurry(&*this.ctx.store, &waiting, &this.ctx.settings).await {
+                match hurry(&*this.ctx.store, &*this.ctx.env, &waiting, &this.ctx.settings).await {
                     Ok(true) => this.scheduler.announce_unclaimed(Duration::ZERO),
                     Ok(false) => {}
                     Err(error) => {

@@ -3,6 +3,7 @@
 use super::dead_letters::DeadLetters;
 use crate::engine::commit::changes;
 use crate::engine::message::{for_service, step_or_item};
+use crate::engine::store_calls::or_unreadable;
 use crate::key::Key;
 use crate::store::{Changes, DeadLetterReason, Message, MessageKind, NewDeadLetter, Store, StoreError};
 use crate::transport::{DeadLetterInfo, Unreadable};
@@ -67,7 +68,9 @@ impl<S: Store> DeadLetters<S> {
 
     /// Whether the step of a message has a row here; `None` if the runtime stops first.
     async fn is_begun(&self, message: &Message) -> Option<bool> {
-        self.committer.store_calls.retry_store("saga", || self.hosted_row_exists(message)).await
+        let read = || or_unreadable(self.hosted_row_exists(message));
+        // A row that cannot be read is there.
+        Some(self.committer.store_calls.retry_store("saga", read).await?.unwrap_or(true))
     }
 
     async fn hosted_row_exists(&self, message: &Message) -> Result<bool, StoreError> {

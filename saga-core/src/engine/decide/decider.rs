@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::choice::choose;
-use super::emitted_events::{tell_of_move, tellable};
+use super::emitted_events::{stands_late, tell_of_move, tellable};
 use super::expiry::expiry_of;
 use super::kept_report::keep_report;
 use super::next_command::{UnansweredCall, is_in_memory, settle_time_left, time_to_wait};
@@ -367,7 +367,8 @@ impl<S: Store> Decider<S> {
         changes: &mut Changes,
     ) {
         // What a step emits leaves with a recorded success only.
-        if !decision.record.is_some_and(|record| record.outcome == RecordedOutcome::Done) {
+        let is_done = decision.record.is_some_and(|record| record.outcome == RecordedOutcome::Done);
+        if !is_done && !stands_late(saga, decision) {
             return;
         }
         for event in emitted {

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use crate::engine::instance::{SagaInstance, WorkItem};
 use crate::engine::message::{Messages, reason_bytes};
 use crate::log;
-use crate::machine::{Event, failed_by_now};
+use crate::machine::{Decision, Event, Phase, StepPhase, failed_by_now};
 use crate::saga::{EmittedEvents, EventEncoder};
 use crate::step::{Emitted, Rejection};
-use crate::store::{Answer, Changes, HistoryEntry, HistoryKind, Store};
+use crate::store::{Answer, Changes, HistoryEntry, HistoryKind, RecordedOutcome, Store};
 
 /// Adds to what a function emitted what its service says is told of its success.
 pub(crate) fn tell_of_success<S: Store>(
@@ -33,6 +33,16 @@ pub(crate) fn tellable<S: Store>(saga: &SagaInstance<S>, event: Event) -> Event 
         None => event,
         Some(problem) => Event::Blocked { step: *step, reason: problem, in_doubt: false },
     }
+}
+
+/// Whether a success that came late is recorded now and stands: the saga goes forward or has completed. What is undone at
+/// once emits nothing.
+pub(crate) fn stands_late<S: Store>(saga: &SagaInstance<S>, decision: &Decision) -> bool {
+    let is_forward = matches!(saga.state.phase, Phase::Running | Phase::Completed);
+    is_forward
+        && decision.revision.is_some_and(|revision| {
+            revision.outcome == RecordedOutcome::Done && saga.state.steps[revision.step].phase == StepPhase::Done
+        })
 }
 
 type Made = Result<(&'static str, Vec<u8>), String>;

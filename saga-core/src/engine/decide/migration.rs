@@ -50,7 +50,8 @@ pub(crate) fn prepare_move<S: Store>(
         ..Route::new(&from.shape, &to.shape, &plan.places)
     };
     let made = arms_taken(&from.shape, &state, &stored.records)?;
-    let migrated = machine::migrate(&route, &state, &made).map_err(|problems| problems.join("; "))?;
+    let mut migrated = machine::migrate(&route, &state, &made).map_err(|problems| problems.join("; "))?;
+    keep_given(plan, &row.input, &mut migrated.state);
     let mut move_ = Move { plan, stored, migrated: &migrated, problems: Vec::new(), outputs: Vec::new() };
     let rewritten = move_.rewritten();
     move_.check_under_way();
@@ -76,6 +77,21 @@ pub(crate) fn prepare_move<S: Store>(
         history: vec![history],
         ..SagaMigration::new(row, &to.id, to.digest)
     })))
+}
+
+/// A stuck step without a mapping was given the saga's own input, and is tried again with it where the new version has a
+/// mapping. A stuck step whose old mapping failed was given nothing, so the new mapping makes its input.
+fn keep_given<S: Store>(plan: &Plan<S>, input: &[u8], state: &mut SagaState) {
+    let given_own = |place: usize| {
+        let old = plan.places.iter().position(|new| *new == Some(place));
+        let is_mapped_now = plan.to.steps.get(place).is_some_and(|step| step.input.is_some());
+        is_mapped_now && old.is_some_and(|old| plan.from.steps[old].input.is_none())
+    };
+    for stuck in state.stuck.iter_mut().chain(&mut state.also_stuck) {
+        if !stuck.undo && stuck.input.is_none() && given_own(stuck.step) {
+            stuck.input = String::from_utf8(input.to_vec()).ok();
+        }
+    }
 }
 
 /// The record of what the saga goes past. Of a choice it says the arm that counts as taken.

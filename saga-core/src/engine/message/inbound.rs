@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::handle_error::HandleError;
 use crate::engine::store_calls::RecordError;
-use crate::store::{Changes, Condition, Message, StoreError, WorkRef};
+use crate::store::{Changes, Condition, Message, StoreError, StoreErrorKind, WorkRef};
 
 /// A received message, while it is handled.
 #[derive(Debug)]
@@ -47,10 +47,10 @@ impl InboundMessage {
     }
 }
 
-/// A failing store is not the fault of the message: no attempt is counted.
+/// A failing store is not the fault of the message: no attempt is counted. A row that cannot be read stays so.
 impl From<StoreError> for HandleError {
     fn from(error: StoreError) -> Self {
-        Self::Later { why: error.to_string(), is_counted: false }
+        Self::Later { why: error.to_string(), is_counted: error.kind() == StoreErrorKind::Corrupt }
     }
 }
 

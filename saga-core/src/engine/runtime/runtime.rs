@@ -28,7 +28,7 @@ struct StopWhenDropped<S: Store>(Arc<Engine<S>>);
 
 impl<S: Store> Drop for StopWhenDropped<S> {
     fn drop(&mut self) {
-        self.0.ctx.lifecycle.stop();
+        self.0.stop();
     }
 }
 

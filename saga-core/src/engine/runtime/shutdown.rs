@@ -26,7 +26,7 @@ impl<S: Store> Engine<S> {
             let limit = self.ctx.settings.shutdown_timeout;
             log::warn!(?limit, "shutdown timed out");
         }
-        self.ctx.lifecycle.stop();
+        self.stop();
         if let Err(error) =
             catch_panic("leave", self.ctx.store.leave(self.committer.scheduler.membership.member_id())).await
         {
@@ -36,5 +36,12 @@ impl<S: Store> Engine<S> {
         self.ctx.store.hint(Hint::Work);
         self.ctx.store.hint(Hint::Outbox);
         log::info!(count, "runtime stopped");
+    }
+
+    /// Ends every task at its next await. Starts and events whose callers still wait are answered.
+    pub(super) fn stop(&self) {
+        self.ctx.lifecycle.stop();
+        self.starter.close();
+        self.committer.recorder.close();
     }
 }

@@ -140,6 +140,11 @@ impl<S: Store> Starter<S> {
 }
 
 impl<S: Store> Starter<S> {
+    /// Answers the callers whose sagas were not started when the runtime stopped.
+    pub(crate) fn close(&self) {
+        self.starts.calls.close();
+    }
+
     pub(crate) async fn start_saga(
         self: &Arc<Self>,
         definition: &Arc<Definition<S>>,

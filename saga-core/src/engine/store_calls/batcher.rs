@@ -65,6 +65,13 @@ impl<T, R> Batcher<T, R> {
         answers
     }
 
+    /// Answers no call any more. For a runtime that has stopped: the task that serves does this as well, unless it was never polled.
+    pub(crate) fn close(&self) {
+        if let Ok(mut receiver) = self.receiver.try_lock() {
+            close(&mut receiver);
+        }
+    }
+
     /// Serves calls, at most `group_max` in a batch, until it is dropped. One task serves at a time. If `make` panics, the calls of its
     /// batch are not answered, and later ones wait for the next task that serves. Once the runtime has `stopped`, no call is answered
     /// any more.
@@ -91,10 +98,14 @@ struct Serving<'a, T, R> {
 impl<T, R> Drop for Serving<'_, T, R> {
     fn drop(&mut self) {
         if self.stopped.is_cancelled() {
-            self.receiver.close();
-            while self.receiver.try_recv().is_ok() {}
+            close(&mut self.receiver);
         }
     }
+}
+
+fn close<T, R>(receiver: &mut mpsc::UnboundedReceiver<Request<T, R>>) {
+    receiver.close();
+    while receiver.try_recv().is_ok() {}
 }
 
 #[cfg(test)]
@@ -127,5 +138,18 @@ mod tests {
             assert_eq!(waiting.await.unwrap(), Ok(None));
         }
         assert_eq!(call(3).await.unwrap(), Ok(None));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_call_waits_for_a_task_that_was_stopped_before_its_first_poll() {
+        let calls = Arc::new(Batcher::<u32, u32>::new());
+        let waiting = tokio::spawn({
+            let calls = Arc::clone(&calls);
+            async move { timeout(Duration::from_hours(1), calls.call(1)).await }
+        });
+        sleep(Duration::from_secs(1)).await;
+        calls.close();
+        assert_eq!(waiting.await.unwrap(), Ok(None));
+        assert_eq!(timeout(Duration::from_hours(1), calls.call(2)).await, Ok(None));
     }
 }

@@ -1,5 +1,5 @@
-//! Retries calls that met a lock in a shared commit: such a call is taken out of its batch and made alone, so that the others do not
-//! wait with it.
+//! Retries calls that met a lock. Such a call had no effect. In a shared commit it is taken out of its batch and made alone, so that
+//! the others do not wait with it.
 
 use std::sync::Arc;
 
@@ -10,13 +10,31 @@ use super::record_error::RecordError;
 use crate::engine::lifecycle::{Lifecycle, backoff_after};
 use crate::env::Environment;
 use crate::log;
-use crate::store::StoreError;
+use crate::store::{StoreError, StoreErrorKind};
 
-/// How often such a call is made alone, within about seven seconds, before it fails.
-const TRIES_MAX: u32 = 8;
+/// How often a call that met a lock is made alone, within about seven seconds, before it fails.
+pub(crate) const LOCK_TRIES_MAX: u32 = 8;
 
-/// How many such calls run concurrently: each takes a connection of the store.
+/// How many calls of shared commits are made alone concurrently: each takes a connection of the store.
 const CONCURRENT_MAX: usize = 2;
+
+/// Makes a call of the store; again, with pauses and at most so often, where it meets a lock.
+pub(crate) async fn retry_locked<T, F>(
+    env: &dyn Environment,
+    retries_max: u32,
+    mut call: impl FnMut() -> F,
+) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    for retries in 0..retries_max {
+        match call().await {
+            Err(error) if error.kind() == StoreErrorKind::Conflict => env.sleep(backoff_after(retries)).await,
+            answer => return answer,
+        }
+    }
+    call().await
+}
 
 /// Calls whose commit met a lock. None of them had an effect.
 #[derive(Debug)]
@@ -83,7 +101,7 @@ impl LockRetry {
             // The semaphore is never closed.
             let Ok(_permit) = self.permits.acquire().await else { return };
             let Err(locked) = make(Arc::clone(owner), group).await else { return };
-            if tries + 1 >= TRIES_MAX || self.lifecycle.has_stopped() {
+            if tries + 1 >= LOCK_TRIES_MAX || self.lifecycle.has_stopped() {
                 for request in locked.group {
                     request.answer(Err((&locked.error).into()));
                 }

@@ -58,7 +58,8 @@ pub struct Stuck {
     /// In words.
     #[serde(rename = "m")]
     pub reason: String,
-    /// The input that a mapping gave to the step, so that a retry does not compute it again.
+    /// The input that a mapping gave to the step, so that a retry does not compute it again. Also the saga's own input,
+    /// where the step got that before the saga moved to a version with a mapping.
     #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
 }

@@ -24,14 +24,10 @@ pub(in crate::memory) fn refuse_misuse(
             if changes[..index].iter().any(advances) {
                 return misuse(format!("two changes of saga {} in one call", advance.id.0));
             }
-            let is_started = starts.iter().any(|saga| saga.id == advance.id);
-            if !is_started && !data.sagas.contains_key(&advance.id) {
-                return misuse(format!("there is no saga {}", advance.id.0));
-            }
         }
         // Changes that were applied before and are recorded again are a miss, no misuse.
         if let Some(detail) = used_id(data, change)
-            && miss(data, change).is_none()
+            && miss(data, change, starts).is_none()
         {
             return misuse(detail);
         }
@@ -56,12 +52,12 @@ pub(in crate::memory) fn locks_of(change: &Changes) -> impl Iterator<Item = Lock
     work.chain(new).chain(revised).chain(saga)
 }
 
-/// Why a change misses: the first of work row, late success, record, saga.
-pub(in crate::memory) fn miss(data: &Data, change: &Changes) -> Option<Miss> {
+/// Why a change misses in a transaction that starts these sagas: the first of work row, late success, record, saga.
+pub(in crate::memory) fn miss(data: &Data, change: &Changes, starts: &[NewSaga]) -> Option<Miss> {
     missing_work(data, change)
         .or_else(|| late_success(data, change))
         .or_else(|| conflicting_record(data, change))
-        .or_else(|| moved_saga(data, change))
+        .or_else(|| moved_saga(data, change, starts))
 }
 
 /// Writes a change that passed the checks.
@@ -163,13 +159,16 @@ fn conflicting_record(data: &Data, change: &Changes) -> Option<Miss> {
     step.or_else(|| change.revised.iter().find_map(unexpected)).map(Miss::Record)
 }
 
-fn moved_saga(data: &Data, change: &Changes) -> Option<Miss> {
+fn moved_saga(data: &Data, change: &Changes, starts: &[NewSaga]) -> Option<Miss> {
     if let Some(known) = change.start.as_ref().and_then(|saga| data.saga_of(&saga.tenant, &saga.key)) {
         return Some(Miss::Saga(Box::new(known.row.clone())));
     }
     let advance = change.saga.as_ref()?;
-    let row = &data.sagas.get(&advance.id)?.row;
-    (row.version != advance.expected).then(|| Miss::Saga(Box::new(row.clone())))
+    match data.sagas.get(&advance.id) {
+        Some(saga) => (saga.row.version != advance.expected).then(|| Miss::Saga(Box::new(saga.row.clone()))),
+        None if starts.iter().any(|saga| saga.id == advance.id) => None,
+        None => Some(Miss::NoSaga(advance.id)),
+    }
 }
 
 fn postpone(data: &mut Data, postponed: Postponed, now: Timestamp) {

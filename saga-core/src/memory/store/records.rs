@@ -19,7 +19,7 @@ impl Records for MemoryStore {
                 return None;
             }
             let write = |change: Changes| {
-                if let Some(miss) = miss(data, &change) {
+                if let Some(miss) = miss(data, &change, &[]) {
                     return Err(miss);
                 }
                 apply(data, change, now);

@@ -193,7 +193,7 @@ fn hold(
     data.locks.stop_waiting(me);
     let mut moved = Vec::new();
     for change in changes {
-        match miss(data, change) {
+        match miss(data, change, starts) {
             None => {}
             Some(Miss::Saga(saga)) => {
                 let records = data.records_of_steps(&saga.tenant, &saga.key);
@@ -219,6 +219,7 @@ fn describe(miss: &Miss) -> String {
         Miss::Record(step) => format!("there is a record of {step} already"),
         Miss::Late { work, .. } => format!("a late success was noted on work row {}", work.0),
         Miss::Saga(saga) => format!("saga {} has moved", saga.id.0),
+        Miss::NoSaga(id) => format!("there is no saga {}", id.0),
     }
 }
 

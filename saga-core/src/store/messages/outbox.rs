@@ -91,6 +91,18 @@ pub struct NewParked {
     pub retry_in: Option<Duration>,
 }
 
+/// How long the key of a message that cannot be read is parked.
+const UNREADABLE_FOR: Duration = Duration::from_mins(1);
+
+impl NewParked {
+    /// Parks the key of a message that this version cannot read. It is read again after a minute, since a relay of a newer
+    /// version may read it. `attempts` says how often that was in vain before.
+    pub fn unreadable(message: MessageId, attempts: u32, problem: &str) -> Self {
+        let error = format!("it cannot be read: {problem}");
+        Self { message, attempts: attempts.saturating_add(1), error, retry_in: Some(UNREADABLE_FOR) }
+    }
+}
+
 /// An ordering key whose next message could not be sent. It does not hold up other keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParkedKey {
@@ -143,7 +155,7 @@ pub struct OutboxDepth {
 ///
 /// # Contract
 /// - `S-OUT-1` [`lease_lanes`](Outbox::lease_lanes) gives free lanes that have a row to send, each to one owner, with the next epoch; a lane is free as a work row is. A lane that the same owner leased before, and did not free, is given to it again with the next epoch, because the owner may not know that it has it.
-/// - `S-OUT-2` [`read_lane`](Outbox::read_lane) returns rows of that lane by position within each ordering key, no row of a parked key, and no row of a lane whose epoch has moved.
+/// - `S-OUT-2` [`read_lane`](Outbox::read_lane) returns rows of that lane by position within each ordering key, no row of a parked key, and no row of a lane whose epoch has moved. A row that this version cannot read holds up no other key: the store logs its id, and parks its key by [`NewParked::unreadable`].
 /// - `S-OUT-3` [`sent`](Outbox::sent) deletes the row; a row is never updated.
 /// - `S-OUT-4` [`park`](Outbox::park) takes ordering keys out of the reads, for good or for a time, and stores the attempts and the error. [`parked`](Outbox::parked) lists them, those of one tenant or all, also after that time, until the message is sent. [`release`](Outbox::release) puts a key back.
 /// - `S-OUT-6` [`discard`](Outbox::discard) deletes the message that could not be sent, puts its key back, and keeps, in the same commit, the given dead letter with the message's content, discarded with that note. Where the message's key is not parked it changes nothing.

@@ -8,3 +8,4 @@ mod shop;
 mod side_by_side;
 mod signals;
 mod sleeps;
+mod stuck_inputs;

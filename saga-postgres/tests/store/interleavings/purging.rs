@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use saga_core::key::{Key, Tenant};
 use saga_core::store::{
-    ExpiredSaga, Expiry, Members as _, Purge as _, Purged, Records as _, SagaId, Sagas as _, Started,
+    Changes, ExpiredSaga, Expiry, HistoryEntry, HistoryKind, Members as _, Purge as _, Purged, Records as _, SagaId,
+    Sagas as _, Started, StoreErrorKind,
 };
 use saga_postgres::PostgresStore;
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
@@ -93,18 +94,40 @@ async fn a_family_of_which_a_sub_saga_is_held_is_left_whole() {
     place.remove().await;
 }
 
+fn purge_of(epoch: u64, saga: &ExpiredSaga) -> String {
+    format!(
+        "SELECT became FROM {{schema}}.purge_sagas({epoch}, ARRAY[{}]::bigint[], ARRAY[{}]::bigint[], ARRAY[false], 1, 1000)",
+        saga.id.0, saga.version
+    )
+}
+
+/// An operator restarts a saga that is being purged: its history ends with it, and the call waits for no purge.
+#[tokio::test]
+async fn a_saga_that_is_being_purged_gets_no_history() {
+    let place = Place::new().await;
+    let store = place.open().await;
+    let (epoch, expired) = due(&store, &["k-1"]).await;
+    let mut purging = hold(&place, &purge_of(epoch, &expired[0])).await;
+    let (saga, detail) = (expired[0].id, "restart".to_owned());
+    let entry = HistoryEntry { saga, step: None, kind: HistoryKind::Operator, attempt: 0, detail };
+    let restart = Changes { history: vec![entry], ..Changes::default() };
+    let refused = store.record(vec![restart.clone()]).await.unwrap_err();
+    assert_eq!(refused.kind(), StoreErrorKind::Conflict, "{refused}");
+    purging.execute("COMMIT").await.unwrap();
+    assert!(store.record(vec![restart]).await.unwrap()[0].is_ok());
+    let entries = AssertSqlSafe(format!("SELECT count(*) FROM {}.history", place.schema));
+    assert_eq!(sqlx::query_scalar::<_, i64>(entries).fetch_one(&mut purging).await.unwrap(), 0);
+    store.close().await;
+    place.remove().await;
+}
+
 /// The purge locks first, and is slow to commit: a start of the key waits, and is new.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_start_under_a_key_that_is_being_purged_is_new() {
     let place = Place::new().await;
     let store = place.open().await;
     let (epoch, expired) = due(&store, &["k-1"]).await;
-    let saga = &expired[0];
-    let purge = format!(
-        "SELECT became FROM {{schema}}.purge_sagas({epoch}, ARRAY[{}]::bigint[], ARRAY[{}]::bigint[], ARRAY[false], 1, 1000)",
-        saga.id.0, saga.version
-    );
-    let mut purging = hold(&place, &purge).await;
+    let mut purging = hold(&place, &purge_of(epoch, &expired[0])).await;
     let again = new_saga(&store, "k-1").await;
     let starting = {
         let (store, again) = (store.clone(), again.clone());
@@ -112,7 +135,7 @@ async fn a_start_under_a_key_that_is_being_purged_is_new() {
             loop {
                 match store.start(vec![again.clone()]).await {
                     Ok(mut started) => return started.remove(0),
-                    Err(error) => assert_eq!(error.kind(), saga_core::store::StoreErrorKind::Conflict, "{error}"),
+                    Err(error) => assert_eq!(error.kind(), StoreErrorKind::Conflict, "{error}"),
                 }
             }
         })

@@ -2,6 +2,7 @@
 
 pub(crate) mod acts;
 pub(crate) mod definitions;
+pub(crate) mod deleted;
 pub(crate) mod listing;
 pub(crate) mod purge;
 pub(crate) mod purge_kept;

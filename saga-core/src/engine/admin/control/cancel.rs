@@ -125,7 +125,7 @@ async fn try_cancel<S: Store>(
     let pending = decide_cancel(ctx, &stored, cause)?;
     match ctx.commit(key, pending).await? {
         Ok(()) => Ok(()),
-        Err(Miss::Saga(_) | Miss::Work(_)) => Err(ControlError::Moved),
+        Err(Miss::Saga(_) | Miss::NoSaga(_) | Miss::Work(_)) => Err(ControlError::Moved),
         Err(miss) => Err(refused(key, format!("it was not called off: {miss:?}")).into()),
     }
 }

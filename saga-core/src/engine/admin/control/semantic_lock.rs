@@ -101,7 +101,7 @@ async fn try_release<S: Store>(
     pending.changes.history.push(entry.entry(saga.id));
     match ctx.commit(key, pending).await? {
         Ok(()) => Ok(()),
-        Err(Miss::Saga(_) | Miss::Work(_)) => Err(ControlError::Moved),
+        Err(Miss::Saga(_) | Miss::NoSaga(_) | Miss::Work(_)) => Err(ControlError::Moved),
         Err(miss) => Err(refused(key, format!("the action did not apply: {miss:?}")).into()),
     }
 }

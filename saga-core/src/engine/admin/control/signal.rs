@@ -93,7 +93,7 @@ async fn try_signal<S: Store>(
     pending.postpone_rows(row.filter(|row| row.owner.is_none()).map(|row| due_in(row, begins_in)));
     match ctx.commit(key, pending).await? {
         Ok(()) => Ok(outcome),
-        Err(Miss::Saga(_) | Miss::Work(_) | Miss::Record(_)) => Err(ControlError::Moved),
+        Err(Miss::Saga(_) | Miss::NoSaga(_) | Miss::Work(_) | Miss::Record(_)) => Err(ControlError::Moved),
         Err(miss) => Err(refused(key, format!("the signal was not received: {miss:?}")).into()),
     }
 }

@@ -62,9 +62,9 @@ impl<S: Store> AttemptRecorder<S> {
                     attempted = late_success::attempted(&command, &output);
                     next = self.decider.after(&command, &attempted);
                 }
-                Ok(Err(Miss::Work(_) | Miss::Record(_))) => {
+                Ok(Err(Miss::Work(_) | Miss::Record(_) | Miss::NoSaga(_))) => {
                     // Either this change was recorded by a commit whose answer was lost, or another process has the
-                    // command.
+                    // command, or the saga was deleted.
                     self.committer.scheduler.release(&in_doubt).await;
                     return self.lost_lease(command, attempted).await;
                 }

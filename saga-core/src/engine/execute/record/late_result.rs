@@ -4,11 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::attempt_recorder::AttemptRecorder;
+use crate::engine::commit::changes;
 use crate::engine::decide::late_success;
 use crate::engine::instance::{AttemptDetails, AttemptResult, NextSlot, NextWork, SagaInstance, WorkItem};
+use crate::key::StepId;
 use crate::log;
 use crate::machine::{Effect, Ending, Event, StepPhase};
-use crate::store::{Applied, Miss, StepRecord, Store};
+use crate::store::{
+    Applied, HistoryEntry, HistoryKind, Miss, RecordedOutcome, StepRecord, Store, StoreError, StoreErrorKind, WorkKind,
+};
 
 /// What a worker that lost its lease knows.
 #[derive(Debug, Clone, Copy)]
@@ -17,6 +21,22 @@ pub(crate) enum LateFinding {
     Success,
     /// A call ended without a definite answer, at this moment of the process clock.
     Unanswered { ended_at: Duration },
+}
+
+/// Why a late result is not recorded.
+enum NotRecorded {
+    /// The store failed: the worker tries again.
+    ForNow(String),
+    /// This process cannot decide about the saga as it is now, also not later.
+    ForGood(String),
+}
+
+impl NotRecorded {
+    fn of(error: &StoreError) -> Self {
+        // To read it again would bring the same answer.
+        let is_damaged = error.kind() == StoreErrorKind::Corrupt;
+        if is_damaged { Self::ForGood(error.to_string()) } else { Self::ForNow(error.to_string()) }
+    }
 }
 
 impl<S: Store> AttemptRecorder<S> {
@@ -50,7 +70,8 @@ impl<S: Store> AttemptRecorder<S> {
         }
     }
 
-    /// Adds a fact to a saga that was decided without it, and retries until the store has it.
+    /// Adds a fact to a saga that was decided without it, and retries until the store has it. What this process can never
+    /// add is left to others.
     async fn record_late(
         self: &Arc<Self>,
         mut saga: SagaInstance<S>,
@@ -59,18 +80,78 @@ impl<S: Store> AttemptRecorder<S> {
         fact: LateFinding,
     ) {
         let step = order.step();
-        let (name, item) = (saga.step(step).name, saga.state.item_number(step));
+        let (name, item, doing) = (saga.step(step).name, saga.state.item_number(step), saga.doing(step));
         let mut backoff = self.committer.store_calls.backoff(0);
         while !self.ctx.lifecycle.has_stopped() {
-            match self.record_late_once(&mut saga, (name, item), &findings, fact).await {
-                Ok(Ok(()) | Err(Miss::Work(_) | Miss::Late { .. })) => return,
-                Ok(Err(Miss::Saga(_) | Miss::Record(_))) => {}
-                Err(error) => {
-                    log::warn!(tenant = saga.tenant.as_str(), saga = %saga.key, step = name, error, "late result not recorded");
+            let error = match self.record_late_once(&mut saga, (name, item), &findings, fact).await {
+                Ok(Ok(()) | Err(Miss::Work(_) | Miss::Late { .. } | Miss::NoSaga(_))) => return,
+                Ok(Err(Miss::Saga(_) | Miss::Record(_))) => None,
+                Err(NotRecorded::ForNow(error)) => Some(error),
+                Err(NotRecorded::ForGood(problem)) => {
+                    match self.leave_to_others(&saga, &doing, &findings, fact, &problem).await {
+                        Ok(()) | Err(NotRecorded::ForGood(_)) => return,
+                        Err(NotRecorded::ForNow(error)) => Some(error),
+                    }
                 }
+            };
+            if let Some(error) = error {
+                log::warn!(tenant = saga.tenant.as_str(), saga = %saga.key, step = name, error, "late result not recorded");
             }
             self.committer.store_calls.pause_for_store(&mut backoff).await;
         }
+    }
+
+    /// Gives up a result that this process can never record. A success is noted on the row that the step has by now, and a
+    /// process that knows the saga's version takes the row. Without a row, the history of the saga tells the operator of it.
+    async fn leave_to_others(
+        &self,
+        saga: &SagaInstance<S>,
+        step: &StepId,
+        findings: &AttemptDetails,
+        fact: LateFinding,
+        problem: &str,
+    ) -> Result<(), NotRecorded> {
+        let left = match fact {
+            LateFinding::Success => self.leave_success(saga, step, findings, problem).await,
+            LateFinding::Unanswered { .. } => Ok(()),
+        };
+        if !matches!(left, Err(NotRecorded::ForNow(_))) {
+            let tenant = saga.tenant.as_str();
+            log::error!(tenant, saga = %saga.key, %step, error = problem, "late result given up");
+        }
+        left
+    }
+
+    async fn leave_success(
+        &self,
+        saga: &SagaInstance<S>,
+        step: &StepId,
+        findings: &AttemptDetails,
+        problem: &str,
+    ) -> Result<(), NotRecorded> {
+        let stored = self.ctx.store.saga_with_steps(&saga.tenant, &saga.key).await;
+        let Some(stored) = stored.map_err(|error| NotRecorded::of(&error))? else { return Ok(()) };
+        let is_done = |record: &StepRecord| record.step == *step && record.outcome == RecordedOutcome::Done;
+        if stored.records.iter().any(is_done) {
+            return Ok(());
+        }
+        if let Some(row) = stored.work.iter().find(|row| row.kind == WorkKind::Do && row.step == *step) {
+            let noted = late_success::encode(findings);
+            let is_noted = self.ctx.store.note_late(row.work.id, &noted).await;
+            if is_noted.map_err(|error| NotRecorded::of(&error))? {
+                return Ok(());
+            }
+        }
+        let entry = HistoryEntry {
+            saga: saga.id,
+            step: Some(step.clone()),
+            kind: HistoryKind::Late,
+            attempt: findings.attempts,
+            detail: format!("it took effect, and the process that called it cannot record that: {problem}"),
+        };
+        let noted = self.committer.recorder.record(changes::note(entry)).await;
+        // A miss says that the saga was purged meanwhile.
+        noted.map(drop).map_err(|error| NotRecorded::ForNow(error.to_string()))
     }
 
     async fn record_late_once(
@@ -79,20 +160,22 @@ impl<S: Store> AttemptRecorder<S> {
         (name, item): (&str, Option<u32>),
         findings: &AttemptDetails,
         fact: LateFinding,
-    ) -> Result<Applied, String> {
-        let row = self.ctx.store.saga(&saga.tenant, &saga.key).await.map_err(|error| error.to_string())?;
-        let Some(row) = row else { return Ok(Ok(())) };
-        let records = self.ctx.store.records_of(&saga.tenant, &saga.key).await.map_err(|error| error.to_string())?;
+    ) -> Result<Applied, NotRecorded> {
+        let row = self.ctx.store.saga(&saga.tenant, &saga.key).await.map_err(|error| NotRecorded::of(&error))?;
+        let Some(row) = row.filter(|row| !row.is_tombstone()) else { return Ok(Ok(())) };
+        let records = self.ctx.store.records_of(&saga.tenant, &saga.key).await;
+        let records = records.map_err(|error| NotRecorded::of(&error))?;
         let definition = match self.ctx.definitions.get(&row.definition) {
             Some(definition) => Arc::clone(definition),
             None if row.definition == saga.definition.id => Arc::clone(&saga.definition),
-            None => return Err(format!("{} is not registered here", row.definition)),
+            None => return Err(NotRecorded::ForGood(format!("{} is not registered here", row.definition))),
         };
         let given = saga.definition.shape.position(name).and_then(|step| saga.inputs.of(step).cloned());
-        *saga = SagaInstance::of_row(&row, records.clone(), &definition)?;
+        *saga = SagaInstance::of_row(&row, records.clone(), &definition).map_err(NotRecorded::ForGood)?;
         // A migration may have moved the step to another index.
         let step = definition.shape.position(name).and_then(|base| saga.state.index_of(base, item));
-        let step = step.ok_or_else(|| format!("{} has no step `{name}`", definition.id))?;
+        let no_step = || NotRecorded::ForGood(format!("{} has no step `{name}`", definition.id));
+        let step = step.ok_or_else(no_step)?;
         if let Some(given) = given.filter(|_| item.is_none() && saga.inputs.of(step).is_none()) {
             // A record of an older version does not have it, and neither has one of a step without a mapping that an operator gave another
             // input.
@@ -101,13 +184,17 @@ impl<S: Store> AttemptRecorder<S> {
         let event = match fact {
             LateFinding::Success => Event::LateSuccess { step },
             LateFinding::Unanswered { ended_at }
-                if self.may_have_missed_undo(saga, step, &records, findings, ended_at).await? =>
+                if self
+                    .may_have_missed_undo(saga, step, &records, findings, ended_at)
+                    .await
+                    .map_err(NotRecorded::ForNow)? =>
             {
                 Event::LateUnknown { step }
             }
             LateFinding::Unanswered { .. } => return Ok(Ok(())),
         };
-        let ids = self.committer.store_calls.take_ids(saga.definition.width).await.ok_or("no ids")?;
+        let ids = self.committer.store_calls.take_ids(saga.definition.width).await;
+        let ids = ids.ok_or_else(|| NotRecorded::ForNow("no ids".to_owned()))?;
         let next_work = NextWork { ids: ids.start, slot: NextSlot::Nowhere };
         let before = saga.state.clone();
         let Ok(mut prepared) = self.decider.decide(saga, event, findings, next_work) else { return Ok(Ok(())) };
@@ -115,7 +202,8 @@ impl<S: Store> AttemptRecorder<S> {
             return Ok(Ok(()));
         }
         let changes = prepared.take_changes();
-        let applied = self.committer.recorder.record(changes).await.map_err(|error| error.to_string())?;
+        let applied = self.committer.recorder.record(changes).await;
+        let applied = applied.map_err(|error| NotRecorded::ForNow(error.to_string()))?;
         if applied.is_ok() {
             self.committer.after_commit(prepared, None);
         }

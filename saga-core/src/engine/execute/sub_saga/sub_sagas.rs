@@ -118,13 +118,10 @@ impl<S: Store> SubSagas<S> {
         // It may have ended before the process that ended it could see this waiting row.
         let saga = &command.saga;
         let key = saga.key.hosted(command.step().name);
-        let row = self
-            .records
-            .committer
-            .store_calls
-            .retry_store("saga", || self.ctx.store.saga(&saga.tenant, &key))
-            .await
-            .flatten();
+        let read = || or_unreadable(self.ctx.store.saga(&saga.tenant, &key));
+        let read = self.records.committer.store_calls.retry_store("saga", read).await;
+        // One that cannot be read is looked at again when the row is due.
+        let row = read.and_then(Result::ok).flatten();
         if row.is_some_and(|row| row.status.is_ended()) {
             let due = Postponed { due_in: Duration::ZERO, ..waiting };
             // A worker that has claimed the row meanwhile reads the sub-saga itself.
