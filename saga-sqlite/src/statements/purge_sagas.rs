@@ -4,13 +4,13 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension as _};
-use saga_core::store::{ExpiredSaga, Headers, KeptFor, Purged, SagaId, StoreError, StoreErrorKind, Timestamp};
+use saga_core::store::{ExpiredSaga, KeptFor, Purged, SagaId, StoreError, StoreErrorKind, Timestamp};
 
 use crate::clock::{micros, plus};
 use crate::error::Failure;
 use crate::statements::expiry::next_age;
 use crate::statements::family::{Relative, family, with_work};
-use crate::statements::rows::{limit, signed, unreadable};
+use crate::statements::rows::{limit, signed};
 use crate::writer::session::Session;
 
 /// More sagas in one commit would keep others from writing for too long.
@@ -125,14 +125,16 @@ impl OldMessages {
     fn read(conn: &Connection, due: &[Due<'_>]) -> rusqlite::Result<Self> {
         let until =
             due.iter().map(|due| due.advanced_at).max().unwrap_or(i64::MIN).saturating_add(micros(COMMITTED_WITHIN));
-        let mut statement =
-            conn.prepare_cached("SELECT tenant, headers, committed_at FROM saga_outbox ORDER BY seq LIMIT ?1")?;
+        // Headers that this version cannot read hold up no purge.
+        let mut statement = conn.prepare_cached(
+            "SELECT tenant, CASE WHEN json_valid(headers) THEN json_extract(headers, '$.\"saga-cause\"') END, committed_at \
+             FROM saga_outbox ORDER BY seq LIMIT ?1",
+        )?;
         let mut rows = statement.query([limit(MESSAGES_MAX)])?;
         let (mut older, mut named) = (0, HashSet::new());
         while let Some(row) = rows.next()? {
-            let headers = Headers::decode(&row.get::<_, String>(1)?).map_err(|error| unreadable(1, error))?;
             older += usize::from(row.get::<_, i64>(2)? <= until);
-            if let Some(key) = headers.saga_key {
+            if let Some(key) = row.get::<_, Option<String>>(1)? {
                 named.insert((row.get(0)?, key));
             }
         }

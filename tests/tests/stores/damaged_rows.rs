@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use saga_core::key::Tenant;
 use saga_core::store::{
-    Changes, ClaimRequest, Claimed, Headers, LANES, Lease, Message, MessageId, MessageKind, NewMessage, NewReceived,
-    OutboxRow, SagaId, StoreError, Timestamp, UnreadableWork, WorkId, lane_of,
+    Changes, ClaimRequest, Claimed, Expiry, Headers, LANES, Lease, Message, MessageId, MessageKind, NewMessage,
+    NewReceived, OutboxRow, SagaId, StoreError, Timestamp, UnreadableWork, WorkId, lane_of,
 };
 use saga_postgres::PostgresStore;
 use saga_sqlite::SqliteStore;
-use saga_testkit::one_step::{advanced, begun, definition, member};
+use saga_testkit::one_step::{advanced, begun, completed, definition, member};
 use saga_tests::Books;
 use sqlx::AssertSqlSafe;
 
@@ -169,6 +169,14 @@ async fn outbox<S: Tables>() {
     }
     store.sent(&sound).await.unwrap();
     assert_eq!(sendable(&store, lease).await, []);
+    // What is over is purged meanwhile.
+    let over = begun(&store, "over").await;
+    let mut ended = completed(&over);
+    ended.saga.as_mut().unwrap().expiry = Some(Expiry::deleted_in(Duration::ZERO));
+    assert!(store.record(vec![ended]).await.unwrap()[0].is_ok());
+    let epoch = store.lease_maintenance(lease.owner, HOUR).await.unwrap().unwrap();
+    let expired = store.expired(10).await.unwrap();
+    assert_eq!(store.purge(epoch, &expired, HOUR).await.unwrap().deleted, [over.saga]);
     // An operator has it tried again, in vain, and mends it.
     assert!(store.release(ids[0]).await.unwrap());
     assert_eq!(sendable(&store, lease).await, []);

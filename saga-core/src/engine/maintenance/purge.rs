@@ -10,8 +10,16 @@ use crate::engine::store_calls::{catch_panic, store_error};
 use crate::env::{Activity, during, timeout};
 use crate::key::{Key, Tenant};
 use crate::log;
-use crate::store::{ArchiveBatch, ExpiredSaga, KeptFor, Purged, SagaId, SagaWithSteps, Store, StoreErrorKind};
+use crate::store::{ArchiveBatch, ExpiredSaga, KeptFor, Purged, SagaId, SagaRow, SagaWithSteps, Store, StoreErrorKind};
 use crate::unwind::caught_while;
+
+/// What became of a batch of expired sagas.
+struct Archived {
+    /// Those that were archived whole, and may be purged.
+    sagas: Vec<ExpiredSaga>,
+    /// How many were put off for the first time, since they are not finished.
+    put_off: usize,
+}
 
 impl<S: Store> Maintenance<S> {
     /// Archives and purges up to `size` sagas, those last that the archive refused; answers whether more may be due.
@@ -25,7 +33,7 @@ impl<S: Store> Maintenance<S> {
         let expired = refused.next(catch_panic("expired", self.ctx.store.expired(looked_at)).await?, size);
         let Some(first) = expired.first().map(|saga| (saga.id, saga.key.clone())) else { return Ok(false) };
         let retry_interval = self.ctx.settings.purge_retry_interval;
-        let archived = match self.archive(expired, refused).await {
+        let Archived { sagas, put_off } = match self.archive(expired, refused).await {
             Err(PassError::Archive(error)) if size == 1 => {
                 let (id, saga) = first;
                 log::warn!(%saga, %error, "saga not archived");
@@ -34,21 +42,17 @@ impl<S: Store> Maintenance<S> {
             }
             archived => archived?,
         };
-        self.tell_hosts(&archived).await?;
-        let purged = catch_panic("purge", self.ctx.store.purge(epoch, &archived, retry_interval)).await?;
+        self.tell_hosts(&sagas).await?;
+        let purged = catch_panic("purge", self.ctx.store.purge(epoch, &sagas, retry_interval)).await?;
         log_batch(&purged);
-        // What was skipped is looked at in the next pass.
-        Ok(archived.len() == size && !is_nothing(&purged))
+        // What was skipped is looked at in the next pass, and what was put off comes last from now on.
+        Ok(sagas.len() + put_off == size && (put_off > 0 || !is_nothing(&purged)))
     }
 
     /// Archives those that are still whole. A saga that moved meanwhile is left for a later pass. So is one with a sub-saga that has not
     /// ended: that could end between its archive and its purge.
-    async fn archive(
-        &self,
-        expired: Vec<ExpiredSaga>,
-        refused: &mut RefusedSagas,
-    ) -> Result<Vec<ExpiredSaga>, PassError> {
-        let Some(archive) = &self.archive else { return Ok(expired) };
+    async fn archive(&self, expired: Vec<ExpiredSaga>, refused: &mut RefusedSagas) -> Result<Archived, PassError> {
+        let Some(archive) = &self.archive else { return Ok(Archived { sagas: expired, put_off: 0 }) };
         // A tombstone was archived when it became one.
         let ids: Vec<SagaId> = expired.iter().map(|saga| saga.id).collect();
         let whole = match catch_panic("whole_sagas", self.ctx.store.whole_sagas(&ids)).await {
@@ -56,12 +60,15 @@ impl<S: Store> Maintenance<S> {
             Err(error) if error.kind() == StoreErrorKind::Corrupt => return Err(PassError::Archive(error.into())),
             whole => whole?,
         };
-        let families = families(&expired, whole);
-        let (finished, unfinished): (Vec<_>, Vec<_>) = families.into_iter().partition(|family| is_finished(family));
-        self.put_off(&unfinished, refused);
+        let (finished, unfinished): (Vec<_>, Vec<_>) =
+            families(whole).into_iter().partition(|family| is_finished(family));
+        let put_off = self.put_off(&unfinished, refused);
         let outermost = |family: &Vec<SagaWithSteps>| family.first().map(|whole| (whole.saga.id, whole.saga.version));
         let seen: BTreeMap<SagaId, u64> = finished.iter().filter_map(outermost).collect();
-        let whole: Vec<_> = finished.into_iter().flatten().filter(|whole| !whole.saga.is_tombstone()).collect();
+        // A sub-saga that is one of the expired sagas as well is archived once.
+        let mut archived = BTreeSet::new();
+        let mut is_new = |whole: &SagaWithSteps| !whole.saga.is_tombstone() && archived.insert(whole.saga.id);
+        let whole: Vec<_> = finished.into_iter().flatten().filter(|whole| is_new(whole)).collect();
         if !whole.is_empty() {
             let batch = ArchiveBatch::new(whole);
             // Afterwards another process may have the lease, and would archive them too.
@@ -74,19 +81,20 @@ impl<S: Store> Maintenance<S> {
             };
             stored.map_err(PassError::Archive)?;
         }
-        Ok(expired.into_iter().filter(|saga| seen.get(&saga.id) == Some(&saga.version)).collect())
+        let is_whole = |saga: &ExpiredSaga| seen.get(&saga.id) == Some(&saga.version);
+        Ok(Archived { sagas: expired.into_iter().filter(is_whole).collect(), put_off })
     }
 
-    /// Others are archived before these, as long as the store would keep what cannot be purged yet.
-    fn put_off(&self, unfinished: &[Vec<SagaWithSteps>], refused: &mut RefusedSagas) {
+    /// Others are archived before these, as long as the store would keep what cannot be purged yet. Answers how many of these are put
+    /// off for the first time.
+    fn put_off(&self, unfinished: &[Vec<SagaWithSteps>], refused: &mut RefusedSagas) -> usize {
         if unfinished.is_empty() {
-            return;
+            return 0;
         }
         log::info!(count = unfinished.len(), reason = ?KeptFor::Unfinished, "expired sagas kept");
         let until = self.ctx.env.now().saturating_add(self.ctx.settings.purge_retry_interval);
-        for outermost in unfinished.iter().filter_map(|family| family.first()) {
-            refused.add(outermost.saga.id, until);
-        }
+        let outermost = unfinished.iter().filter_map(|family| family.first());
+        outermost.filter(|outermost| refused.add(outermost.saga.id, until)).count()
     }
 
     /// Tells the services that did steps of these sagas that nothing more will be asked for them. A crash before the purge
@@ -113,17 +121,26 @@ impl<S: Store> Maintenance<S> {
     }
 }
 
-/// Each of the expired sagas with its sub-sagas, which follow it in `whole`.
-fn families(expired: &[ExpiredSaga], whole: Vec<SagaWithSteps>) -> Vec<Vec<SagaWithSteps>> {
-    let outermost: BTreeSet<SagaId> = expired.iter().map(|saga| saga.id).collect();
+/// Each of the expired sagas with its sub-sagas, which follow it. A sub-saga may also be one of the expired sagas itself: a step that
+/// an event asked for has a date of its own.
+fn families(whole: Vec<SagaWithSteps>) -> Vec<Vec<SagaWithSteps>> {
     let mut families: Vec<Vec<SagaWithSteps>> = Vec::new();
-    for saga in whole {
-        match families.last_mut() {
-            Some(family) if !outermost.contains(&saga.saga.id) => family.push(saga),
-            _ => families.push(vec![saga]),
+    for next in whole {
+        match families.last_mut().filter(|family| is_below(&next.saga, family)) {
+            Some(family) => family.push(next),
+            None => families.push(vec![next]),
         }
     }
     families
+}
+
+/// Whether the saga is a sub-saga in this family, and not there yet.
+fn is_below(saga: &SagaRow, family: &[SagaWithSteps]) -> bool {
+    let Some(SagaWithSteps { saga: outer, .. }) = family.first() else { return false };
+    let below = saga.key.as_str().strip_prefix(outer.key.as_str());
+    saga.tenant == outer.tenant
+        && below.is_some_and(|rest| rest.starts_with('>'))
+        && family.iter().all(|known| known.saga.id != saga.id)
 }
 
 /// Whether nothing of a family moves any more.

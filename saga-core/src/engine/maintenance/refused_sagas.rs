@@ -1,23 +1,23 @@
-//! The sagas that the archive refused: others are archived first.
+//! The sagas that the archive refused, or that are not finished: others are archived first.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::store::{ExpiredSaga, SagaId};
 
-/// How many sagas are remembered at most. Where more are refused, the archive itself fails.
-const MAX: usize = 1_000;
+/// How many sagas are remembered at most. Each batch reads so many more from the store.
+const MAX: usize = 10_000;
 
-/// The sagas that the archive refused even alone, each with the time until which others are archived first.
+/// The sagas that the archive refused even alone, or with sub-sagas that have not ended, each with the time until which others are
+/// archived first.
 #[derive(Debug, Default)]
 pub(super) struct RefusedSagas(BTreeMap<SagaId, Duration>);
 
 impl RefusedSagas {
-    /// Others come first until then.
-    pub(super) fn add(&mut self, saga: SagaId, until: Duration) {
-        if self.0.len() < MAX {
-            self.0.insert(saga, until);
-        }
+    /// Others come first until then. Answers whether the saga is new here.
+    pub(super) fn add(&mut self, saga: SagaId, until: Duration) -> bool {
+        let is_kept = self.0.len() < MAX || self.0.contains_key(&saga);
+        is_kept && self.0.insert(saga, until).is_none()
     }
 
     /// How many sagas come last now.

@@ -1,13 +1,15 @@
 //! What cannot be archived is not purged.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use saga_core::memory::MemoryStore;
+use saga_core::memory::{MemoryStore, MemoryTransport};
 use saga_core::store::{Archive, ArchiveBatch, ArchiveError, SagaFilter};
-use saga_core::{Retention, Runtime};
+use saga_core::{Event, Retention, Runtime, Saga, Service, StepContext, StepError, saga_step};
+use serde::{Deserialize, Serialize};
 
 use super::orders::*;
 
@@ -163,4 +165,53 @@ async fn an_archive_that_does_not_answer_is_called_again() {
     }
     assert_eq!(cellar.lines.lock().unwrap().len(), 1);
     runtime.shutdown().await;
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Placed {
+    order: u32,
+}
+
+impl Event for Placed {
+    const NAME: &'static str = "placed";
+}
+
+#[saga_step(no_compensation)]
+async fn place(ctx: &StepContext, order: u32) -> Result<(), StepError> {
+    Ok(ctx.emit(&Placed { order })?)
+}
+
+#[saga_step(no_compensation)]
+async fn confirm(_placed: Placed) -> Result<(), StepError> {
+    Ok(())
+}
+
+/// A step that an event asked for is a saga below that of the event, and has a date of its own. Where both are due at once, each is
+/// archived once.
+#[tokio::test]
+async fn a_reaction_that_is_due_with_its_saga_is_archived_once() {
+    let cellar = Cellar::default();
+    let kept = 120 * DAY;
+    let saga = Saga::named("order").input().retention(Retention::days(120)).step::<place>().build().unwrap();
+    let mail = Service::named("mail").on_topic::<Placed>("order").run::<confirm>().build().unwrap();
+    let test = Test::of(saga, |builder| {
+        let builder = builder.transport(MemoryTransport::new()).service(&mail).archive(cellar.clone());
+        builder.settings(|settings| settings.events_retention = Some(kept))
+    })
+    .await;
+    for order in 1..=3 {
+        test.run(&format!("o-{order}"), order).await;
+    }
+    test.time.advance(DAY).await;
+    let all = || test.runtime.admin().query().list(SagaFilter::default());
+    assert_eq!(all().await.unwrap().len(), 6);
+    test.time.advance(kept).await;
+    for _ in 0..20 {
+        test.time.advance(PASS).await;
+    }
+    assert_eq!(all().await.unwrap().len(), 0);
+    let lines = cellar.lines.lock().unwrap().clone();
+    let archived: BTreeSet<&String> = lines.iter().collect();
+    assert_eq!((lines.len(), archived.len()), (6, 6));
+    test.runtime.shutdown().await;
 }

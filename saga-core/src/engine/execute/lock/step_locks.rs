@@ -93,8 +93,26 @@ impl<S: Store> StepLocks<S> {
                 LockAnswer::Gone | LockAnswer::TimedOut(_) | LockAnswer::Deadlock(_) => {}
             }
         }
-        self.records.committer.hurry_called_off(&waiting).await;
+        self.hurry_called_off(waiting);
         commands
+    }
+
+    /// In a task of its own, since it may wait for a lock of the store while the commands that have theirs are to be called.
+    fn hurry_called_off(&self, mut waiting: Vec<WorkItem<S>>) {
+        if waiting.is_empty() {
+            return;
+        }
+        for command in &mut waiting {
+            drop(command.slot.take());
+        }
+        let committer = Arc::clone(&self.records.committer);
+        let lifecycle = &committer.ctx.lifecycle;
+        let (lifecycle, under_way) = (Arc::clone(lifecycle), lifecycle.enter());
+        let task = async move {
+            committer.hurry_called_off(&waiting).await;
+            drop(under_way);
+        };
+        lifecycle.spawn("hurry called off commands", Box::pin(task));
     }
 
     /// What the step would lock cannot be said, so an operator decides.

@@ -11,7 +11,8 @@ use crate::key::StepId;
 use crate::log;
 use crate::machine::{Effect, Ending, Event, StepPhase};
 use crate::store::{
-    Applied, HistoryEntry, HistoryKind, Miss, RecordedOutcome, StepRecord, Store, StoreError, StoreErrorKind, WorkKind,
+    Applied, HistoryEntry, HistoryKind, Miss, RecordedOutcome, SagaWithSteps, StepRecord, Store, StoreError,
+    StoreErrorKind, WorkKind,
 };
 
 /// What a worker that lost its lease knows.
@@ -130,7 +131,9 @@ impl<S: Store> AttemptRecorder<S> {
         problem: &str,
     ) -> Result<(), NotRecorded> {
         let stored = self.ctx.store.saga_with_steps(&saga.tenant, &saga.key).await;
-        let Some(stored) = stored.map_err(|error| NotRecorded::of(&error))? else { return Ok(()) };
+        let is_it = |stored: &SagaWithSteps| stored.saga.id == saga.id && !stored.saga.is_tombstone();
+        let stored = stored.map_err(|error| NotRecorded::of(&error))?;
+        let Some(stored) = stored.filter(is_it) else { return Ok(()) };
         let is_done = |record: &StepRecord| record.step == *step && record.outcome == RecordedOutcome::Done;
         if stored.records.iter().any(is_done) {
             return Ok(());
@@ -162,7 +165,8 @@ impl<S: Store> AttemptRecorder<S> {
         fact: LateFinding,
     ) -> Result<Applied, NotRecorded> {
         let row = self.ctx.store.saga(&saga.tenant, &saga.key).await.map_err(|error| NotRecorded::of(&error))?;
-        let Some(row) = row.filter(|row| !row.is_tombstone()) else { return Ok(Ok(())) };
+        // After a purge the key may be that of another saga.
+        let Some(row) = row.filter(|row| row.id == saga.id && !row.is_tombstone()) else { return Ok(Ok(())) };
         let records = self.ctx.store.records_of(&saga.tenant, &saga.key).await;
         let records = records.map_err(|error| NotRecorded::of(&error))?;
         let definition = match self.ctx.definitions.get(&row.definition) {

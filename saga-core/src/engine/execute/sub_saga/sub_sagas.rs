@@ -232,7 +232,8 @@ impl<S: Store> SubSagas<S> {
             _ => {
                 if is_taken_back && !command.is_undo() && state.phase == Phase::Running {
                     let runtime = AdminRuntime::new(&self.records.committer, &self.records.decider);
-                    let admin = AdminContext::of(runtime, &row.tenant);
+                    // The row is looked at again soon anyway.
+                    let admin = AdminContext::of(runtime, &row.tenant).without_lock_retries();
                     // A sub-saga past its pivot runs to its end, and is undone then.
                     if let Err(error) = cancel(&admin, key, None, TAKEN_BACK).await {
                         log::debug!(tenant = row.tenant.as_str(), saga = %key, %error, "sub-saga not cancelled");
