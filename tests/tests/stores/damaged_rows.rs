@@ -172,7 +172,7 @@ async fn outbox<S: Tables>() {
     // What is over is purged meanwhile.
     let over = begun(&store, "over").await;
     let mut ended = completed(&over);
-    ended.saga.as_mut().unwrap().expiry = Some(Expiry::deleted_in(Duration::ZERO));
+    ended.saga.as_mut().unwrap().expiry = Some(Box::new(Expiry::deleted_in(Duration::ZERO)));
     assert!(store.record(vec![ended]).await.unwrap()[0].is_ok());
     let epoch = store.lease_maintenance(lease.owner, HOUR).await.unwrap().unwrap();
     let expired = store.expired(10).await.unwrap();

@@ -97,7 +97,8 @@ impl<S: Store> PublishEvent<'_, S> {
     ///
     /// The broker accepts events of one topic and key in the order of their commits (G9); for that, a transaction that
     /// publishes under a key waits until an earlier transaction that published under it has ended. The store keeps a small
-    /// row for each key that was ever used, so use keys of orders or customers, not of events.
+    /// row for each key used within `retention`, in a store whose runtimes run the maintenance task, so use keys of orders or
+    /// customers, not of events.
     ///
     /// # Errors
     /// When the topic, the key or the event is refused, the connection is not in a transaction, or the store fails. The
