@@ -136,14 +136,15 @@ const TRIES: u32 = 3;
 async fn free_before_try(number: u32) -> (Vec<String>, bool) {
     let mut bank = Bank::new().await;
     bank.execute("CREATE SEQUENCE {schema}.tries").await;
+    let schema = &bank.place.schema;
+    // Other tests in the database have gates of their own.
+    let key = format!("pg_advisory_xact_lock(hashtext('{schema}'))");
     let gate = format!(
-        "v_asked int[] := '{{}}'; v_gate text := CASE WHEN nextval('{}.tries') = {number} \
-         THEN pg_advisory_xact_lock(3404)::text END;",
-        bank.place.schema
+        "v_asked int[] := '{{}}'; v_gate text := CASE WHEN nextval('{schema}.tries') = {number} THEN {key}::text END;"
     );
     bank.place.spoil("take_locks", "v_asked int[] := '{}';", &gate).await;
     let mut gatekeeper = bank.place.connection().await;
-    gatekeeper.execute("BEGIN; SELECT pg_advisory_xact_lock(3404)").await.unwrap();
+    gatekeeper.execute(sqlx::raw_sql(AssertSqlSafe(format!("BEGIN; SELECT {key}")))).await.unwrap();
     let mut other = bank.place.connection().await;
     let entity = format!("SELECT pg_advisory_xact_lock({}.entity_lock('', 'step:account', 'ada'))", bank.place.schema);
     other.execute(sqlx::raw_sql(AssertSqlSafe(format!("BEGIN; {entity}")))).await.unwrap();
