@@ -105,6 +105,11 @@ impl Key {
         Some((Self(key.into()), step))
     }
 
+    /// Whether this is the key of a sub-saga, or of a step, of the saga of that key.
+    pub(crate) fn is_below(&self, outer: &Self) -> bool {
+        self.0.strip_prefix(&*outer.0).is_some_and(|rest| rest.starts_with('>'))
+    }
+
     /// The key of the outermost saga, where this is the key of a sub-saga.
     pub(crate) fn outermost(&self) -> Self {
         match self.0.split_once('>') {
@@ -156,6 +161,7 @@ mod tests {
             for kept in [key.clone(), key.hosted(&longest), key.hosted_for_event(&longest, u64::MAX)] {
                 prop_assert_eq!(Key::from_stored(kept.as_str()), Ok(kept));
             }
+            prop_assert!(key.hosted("a").hosted("b").is_below(&key) && !key.is_below(&key));
             prop_assert_eq!(key.hosted(&longest).asked_for(), key);
         }
     }

@@ -30,7 +30,7 @@ impl<S: IdempotencyKeys> Claim<S> {
             Err(error) if error.class() != RetryClass::Permanent => {
                 tokio::spawn(async move { self.end_later(response.as_deref(), error).await });
             }
-            ended => self.has_ended(&ended, response.is_some()),
+            ended => self.log_end(&ended, response.is_some()),
         }
     }
 
@@ -48,7 +48,7 @@ impl<S: IdempotencyKeys> Claim<S> {
                 ended => break ended.map(|_| true),
             }
         };
-        self.has_ended(&ended, response.is_some());
+        self.log_end(&ended, response.is_some());
     }
 
     async fn try_end(&self, response: Option<&[u8]>) -> Result<bool, StoreError> {
@@ -58,7 +58,7 @@ impl<S: IdempotencyKeys> Claim<S> {
         }
     }
 
-    fn has_ended(&self, ended: &Result<bool, StoreError>, keeps: bool) {
+    fn log_end(&self, ended: &Result<bool, StoreError>, keeps: bool) {
         let key = &self.key;
         match ended {
             Ok(false) if keeps => {

@@ -10,11 +10,11 @@ use crate::engine::commit::notify_parent;
 use crate::engine::context::{RuntimeError, Settings};
 use crate::engine::decide::Decider;
 use crate::engine::instance::{NextSlot, NextWork, PendingCommit, SagaInstance};
-use crate::engine::store_calls::{LOCK_TRIES_MAX, retry_locked};
-use crate::env::TokioEnvironment;
+use crate::engine::store_calls::{LOCK_RETRIES_MAX, retry_locked};
+use crate::env::{Environment, TokioEnvironment};
 use crate::key::{Key, Tenant};
 use crate::saga::Definition;
-use crate::store::{Applied, Changes, DefinitionId, Hint, SagaRow, SagaWithSteps, Store, StoreError};
+use crate::store::{Applied, Changes, DefinitionId, Hint, SagaRow, SagaWithSteps, Store};
 
 /// The store of one tenant, the definitions of its sagas, and who acts on them.
 pub(crate) struct AdminContext<S: Store> {
@@ -47,7 +47,7 @@ impl<S: Store> AdminContext<S> {
         definitions: Arc<BTreeMap<DefinitionId, Arc<Definition<S>>>>,
         settings: Arc<Settings>,
     ) -> Self {
-        Self { tenant_store, definitions, actor: None, settings, plan: None, lock_retries_max: LOCK_TRIES_MAX }
+        Self { tenant_store, definitions, actor: None, settings, plan: None, lock_retries_max: LOCK_RETRIES_MAX }
     }
 
     /// For callers that do something else while a row is locked.
@@ -95,7 +95,15 @@ impl<S: Store> AdminContext<S> {
         if let Some(runtime) = self.tenant_store.runtime() {
             return Ok(Arc::clone(&runtime.decider));
         }
-        Ok(Arc::new(Decider::without_runtime(Arc::new(TokioEnvironment::current()?), Arc::clone(&self.settings))))
+        Ok(Arc::new(Decider::without_runtime(self.env()?, Arc::clone(&self.settings))))
+    }
+
+    /// The environment of the runtime in this process, or that of the caller.
+    fn env(&self) -> Result<Arc<dyn Environment>, RuntimeError> {
+        if let Some(runtime) = self.tenant_store.runtime() {
+            return Ok(Arc::clone(&runtime.decider.env));
+        }
+        Ok(Arc::new(TokioEnvironment::current()?))
     }
 
     /// Consecutive ids that no other row has.
@@ -114,20 +122,12 @@ impl<S: Store> AdminContext<S> {
         Ok(NextWork { ids: ids.start, slot: NextSlot::Nowhere })
     }
 
-    /// Writes changes that give out no commands.
+    /// Writes changes that give out no commands; again where another transaction holds a row of them.
     pub(crate) async fn record(&self, changes: Changes) -> Result<Applied, RuntimeError> {
-        let applied = self.when_unlocked(|| self.tenant_store.store.record(vec![changes.clone()])).await?;
+        let (env, store) = (self.env()?, &self.tenant_store.store);
+        let applied = retry_locked(&*env, self.lock_retries_max, || store.record(vec![changes.clone()])).await?;
         // A store returns one result for each of the changes.
         Ok(applied.into_iter().next().unwrap_or(Ok(())))
-    }
-
-    /// Makes a call of the store; again where another transaction holds a row that it writes, since that had no effect.
-    pub(crate) async fn when_unlocked<T, F>(&self, call: impl FnMut() -> F) -> Result<T, RuntimeError>
-    where
-        F: Future<Output = Result<T, StoreError>>,
-    {
-        let env = Arc::clone(&self.decider()?.env);
-        Ok(retry_locked(&*env, self.lock_retries_max, call).await?)
     }
 
     /// Writes what was decided, and starts what follows: here if a runtime is in this process, else by hints to others.
@@ -150,7 +150,7 @@ impl<S: Store> AdminContext<S> {
                     }
                 }
                 if let Some(saga) = &pending.saga {
-                    self.notify_parent(saga).await?;
+                    self.notify_parent(saga).await;
                 }
             }
         }
@@ -158,12 +158,12 @@ impl<S: Store> AdminContext<S> {
     }
 
     /// Lets the parent of a sub-saga go on if the sub-saga has ended.
-    async fn notify_parent(&self, saga: &SagaInstance<S>) -> Result<(), RuntimeError> {
-        let env = Arc::clone(&self.decider()?.env);
+    async fn notify_parent(&self, saga: &SagaInstance<S>) {
+        // The parent looks again by itself, and what was committed is no error.
+        let Ok(env) = self.env() else { return };
         if notify_parent(&*self.tenant_store.store, &*env, &self.settings, saga).await {
             self.tenant_store.wake_workers();
         }
-        Ok(())
     }
 }
 

@@ -191,8 +191,8 @@ impl<S: Store> Poller<S> {
         Ok((count, next_due_in))
     }
 
-    /// Many sagas may be cancelled, or overdue, at once. Their decisions share commits. One that waits for a lock longer than the
-    /// next poll goes on beside it.
+    /// Decides about claimed rows of many sagas at once: the decisions share commits. While one of them waits for a lock, the poller
+    /// goes on after `poll_interval`.
     async fn decide(&self, deciding: Vec<BoxFuture<'static, ()>>) {
         if deciding.is_empty() {
             return;
@@ -205,7 +205,7 @@ impl<S: Store> Poller<S> {
             drop(under_way);
         };
         self.ctx.lifecycle.spawn("decide about claimed work", Box::pin(task));
-        // Where it takes longer, or panicked, the next claim is due.
+        // After a panic it is never set.
         _ = timeout(&*self.ctx.env, self.ctx.settings.poll_interval, decided.wait()).await;
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::changes;
 use crate::engine::context::Settings;
 use crate::engine::instance::SagaInstance;
-use crate::engine::store_calls::{LOCK_TRIES_MAX, retry_locked};
+use crate::engine::store_calls::{LOCK_RETRIES_MAX, retry_locked};
 use crate::env::Environment;
 use crate::machine::{Effect, settles_next};
 use crate::saga::Definition;
@@ -55,6 +55,6 @@ pub(super) async fn make_due<S: Store>(
     }
     let each: Vec<Changes> = rows.into_iter().map(changes::postpone).collect();
     // One locked row fails them all. Each is guarded by its epoch, so they may be written again.
-    let applied = retry_locked(env, LOCK_TRIES_MAX, || store.record(each.clone())).await?;
+    let applied = retry_locked(env, LOCK_RETRIES_MAX, || store.record(each.clone())).await?;
     Ok(applied.iter().any(Result::is_ok))
 }

@@ -137,10 +137,7 @@ fn families(whole: Vec<SagaWithSteps>) -> Vec<Vec<SagaWithSteps>> {
 /// Whether the saga is a sub-saga in this family, and not there yet.
 fn is_below(saga: &SagaRow, family: &[SagaWithSteps]) -> bool {
     let Some(SagaWithSteps { saga: outer, .. }) = family.first() else { return false };
-    let below = saga.key.as_str().strip_prefix(outer.key.as_str());
-    saga.tenant == outer.tenant
-        && below.is_some_and(|rest| rest.starts_with('>'))
-        && family.iter().all(|known| known.saga.id != saga.id)
+    saga.tenant == outer.tenant && saga.key.is_below(&outer.key) && family.iter().all(|known| known.saga.id != saga.id)
 }
 
 /// Whether nothing of a family moves any more.

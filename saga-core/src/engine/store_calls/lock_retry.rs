@@ -12,8 +12,8 @@ use crate::env::Environment;
 use crate::log;
 use crate::store::{StoreError, StoreErrorKind};
 
-/// How often a call that met a lock is made alone, within about seven seconds, before it fails.
-pub(crate) const LOCK_TRIES_MAX: u32 = 8;
+/// How often a call that met a lock is made again, within about seven seconds, before it fails.
+pub(crate) const LOCK_RETRIES_MAX: u32 = 8;
 
 /// How many calls of shared commits are made alone concurrently: each takes a connection of the store.
 const CONCURRENT_MAX: usize = 2;
@@ -101,7 +101,7 @@ impl LockRetry {
             // The semaphore is never closed.
             let Ok(_permit) = self.permits.acquire().await else { return };
             let Err(locked) = make(Arc::clone(owner), group).await else { return };
-            if tries + 1 >= LOCK_TRIES_MAX || self.lifecycle.has_stopped() {
+            if tries + 1 >= LOCK_RETRIES_MAX || self.lifecycle.has_stopped() {
                 for request in locked.group {
                     request.answer(Err((&locked.error).into()));
                 }

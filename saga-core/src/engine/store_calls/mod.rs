@@ -10,6 +10,6 @@ mod store_clock;
 
 pub(crate) use self::backoff::catch_panic;
 pub(crate) use self::batcher::{Batcher, Request};
-pub(crate) use self::lock_retry::{LOCK_TRIES_MAX, LockConflict, LockRetry, retry_locked};
+pub(crate) use self::lock_retry::{LOCK_RETRIES_MAX, LockConflict, LockRetry, retry_locked};
 pub(crate) use self::record_error::{RecordError, store_error};
 pub(crate) use self::store_calls::{StoreCalls, or_unreadable};

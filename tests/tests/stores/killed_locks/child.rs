@@ -32,7 +32,7 @@ async fn run<S: Books>(store: S, bank: Bank) {
     let saga = transfer::<S>();
     let settings = |settings: &mut Settings| {
         quick(settings);
-        // Who only waits for the processor is not taken for dead: its call would end behind that of another process.
+        // A process that waits for the processor is not taken for dead: its call would end after that of another process.
         (settings.member_ttl, settings.lease_ttl) = (Duration::from_secs(3), Duration::from_secs(3));
     };
     let runtime = Runtime::builder(store).saga(&saga).state(bank).settings(settings).start().await.unwrap();

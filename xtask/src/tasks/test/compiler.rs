@@ -12,7 +12,7 @@ pub(super) enum Compiler {
     #[default]
     Rustc,
     /// Clippy's compiler, at this path. It looks at all that it compiles, and a warning is an error. `cargo clippy` would read the whole
-    /// workspace and its dependencies once more, which takes a sixth of all the processor time of the tests.
+    /// workspace and its dependencies once more.
     Clippy(PathBuf),
 }
 
