@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::book::{Book, broken};
 use super::calls::Call;
 use super::violation::{Guarantee, Violation};
-use super::{Kind, Left, Op, Recorded, Standing, What};
+use super::{Kind, Left, Op, Recorded, What};
 
 /// An event by the call that emitted it and its number among that call's events.
 type EventRef = (u64, u8);
@@ -14,7 +14,6 @@ pub(super) fn check(book: &Book<'_>, found: &mut Vec<Violation>) {
     let first = first_deliveries(book, found);
     for saga in 0..book.sagas.len() {
         sent(book, saga, &first, found);
-        sent_late(book, saga, &first, found);
         order(book, saga, &first, found);
     }
 }
@@ -92,24 +91,6 @@ fn sent(book: &Book<'_>, saga: usize, first: &BTreeMap<EventRef, (usize, &str)>,
                 let about = format!("{name} is recorded {rounds} times, and {senders} calls of it sent events");
                 broken(found, Guarantee::G4, Some(saga), about);
             }
-        }
-    }
-}
-
-/// The events of a success that became known late arrived, where the saga completed and the step was not undone.
-fn sent_late(book: &Book<'_>, saga: usize, first: &BTreeMap<EventRef, (usize, &str)>, found: &mut Vec<Violation>) {
-    let of = &book.sagas[saga];
-    if of.end.standing != Standing::Completed || of.is_forced() {
-        return;
-    }
-    for (step, plan) in of.steps().filter(|(step, _)| matches!(of.kind(*step, Op::Do), Some(Kind::External))) {
-        let is_undone = of.end.records.iter().any(|record| (record.step, record.op) == (step, Op::Undo));
-        let mut records = of.end.records.iter().filter(|record| (record.step, record.op) == (step, Op::Do));
-        let late = records.find(|record| record.is_late && record.outcome == Recorded::Done);
-        let call = late.and_then(|record| record.call).filter(|_| !is_undone);
-        if call.is_some_and(|call| (0..plan.emits).any(|nth| !first.contains_key(&(call, nth)))) {
-            let about = format!("{}: events of its late success did not arrive", of.name(step, Op::Do));
-            broken(found, Guarantee::G4, Some(saga), about);
         }
     }
 }

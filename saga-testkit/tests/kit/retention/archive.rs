@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use saga_core::memory::{MemoryStore, MemoryTransport};
+use saga_core::saga::Branch;
 use saga_core::store::{Archive, ArchiveBatch, ArchiveError, SagaFilter};
-use saga_core::{Event, Retention, Runtime, Saga, Service, StepContext, StepError, saga_step};
+use saga_core::{Event, Outcome, Retention, Runtime, Saga, Service, StepContext, StepError, saga_step};
 use serde::{Deserialize, Serialize};
 
 use super::orders::*;
@@ -138,6 +139,35 @@ async fn a_saga_that_the_archive_refuses_holds_up_no_other() {
     *cellar.state.lock().unwrap() = CellarState::Open;
     test.time.advance(DAY / 2).await;
     assert_eq!(test.ages(&keys[..1]).await, ["tombstone"]);
+    test.runtime.shutdown().await;
+}
+
+/// A sub-saga goes on when its outer saga was ended by force. What became of it is in the archive before both are purged.
+#[tokio::test]
+async fn a_saga_is_archived_when_its_sub_sagas_have_ended() {
+    let cellar = Cellar::default();
+    let shipping = Saga::named("shipping").input::<u32>().step::<approve>().step::<take_out>();
+    let shipping = shipping.returns::<take_out>().build().unwrap();
+    let saga = Saga::named("order").input::<u32>().retention(Retention::days(1)).parallel(|group| {
+        group.branch(Branch::step::<approve>).branch(|branch| branch.sub_saga::<Shipping>(&shipping))
+    });
+    let test = Test::of(saga.build().unwrap(), |builder| builder.saga(&shipping).archive(cellar.clone())).await;
+    let (outer, inner) = ("o-99", "o-99>shipping");
+    let running = test.runtime.start(&test.saga, outer, 99).await.unwrap();
+    test.time.advance(DAY).await;
+    let admin = test.runtime.admin();
+    admin.control(outer).force_compensated("settled by phone").await.unwrap();
+    assert!(matches!(running.closed().await.unwrap(), Outcome::Compensated { .. }));
+    test.time.advance(2 * DAY).await;
+    assert_eq!(test.ages(&[outer, inner]).await, ["full", "full"]);
+    assert_eq!(*cellar.lines.lock().unwrap(), Vec::<String>::new());
+
+    admin.control(inner).force_compensated("it was not sent").await.unwrap();
+    test.time.advance(DAY).await;
+    assert_eq!(test.ages(&[outer, inner]).await, ["deleted", "deleted"]);
+    let lines = cellar.lines.lock().unwrap().clone();
+    let status = |line: &String| serde_json::from_str::<serde_json::Value>(line).unwrap()["status"].clone();
+    assert_eq!(lines.iter().map(status).collect::<Vec<_>>(), ["compensated", "compensated"]);
     test.runtime.shutdown().await;
 }
 
