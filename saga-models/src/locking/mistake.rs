@@ -27,11 +27,15 @@ pub enum Mistake {
     GivesUpAndStays,
     /// A step transaction that could lock the entities does not look at the rows.
     TriesWithoutLooking,
+    /// A saga that asks again for a lock that it has gets new tokens.
+    GrantsAgain,
+    /// A saga that ends keeps its locks.
+    KeepsItsLocks,
 }
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::EndsLocksOfOthers,
         Self::TokenOfTheRows,
         Self::TokenBeforeTheLock,
@@ -45,5 +49,7 @@ impl Mistake {
         Self::EndsWithoutTheEntities,
         Self::GivesUpAndStays,
         Self::TriesWithoutLooking,
+        Self::GrantsAgain,
+        Self::KeepsItsLocks,
     ];
 }

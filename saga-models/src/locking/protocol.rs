@@ -153,7 +153,7 @@ impl Locking {
                 let of_others = self.has(Mistake::EndsLocksOfOthers);
                 let is_on = |row: &Row| transaction.entities.iter().any(|&entity| row.entities[entity]);
                 let ends = |row: &Row| row.owner == saga || (of_others && row.state == RowState::Granted && is_on(row));
-                after.rows.retain(|row| !ends(row));
+                after.rows.retain(|row| !ends(row) || self.has(Mistake::KeepsItsLocks));
                 if transaction.has_met == Some(true) && !self.has(Mistake::HandsOverLater) {
                     after.hand_over(self.rules(), &mut next);
                 }
@@ -178,6 +178,10 @@ impl Locking {
             if is_late && table.rows[place].state == RowState::Waiting {
                 table.rows[place].state = RowState::TimedOut;
                 table.hand_over(rules, next);
+            }
+            if self.has(Mistake::GrantsAgain) && table.rows[place].state == RowState::Granted {
+                table.rows[place].state = RowState::Waiting;
+                table.grant(place, next);
             }
         } else {
             // The number comes from the sequence of the tokens.

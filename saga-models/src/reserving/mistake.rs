@@ -5,6 +5,8 @@ pub enum Mistake {
     SweepsWhatItRead,
     /// A server decides by its own clock, which is late.
     ServersClock,
+    /// The sweeper ends holds by its own clock, which is ahead.
+    SweepersClock,
     /// Each release adds the units.
     ReleaseAddsTwice,
     /// The token is not compared.
@@ -25,9 +27,10 @@ pub enum Mistake {
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::SweepsWhatItRead,
         Self::ServersClock,
+        Self::SweepersClock,
         Self::ReleaseAddsTwice,
         Self::TokenIgnored,
         Self::NoTombstone,

@@ -105,7 +105,7 @@ impl Model for Reserving {
                     .collect();
                 world.swept = (!overdue.is_empty()).then_some(overdue);
             }
-            Action::Sweep => Self::sweep(&mut world),
+            Action::Sweep => self.sweep(&mut world),
             Action::Prune => {
                 let pruned = world.book.prune(World::time(self.forgets_before(before)), usize::MAX);
                 world.reached.forgotten |= pruned > 0;

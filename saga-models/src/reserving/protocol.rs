@@ -107,8 +107,8 @@ impl Reserving {
     }
 
     /// Writes down that holds are over.
-    pub(super) fn sweep(world: &mut World) {
-        let now = world.clock();
+    pub(super) fn sweep(&self, world: &mut World) {
+        let now = World::time(world.now + i64::from(self.has(Mistake::SweepersClock)));
         let Some(read) = world.swept.take() else {
             world.book.expire_overdue(now, usize::MAX);
             return;

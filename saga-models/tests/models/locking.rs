@@ -33,8 +33,10 @@ fn each_mistake_breaks_what_forbids_it() {
         (Mistake::EndsWithoutTheEntities, "S-LOCK-5 a request that is not blocked does not wait"),
         (Mistake::GivesUpAndStays, "S-LOCK-7 a request that gave up is not granted"),
         (Mistake::TriesWithoutLooking, "S-LOCK-1 no saga writes what another one may still undo"),
+        (Mistake::GrantsAgain, "S-LOCK-4 a request that is repeated gets the same answer"),
+        (Mistake::KeepsItsLocks, "S-LOCK-5 a saga that has ended has no lock"),
     ] {
         finds(Locking::with(mistake), mistake, property);
     }
-    assert_eq!(Mistake::ALL.len(), 13);
+    assert_eq!(Mistake::ALL.len(), 15);
 }

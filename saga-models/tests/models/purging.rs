@@ -25,6 +25,7 @@ fn g13_a_host_that_asks_forgets_nothing_early() {
 fn each_mistake_breaks_what_forbids_it() {
     for (mistake, property) in [
         (Mistake::HostPurgesUntold, "G2 a step takes effect once for a saga"),
+        (Mistake::HostPurgesUntold, "G5 what stands is found by its undo"),
         (Mistake::NoMargin, "G13 nothing takes effect for a saga that was purged"),
         (Mistake::ActsOnOldMessages, "G2 a step takes effect once for a saga"),
         (Mistake::ClosesAtTheEnd, "G2 a step takes effect once for a saga"),
