@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant, SystemTime};
 
 /// Measures from its making.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {
@@ -14,6 +14,11 @@ impl Stopwatch {
 
     pub(crate) fn elapsed(&self) -> Duration {
         self.0.elapsed()
+    }
+
+    /// How long after this one a later one was started.
+    pub(crate) fn until(self, later: Self) -> Duration {
+        later.0.saturating_duration_since(self.0)
     }
 }
 

@@ -24,8 +24,9 @@ pub(crate) enum Expected {
 }
 
 /// What the callers saw.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Driven {
+    began: Stopwatch,
     /// From the first start to the last outcome that was waited for.
     pub(crate) took: Duration,
     /// When each saga that was waited for had ended, and how long it took.
@@ -48,11 +49,24 @@ impl Driven {
         self.gaps().into_iter().map(|gap| gap.as_secs_f64() * 1e3).collect()
     }
 
+    /// Where sagas run one after the other: how long behind the end of one the next one began, in milliseconds.
+    pub(crate) fn hand_overs_ms(&self, begun: &[Stopwatch]) -> Vec<f64> {
+        let mut begun: Vec<Duration> = begun.iter().map(|begun| self.began.until(*begun)).collect();
+        begun.sort_unstable();
+        let next = begun.into_iter().skip(1);
+        next.zip(self.ends()).map(|(begun, ended)| begun.saturating_sub(ended).as_secs_f64() * 1e3).collect()
+    }
+
     fn gaps(&self) -> Vec<Duration> {
-        let mut ends: Vec<Duration> = self.sagas.iter().map(|(ended, _)| *ended).collect();
-        ends.push(Duration::ZERO);
-        ends.sort_unstable();
+        let ends: Vec<Duration> = std::iter::once(Duration::ZERO).chain(self.ends()).collect();
         ends.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect()
+    }
+
+    /// When the sagas ended, the first one first.
+    fn ends(&self) -> Vec<Duration> {
+        let mut ends: Vec<Duration> = self.sagas.iter().map(|(ended, _)| *ended).collect();
+        ends.sort_unstable();
+        ends
     }
 }
 
@@ -79,14 +93,14 @@ pub(crate) async fn drive_to<S: Store, I: Serialize + DeserializeOwned + Send + 
     input: fn(u32) -> I,
     expected: fn(u32) -> Expected,
 ) -> Result<Driven> {
-    let watch = Arc::new(Stopwatch::started());
+    let watch = Stopwatch::started();
     let next = Arc::new(AtomicU32::new(numbers.start));
-    let callers = Callers { next, watch: Arc::clone(&watch), end: numbers.end, tenants, input, expected };
+    let callers = Callers { next, watch, end: numbers.end, tenants, input, expected };
     let mut calling = JoinSet::new();
     for _ in 0..in_flight {
         calling.spawn(callers.clone().call(runtime.clone(), saga.clone()));
     }
-    let mut driven = Driven::default();
+    let mut driven = Driven { began: watch, took: Duration::ZERO, sagas: Vec::new() };
     while let Some(caller) = calling.join_next().await {
         driven.sagas.extend(caller.context("a caller panicked")??);
     }
@@ -96,7 +110,7 @@ pub(crate) async fn drive_to<S: Store, I: Serialize + DeserializeOwned + Send + 
 
 struct Callers<I> {
     next: Arc<AtomicU32>,
-    watch: Arc<Stopwatch>,
+    watch: Stopwatch,
     end: u32,
     tenants: Option<u32>,
     input: fn(u32) -> I,
@@ -105,7 +119,7 @@ struct Callers<I> {
 
 impl<I> Clone for Callers<I> {
     fn clone(&self) -> Self {
-        Self { next: Arc::clone(&self.next), watch: Arc::clone(&self.watch), ..*self }
+        Self { next: Arc::clone(&self.next), ..*self }
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) struct Done {
     /// Of a saga, from its start to its outcome; where sagas follow each other, from one end to the next.
     pub(crate) p50_ms: Option<f64>,
     pub(crate) p99_ms: Option<f64>,
+    /// Where sagas follow each other, from the end of one to the first step of the next.
+    pub(crate) hand_over_p50_ms: Option<f64>,
     /// The longest time in which nothing was committed.
     pub(crate) longest_pause: Option<Duration>,
     /// A crash loses what was done.

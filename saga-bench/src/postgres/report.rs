@@ -156,6 +156,7 @@ impl Report {
             .number("wal_bytes_per_step", median(|sample| sample.wal_bytes_per_step), 0)
             .number_if_any("p50_ms", cell.median_if_any(|sample| sample.done.p50_ms), 3)
             .number_if_any("p99_ms", cell.median_if_any(|sample| sample.done.p99_ms), 3)
+            .number_if_any("hand_over_p50_ms", cell.median_if_any(|sample| sample.done.hand_over_p50_ms), 3)
             .number_if_any("longest_pause_s", cell.median_if_any(pause_s), 3)
             .number_if_any("peak_mb", cell.median_if_any(|sample| sample.peak_mb), 1)
             .with("rounds", cell.samples.len().into())
@@ -220,6 +221,8 @@ fn value(sample: &Sample, measure: Measure) -> f64 {
     match measure {
         Measure::StepsPerSecond => sample.steps_per_s,
         Measure::P50 => sample.done.p50_ms.unwrap_or(f64::NAN),
+        // A saga that waits for no other is what a hand-over is compared with.
+        Measure::HandOver => sample.done.hand_over_p50_ms.or(sample.done.p50_ms).unwrap_or(f64::NAN),
         Measure::Pause => pause_s(sample).unwrap_or(f64::NAN),
         Measure::PeakMb => sample.peak_mb.unwrap_or(f64::NAN),
     }

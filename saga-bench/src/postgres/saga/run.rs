@@ -7,6 +7,7 @@ use anyhow::Result;
 use saga_core::{Runtime, Saga, Settings};
 use saga_postgres::PostgresStore;
 
+use super::locked::Turns;
 use super::orders::{self, Order, order};
 use super::{batched, hot, locked, portable, refusing, retrying};
 use crate::drive::{Expected, drive_to};
@@ -20,15 +21,16 @@ const TENANTS: u32 = 1_000;
 
 /// A runtime with one saga and the default settings.
 pub(crate) async fn runtime(url: &str, saga: &Saga<PostgresStore, Order>) -> Result<Runtime<PostgresStore>> {
-    runtime_with(url, saga, |_| ()).await
+    runtime_with(url, saga, Turns::default(), |_| ()).await
 }
 
 async fn runtime_with(
     url: &str,
     saga: &Saga<PostgresStore, Order>,
+    turns: Turns,
     change: impl FnOnce(&mut Settings),
 ) -> Result<Runtime<PostgresStore>> {
-    Ok(Runtime::builder(PostgresStore::connect(url).await?).saga(saga).settings(change).start().await?)
+    Ok(Runtime::builder(PostgresStore::connect(url).await?).saga(saga).state(turns).settings(change).start().await?)
 }
 
 /// Runs the sagas with these numbers, so many at a time, in one process.
@@ -59,15 +61,19 @@ pub(crate) async fn run(url: &str, work: Work, numbers: Range<u32>, in_flight: u
             settings.member_ttl = settings.poll_interval * 6;
         }
     };
-    let runtime = runtime_with(url, &saga, change).await?;
+    let turns = Turns::default();
+    let runtime = runtime_with(url, &saga, turns.clone(), change).await?;
     let driven = drive_to(&runtime, &saga, numbers.clone(), in_flight, tenants, order, expected).await?;
     let store = runtime.store().clone();
     runtime.shutdown().await;
     store.close().await;
-    let latencies = if work == Work::HandedOver { driven.gaps_ms() } else { driven.latencies_ms() };
+    let is_handed_over = work == Work::HandedOver;
+    let latencies = if is_handed_over { driven.gaps_ms() } else { driven.latencies_ms() };
+    let hand_overs = is_handed_over.then(|| driven.hand_overs_ms(&turns.begun()));
     Ok(Done {
         p50_ms: Some(percentile(&latencies, 0.5)),
         p99_ms: Some(percentile(&latencies, 0.99)),
+        hand_over_p50_ms: hand_overs.map(|times| percentile(&times, 0.5)),
         longest_pause: Some(driven.longest_pause()),
         ..Done::new(steps(work, numbers), driven.took)
     })
