@@ -1,7 +1,8 @@
 //! The transaction of a request that takes effect once: admit, body, keep and commit.
 //!
 //! It has no more round trips than the body alone would have: one message begins the transaction, locks the key and looks
-//! it up; another keeps the response and commits. A response that this process has seen is first looked up alone.
+//! it up; another keeps the response and commits. A response that this process has seen is first looked up without a transaction, and so
+//! is each one while other processes have kept many of those that come.
 
 use std::time::Duration;
 
@@ -27,14 +28,19 @@ pub(crate) async fn run(
     request: Option<KeyedRequest>,
     mut body: Box<dyn KeyedBody<PgConnection>>,
 ) -> Result<Admission<()>, StoreError> {
-    if let Some(request) = request.as_ref().filter(|request| store.shared().kept_keys.has(&request.key))
+    let kept_keys = &store.shared().kept_keys;
+    if let Some(request) = request.as_ref().filter(|request| kept_keys.is_likely(&request.key))
         && let Some(answer) = store.kept_response(request).await?
     {
+        kept_keys.found(&request.key);
         return Ok(answer);
     }
     let mut conn = store.acquire(OPERATION).await?;
     let admission = admit(store, &mut conn, request.as_ref()).await?;
     let Admission::Granted(epoch) = admission else { return refused(store, conn, request.as_ref(), admission).await };
+    if request.is_some() {
+        kept_keys.missed();
+    }
     let response = match body.run(&mut conn).await {
         KeyVerdict::RollBack => {
             roll_back(conn).await;
@@ -91,8 +97,12 @@ async fn refused(
     admission: Admission<u64>,
 ) -> Result<Admission<()>, StoreError> {
     roll_back(conn).await;
-    if let Some(request) = request {
-        store.shared().kept_keys.add(&request.key);
+    let kept_keys = &store.shared().kept_keys;
+    match (request, &admission) {
+        // Its response will be kept soon.
+        (Some(request), Admission::InFlight) => kept_keys.add(&request.key),
+        (Some(request), _) => kept_keys.found(&request.key),
+        (None, _) => {}
     }
     Ok(match admission {
         Admission::Replay(response) => Admission::Replay(response),

@@ -1,18 +1,15 @@
 -- Grants an entity to a holder, or puts the holder into the queue.
 -- KEYS: incarnation, counter, lock, queue, waits.
 -- ARGV: the epoch that the client has checked, holder, lease in ms, wait in ms, highest counter.
-local replid = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
-local incarnation = redis.call('GET', KEYS[1])
-local epoch, begun_with = string.match(incarnation or '', '^(%d+):(%x+)$')
--- A server that was a replica in between may lack counters that were given out, and a missing incarnation means that all was lost.
-if begun_with ~= replid then
-  return { 'stale', epoch or '0' }
+local replid = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
+local known = redis.call('MGET', KEYS[1], KEYS[3])
+local epoch, holder, lease, wait = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+if known[1] ~= epoch .. ':' .. replid then
+  -- A server that was a replica in between may lack counters that were given out, and a missing incarnation means that all was lost.
+  local begun, begun_with = string.match(known[1] or '', '^(%d+):(%x+)$')
+  return { begun_with == replid and 'unchecked' or 'stale', begun or '0' }
 end
-if epoch ~= ARGV[1] then
-  return { 'unchecked', epoch }
-end
-local holder, lease, wait = ARGV[2], ARGV[3], tonumber(ARGV[4])
-local lock = redis.call('GET', KEYS[3])
+local lock = known[2]
 if lock then
   local of_epoch, counter, name = string.match(lock, '^(%d+):(%d+):(.*)$')
   if name == holder then
