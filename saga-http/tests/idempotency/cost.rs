@@ -16,7 +16,7 @@ use crate::support::{Application, Ledger, Order, request, send};
 const MORE: u64 = 0;
 /// The process has seen that the response is kept.
 const REPLAY: u64 = 1;
-/// A process that has not seen it begins a transaction.
+/// A process that has not seen it begins a transaction, unless many requests of late were such.
 const REPLAY_ELSEWHERE: u64 = 2;
 /// How long the server may take until it shows what sessions counted that have ended.
 const COUNTED_WITHIN: Duration = Duration::from_mins(1);
@@ -49,6 +49,35 @@ async fn a_key_costs_no_round_trip() {
     }
     let [bare, keyed, replay, other] = costs;
     assert_eq!([keyed, replay, other], [bare + MORE, REPLAY, REPLAY_ELSEWHERE], "the handler alone: {bare}");
+}
+
+/// A process that gets many replays of what another one answered looks each request up without a transaction. A new one costs it a
+/// round trip more then, and not any more when there were many new ones.
+#[tokio::test(flavor = "multi_thread")]
+async fn replays_of_what_another_process_answered_cost_one_round_trip() {
+    const REQUESTS: usize = 24;
+    let (store, database) = PostgresStore::fresh().await;
+    let proxy = FaultProxy::start(database.url()).await.unwrap();
+    let through = PostgresStore::connect(proxy.url()).await.unwrap();
+    let shop = Application::<MemoryStore>::start().await.shop;
+    let app = routes(&Idempotency::of_store(store).principal(user).required(), &shop.on());
+    let elsewhere = routes(&Idempotency::of_store(through).principal(user).required(), &shop.on());
+    // Its connection is open, and its statements are prepared.
+    assert!(!send(&elsewhere, request("/payments", "first"), Order::of("rent").text()).await.is_replayed());
+    let (mut replays, mut new) = (Vec::new(), Vec::new());
+    for number in 0..2 * REQUESTS {
+        let key = format!("k-{number}");
+        if number < REQUESTS {
+            assert!(!send(&app, request("/payments", &key), Order::of("rent").text()).await.is_replayed());
+        }
+        let before = proxy.counts().round_trips;
+        let answer = send(&elsewhere, request("/payments", &key), Order::of("rent").text()).await;
+        assert_eq!(answer.is_replayed(), number < REQUESTS, "{number}: {answer:?}");
+        let costs = if number < REQUESTS { &mut replays } else { &mut new };
+        costs.push(proxy.counts().round_trips - before);
+    }
+    assert_eq!((replays[0], replays[REQUESTS - 1]), (REPLAY_ELSEWHERE, REPLAY), "{replays:?}");
+    assert_eq!(new[0], new[REQUESTS - 1] + REPLAY, "{new:?}");
 }
 
 /// A plan that is made while the table is empty would read all of it later, if it did not use the index.
