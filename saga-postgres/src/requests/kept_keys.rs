@@ -106,18 +106,19 @@ mod tests {
         assert!(!kept.is_likely(&key(100)), "four in a row may be chance");
         (4..8).for_each(|number| kept.found(&key(number)));
         assert!(kept.is_likely(&key(100)));
+        let ask = |number: u32, one_in: u32| {
+            if number.is_multiple_of(one_in) {
+                kept.found(&key(number));
+            } else {
+                kept.missed();
+            }
+        };
         // One in two goes on being worthwhile, and one in ten does not.
         for number in 8..200 {
-            if number % 2 == 0 {
-                kept.found(&key(number))
-            } else {
-                kept.missed()
-            }
+            ask(number, 2);
             assert!(kept.is_likely(&key(1_000)), "{number}");
         }
-        for number in 200..400 {
-            if number % 10 == 0 { kept.found(&key(number)) } else { kept.missed() }
-        }
+        (200..400).for_each(|number| ask(number, 10));
         assert!(!kept.is_likely(&key(1_000)));
     }
 
