@@ -40,7 +40,7 @@ impl KeptKeys {
         }
     }
 
-    /// A request came that nobody has answered.
+    /// A request came whose response is not kept.
     pub(crate) fn missed(&self) {
         self.count(false);
     }
