@@ -157,3 +157,26 @@ impl<I: Serialize + DeserializeOwned + Send + Sync + 'static> Callers<I> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The order in which callers report their sagas does not matter, and neither does that of the first steps.
+    #[test]
+    fn a_hand_over_is_from_an_end_to_the_next_beginning() {
+        let began = Stopwatch::started();
+        let first = Stopwatch::started();
+        let second = loop {
+            let now = Stopwatch::started();
+            if first.until(now) >= Duration::from_millis(2) {
+                break now;
+            }
+        };
+        let ends = [began.until(second) + Duration::from_secs(1), began.until(first) + Duration::from_millis(1)];
+        let driven = Driven { began, took: ends[0], sagas: ends.map(|ended| (ended, Duration::ZERO)).to_vec() };
+        let expected = first.until(second).saturating_sub(Duration::from_millis(1));
+        let [measured] = driven.hand_overs_ms(&[second, first])[..] else { panic!("there is one hand-over") };
+        assert!((measured - expected.as_secs_f64() * 1e3).abs() < 1e-6, "{measured} ms instead of {expected:?}");
+    }
+}

@@ -24,7 +24,7 @@ pub(super) enum Measure {
     StepsPerSecond,
     /// The median time of a saga; the less the better.
     P50,
-    /// The median time from the end of a saga to the first step of the one that waited for its lock, beside the median time of a saga;
+    /// The median time from a saga's outcome to the first step of the one that waited for its lock, beside the median time of a saga;
     /// the less the better.
     HandOver,
     /// The longest time without a commit, in seconds; the less the better.
