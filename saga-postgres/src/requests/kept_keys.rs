@@ -8,10 +8,10 @@ use saga_core::store::IdempotencyKey;
 /// How many keys are remembered, in 256 KiB. A key takes the place of another one.
 const PLACES: usize = 65_536;
 
-/// The share of requests with which every request is like that.
+/// The share that stands for all requests.
 const ALL: u32 = 1 << 16;
 
-/// One in so many requests of late is one that the share is of.
+/// Each request moves the share by one in so many.
 const RECENT: u32 = 16;
 
 /// From this share on it costs less to look up every request than to roll back the transactions of those that were answered: by
