@@ -9,6 +9,7 @@ pub mod log {
 }
 
 pub use crate::{
+    batches::Batches,
     step::{
         Codec, Compensate, Compensation, CompensationHandler, ConnectionIs, Contract, DeclaredContract, EntitiesOf,
         FromStep, Given, Handler, HasCompensation, Hosted, Ignored, Needs, NoCompensation, OnExhausted, Resolution,

@@ -7,6 +7,7 @@ extern crate self as saga_core;
 #[doc(hidden)]
 pub mod __private;
 pub mod authorization;
+mod batches;
 pub mod choreography;
 pub mod engine;
 pub mod env;

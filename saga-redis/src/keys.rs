@@ -28,27 +28,27 @@ impl Place {
 
     /// The epoch of the slot, and the server that it was begun on.
     pub(crate) fn incarnation(&self) -> String {
-        format!("{}:incarnation", self.tag)
+        [&self.tag, ":incarnation"].concat()
     }
 
     /// The last counter of the slot.
     pub(crate) fn counter(&self) -> String {
-        format!("{}:counter", self.tag)
+        [&self.tag, ":counter"].concat()
     }
 
     /// The lock: epoch, counter and holder. It expires with the lease.
     pub(crate) fn lock(&self) -> String {
-        format!("{}:lock:{}", self.tag, self.name)
+        [&self.tag, ":lock:", &self.name].concat()
     }
 
     /// The holders that wait, by their turns.
     pub(crate) fn queue(&self) -> String {
-        format!("{}:queue:{}", self.tag, self.name)
+        [&self.tag, ":queue:", &self.name].concat()
     }
 
     /// Until when each holder that waits must ask again.
     pub(crate) fn waits(&self) -> String {
-        format!("{}:waits:{}", self.tag, self.name)
+        [&self.tag, ":waits:", &self.name].concat()
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use saga_core::Entity;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, SharedCalls};
 use crate::contract::{Acquired, LockService};
 use crate::epochs::{Epochs, Missed};
 use crate::error::LockError;
@@ -31,7 +31,16 @@ const ASKS_MAX: u32 = 16;
 #[derive(Clone)]
 pub struct RedisLocks {
     connection: Arc<Connection>,
+    calls: Arc<Calls>,
     epochs: Arc<SlotEpochs>,
+}
+
+/// The calls of each script.
+struct Calls {
+    acquire: SharedCalls,
+    renew: SharedCalls,
+    release: SharedCalls,
+    withdraw: SharedCalls,
 }
 
 impl RedisLocks {
@@ -44,8 +53,10 @@ impl RedisLocks {
     /// # Cancel safety
     /// Dropped, no connection stays open.
     pub async fn connect(options: RedisOptions, epochs: impl Epochs) -> Result<Self, LockError> {
-        let connection = Box::pin(Connection::open(options)).await?;
-        Ok(Self { connection: Arc::new(connection), epochs: Arc::new(SlotEpochs::new(epochs)) })
+        let connection = Arc::new(Box::pin(Connection::open(options)).await?);
+        let calls = || SharedCalls::new(&connection);
+        let calls = Calls { acquire: calls(), renew: calls(), release: calls(), withdraw: calls() };
+        Ok(Self { connection, calls: Arc::new(calls), epochs: Arc::new(SlotEpochs::new(epochs)) })
     }
 
     /// The entities of a request with their places, in the order in which they are taken.
@@ -72,14 +83,14 @@ impl RedisLocks {
         for _ in 0..ASKS_MAX {
             let view = turn.view();
             let call = self.ask(request, place);
-            let answer = self.connection.call_confirmed(&call, Reply::is_granted).await?;
+            let answer = self.calls.acquire.call_confirmed(place.slot, call, Reply::is_granted).await?;
             let (epoch, missed) = match Reply::read(&answer.words).ok_or_else(|| self.not_understood(&answer.words))? {
                 Reply::Unchecked(epoch) if self.epochs.check(ACQUIRING, place.slot, epoch).await? => continue,
                 Reply::Unchecked(epoch) => (epoch, Missed::Behind(epoch)),
                 Reply::Stale(epoch) => (epoch, Missed::Stale),
                 reply => return Ok(reply),
             };
-            turn.begin(view, missed, self.begin_epoch(place, epoch)).await?;
+            turn.begin(view, missed, Box::pin(self.begin_epoch(place, epoch))).await?;
         }
         let source = "other processes began new epochs all the time; do they use the same store of epochs?";
         Err(LockError::Epochs { operation: ACQUIRING, source: source.into() })
@@ -135,7 +146,7 @@ impl LockService for RedisLocks {
         let mut lost = None;
         for (place, as_granted, entity) in self.granted(lock) {
             let call = Call::new(RENEWING, &RENEW, [place.lock()], [as_granted, lease.clone()]);
-            let answer = self.connection.call_confirmed(&call, is_renewed).await?;
+            let answer = self.calls.renew.call_confirmed(place.slot, call, is_renewed).await?;
             if !is_renewed(&answer.words) {
                 lost.get_or_insert(entity);
             }
@@ -149,7 +160,7 @@ impl LockService for RedisLocks {
     async fn release(&self, lock: &HeldLock) -> Result<(), LockError> {
         for (place, as_granted, _) in self.granted(lock) {
             let call = Call::new(RELEASING, &RELEASE, [place.lock()], [as_granted]);
-            self.connection.call(&call).await?;
+            self.calls.release.call(place.slot, call).await?;
         }
         Ok(())
     }
@@ -159,7 +170,7 @@ impl LockService for RedisLocks {
         for (place, _, _) in self.places(request) {
             let keys = [place.lock(), place.queue(), place.waits()];
             let call = Call::new(WITHDRAWING, &WITHDRAW, keys, [request.holder().to_owned()]);
-            self.connection.call(&call).await?;
+            self.calls.withdraw.call(place.slot, call).await?;
         }
         Ok(())
     }

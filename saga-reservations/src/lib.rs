@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 #[cfg(all(feature = "redis", any(feature = "sqlite", feature = "postgres")))]
-mod batches;
 mod book;
 mod client;
 mod contract;

@@ -1,5 +1,8 @@
 //! Calls of scripts, with the confirmation of replicas.
 
+use std::borrow::Borrow;
+use std::sync::Arc;
+
 use redis::cluster::ClusterClient;
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{MultipleNodeRoutingInfo, Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
@@ -97,13 +100,11 @@ impl Connection {
     /// # Cancel safety
     /// A dropped call takes effect or does not.
     pub async fn call(&self, call: &Call) -> Result<Answer, LockError> {
-        match self.send(call, Call::by_hash).await {
-            Err(Unsent::Error(error)) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                self.send(call, Call::with_text).await
-            }
-            answer => answer,
-        }
-        .map_err(|unsent| unsent.into_error(call.operation, &self.address))
+        let answer = match self.send(&[call]).await {
+            Ok((words, confirmed)) => Answer::read(words, confirmed).map_err(Unsent::Error),
+            Err(unsent) => Err(unsent),
+        };
+        answer.map_err(|unsent| unsent.into_error(call.operation, &self.address))
     }
 
     /// As [`call`](Self::call), and fails if too few replicas confirmed what the script wrote. `counts` says of which answers
@@ -119,17 +120,50 @@ impl Connection {
         call: &Call,
         counts: impl FnOnce(&[String]) -> bool,
     ) -> Result<Answer, LockError> {
-        let answer = self.call(call).await?;
+        self.confirmed(call.operation, self.call(call).await?, counts)
+    }
+
+    /// An answer that enough replicas confirmed. `counts` says whether it is asked.
+    pub(super) fn confirmed(
+        &self,
+        operation: &'static str,
+        answer: Answer,
+        counts: impl FnOnce(&[String]) -> bool,
+    ) -> Result<Answer, LockError> {
         if answer.confirmed < self.options.replicas && counts(&answer.words) {
             let (confirmed, wanted) = (answer.confirmed, self.options.replicas);
-            return Err(LockError::Unconfirmed { operation: call.operation, confirmed, wanted });
+            return Err(LockError::Unconfirmed { operation, confirmed, wanted });
         }
         Ok(answer)
     }
 
-    async fn send(&self, call: &Call, script: fn(&Call) -> Cmd) -> Result<Answer, Unsent> {
+    /// Makes calls of one script, which answers each, as one call. They share their fate.
+    pub(super) async fn call_all(&self, calls: &[Arc<Call>]) -> Result<Vec<Answer>, Unsent> {
+        let (answers, confirmed) = self.send(calls).await?;
+        let answers: Vec<Value> = redis::from_redis_value(answers).map_err(|error| Unsent::Error(error.into()))?;
+        let read = answers.into_iter().map(|words| Answer::read(words, confirmed));
+        read.collect::<Result<_, _>>().map_err(Unsent::Error)
+    }
+
+    pub(super) fn is_cluster(&self) -> bool {
+        self.options.is_cluster
+    }
+
+    /// Sends calls of one script, and its text if Redis does not have it.
+    async fn send<C: Borrow<Call>>(&self, calls: &[C]) -> Result<(Value, u32), Unsent> {
+        let Some(first) = calls.first().map(Borrow::borrow) else { return Ok((Value::Array(Vec::new()), 0)) };
+        match self.send_command(first.key(), Call::by_hash(first.script(), calls)).await {
+            Err(Unsent::Error(error)) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+                self.send_command(first.key(), Call::with_text(first.script(), calls)).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Sends a command, and says how many replicas have what it wrote.
+    async fn send_command(&self, key: &str, command: Cmd) -> Result<(Value, u32), Unsent> {
         let mut pipeline = Pipeline::new();
-        pipeline.add_command(script(call));
+        pipeline.add_command(command);
         if self.options.replicas > 0 {
             // On the same connection: on another one Redis would not know what is to be confirmed.
             let timeout = self.options.confirm_timeout.as_millis().max(1) as u64;
@@ -138,12 +172,12 @@ impl Connection {
         let values = match &self.servers {
             Servers::One(single) => single.send(&pipeline).await?,
             Servers::Cluster(cluster) => {
-                let route = SingleNodeRoutingInfo::SpecificNode(Route::with_key(call.key(), SlotAddr::Master));
+                let route = SingleNodeRoutingInfo::SpecificNode(Route::with_key(key, SlotAddr::Master));
                 let count = pipeline.len();
                 cluster.clone().route_pipeline(pipeline, 0, count, route).await.map_err(Unsent::Error)?
             }
         };
-        Answer::read(values).map_err(Unsent::Error)
+        confirmations(values).map_err(Unsent::Error)
     }
 }
 
@@ -154,15 +188,18 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Answer {
-    /// Reads the answer of a script, and that of `WAIT` if there is one.
-    fn read(values: Vec<Value>) -> Result<Self, RedisError> {
-        let mut values = values.into_iter().map(Value::extract_error);
-        let words = values.next().unwrap_or(Ok(Value::Nil))?;
-        let words = redis::from_redis_value(words)?;
-        let confirmed = match values.next() {
-            Some(confirmed) => redis::from_redis_value(confirmed?)?,
-            None => 0,
-        };
-        Ok(Self { words, confirmed })
+    fn read(words: Value, confirmed: u32) -> Result<Self, RedisError> {
+        Ok(Self { words: redis::from_redis_value(words)?, confirmed })
     }
+}
+
+/// The answer of a script, and that of `WAIT` if there is one.
+fn confirmations(values: Vec<Value>) -> Result<(Value, u32), RedisError> {
+    let mut values = values.into_iter().map(Value::extract_error);
+    let answer = values.next().unwrap_or(Ok(Value::Nil))?;
+    let confirmed = match values.next() {
+        Some(confirmed) => redis::from_redis_value(confirmed?)?,
+        None => 0,
+    };
+    Ok((answer, confirmed))
 }

@@ -11,7 +11,7 @@ const PASSING: [&str; 3] = ["BUSY", "NOREPLICAS", "MISCONF"];
 /// The error of a call that failed.
 pub(super) fn failure(operation: &'static str, address: &str, error: RedisError) -> LockError {
     let address = address.to_owned();
-    if is_refusal(error.kind()) && !error.code().is_some_and(|code| PASSING.contains(&code)) {
+    if is_refused(&error) {
         let reason = match error.detail() {
             Some(detail) => format!("{}: {detail}", error.code().unwrap_or_else(|| error.category())),
             None => error.category().to_owned(),
@@ -19,6 +19,11 @@ pub(super) fn failure(operation: &'static str, address: &str, error: RedisError)
         return LockError::Refused { operation, address, reason };
     }
     LockError::Unavailable { operation, address, source: error.into() }
+}
+
+/// Whether the same call would be refused again.
+pub(super) fn is_refused(error: &RedisError) -> bool {
+    is_refusal(error.kind()) && !error.code().is_some_and(|code| PASSING.contains(&code))
 }
 
 fn is_refusal(kind: ErrorKind) -> bool {

@@ -1,5 +1,7 @@
 //! One call of a script.
 
+use std::borrow::Borrow;
+
 use redis::{Cmd, cmd};
 
 use super::texts::Text;
@@ -30,17 +32,28 @@ impl Call {
         self.keys.first().map_or("", String::as_str)
     }
 
-    /// The call by the hash of the script.
-    pub(crate) fn by_hash(&self) -> Cmd {
-        self.command("EVALSHA", self.script.hash())
+    /// What runs, with its hash.
+    pub(crate) fn script(&self) -> &'static Text {
+        self.script
     }
 
-    /// The call with the text, which Redis keeps.
-    pub(crate) fn with_text(&self) -> Cmd {
-        self.command("EVAL", self.script.text())
+    /// One command for calls of one script, by its hash.
+    pub(crate) fn by_hash<C: Borrow<Self>>(script: &Text, calls: &[C]) -> Cmd {
+        Self::command("EVALSHA", script.hash(), calls)
     }
 
-    fn command(&self, name: &str, script: &str) -> Cmd {
-        cmd(name).arg(script).arg(self.keys.len()).arg(&self.keys).arg(&self.arguments).take()
+    /// One command for calls of one script, with its text, which Redis keeps.
+    pub(crate) fn with_text<C: Borrow<Self>>(script: &Text, calls: &[C]) -> Cmd {
+        Self::command("EVAL", script.text(), calls)
+    }
+
+    fn command<C: Borrow<Self>>(name: &str, script: &str, calls: &[C]) -> Cmd {
+        let calls = || calls.iter().map(Borrow::borrow);
+        let keys = || calls().flat_map(|call| &call.keys);
+        let mut command = cmd(name);
+        command.arg(script).arg(keys().count());
+        keys().for_each(|key| _ = command.arg(key));
+        calls().flat_map(|call| &call.arguments).for_each(|argument| _ = command.arg(argument));
+        command
     }
 }

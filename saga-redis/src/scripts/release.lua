@@ -1,6 +1,14 @@
--- Ends a lock. KEYS: lock. ARGV: the lock as it was granted.
-if redis.call('GET', KEYS[1]) == ARGV[1] then
-  redis.call('DEL', KEYS[1])
-  return { 'released' }
+-- Ends locks. KEYS: the locks. ARGV: each as it was granted.
+local answers, ended = {}, {}
+for n, lock in ipairs(redis.call('MGET', unpack(KEYS))) do
+  if lock == ARGV[n] then
+    table.insert(ended, KEYS[n])
+    answers[n] = { 'released' }
+  else
+    answers[n] = { 'lost' }
+  end
 end
-return { 'lost' }
+if #ended > 0 then
+  redis.call('DEL', unpack(ended))
+end
+return answers

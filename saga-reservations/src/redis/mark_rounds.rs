@@ -1,7 +1,8 @@
 //! Callers that look for confirmations which Redis was not told of look together.
 
+use saga_core::__private::Batches;
+
 use crate::ReservationsError;
-use crate::batches::Batches;
 use crate::book::ResourceName;
 
 /// How often one operation looks for such holds. While many are confirmed there are always some for a moment, and a request that

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use saga_core::__private::Batches;
+
 use super::holds::Holds;
 use super::reply::Reply;
 use super::scripts::RESERVE;
 use crate::ReservationsError;
-use crate::batches::Batches;
 use crate::book::{Line, ReservationKey};
 
 pub(super) const RESERVING: &str = "reserve";

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use saga_core::__private::Batches;
 use saga_core::store::Timestamp;
 use saga_sql::{Json, SqlConn};
 
@@ -11,7 +12,6 @@ use super::statements;
 use super::transactions::Transactions;
 use super::work::{Work, WorkError};
 use crate::ReservationsError;
-use crate::batches::Batches;
 use crate::book::{Reservation, ReservationKey, Resource, ResourceName};
 
 /// The most callers that one read is for.

@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, oneshot};
 /// Questions that wait for the answers to those before them, and are then answered together. So the work on each begins after
 /// it was asked, and a question that comes alone waits for nothing. A caller whose question waits works for all that wait.
 #[derive(Debug)]
-pub(crate) struct Batches<Q, A> {
+pub struct Batches<Q, A> {
     /// The most questions that are answered together.
     questions_max: usize,
     waiting: Arc<Mutex<Waiting<Q, A>>>,
@@ -40,7 +40,7 @@ impl<Q, A> Clone for Batches<Q, A> {
 
 impl<Q: Clone, A> Batches<Q, A> {
     /// Batches of at most `questions_max` questions, and at most `batches_max` of them at once.
-    pub(crate) fn new(questions_max: usize, batches_max: usize) -> Self {
+    pub fn new(questions_max: usize, batches_max: usize) -> Self {
         let waiting = Waiting { questions: VecDeque::new(), next_number: 0 };
         Self { questions_max, waiting: Arc::new(Mutex::new(waiting)), turns: Arc::new(Semaphore::new(batches_max)) }
     }
@@ -49,17 +49,26 @@ impl<Q: Clone, A> Batches<Q, A> {
     ///
     /// # Cancel safety
     /// If a caller is dropped that works for others, they ask again: the work on a question may be done twice.
-    pub(crate) async fn ask<F: Future<Output = Vec<A>>>(&self, question: Q, work: impl Fn(Vec<Q>) -> F) -> A {
+    pub async fn ask<F: Future<Output = Vec<A>>>(&self, question: Q, work: impl Fn(Vec<Q>) -> F) -> A {
         loop {
             let (answer, mut answered) = oneshot::channel();
             let number = self.enter(question.clone(), answer);
-            tokio::select! {
-                biased;
-                answer = &mut answered => match answer {
-                    Ok(answer) => return answer,
-                    Err(_) => continue,
-                },
-                _turn = self.turns.acquire() => self.answer_until(number, &work).await,
+            // A question that comes alone is answered before anything waits for the answer: nothing is woken for it.
+            if let Ok(_turn) = self.turns.try_acquire() {
+                self.answer_until(number, &work).await;
+            } else {
+                tokio::select! {
+                    biased;
+                    answer = &mut answered => match answer {
+                        Ok(answer) => return answer,
+                        Err(_) => continue,
+                    },
+                    _turn = self.turns.acquire() => {
+                        // The callers that were answered just now ask first, so that their questions are in this batch.
+                        tokio::task::yield_now().await;
+                        self.answer_until(number, &work).await;
+                    }
+                }
             }
             if let Ok(answer) = answered.await {
                 return answer;
