@@ -8,8 +8,9 @@ pub mod log {
     pub use crate::log::{debug, info, shielded, tracing, warn};
 }
 
+/// For the backends: calls that are made at the same time are served as one.
+pub use crate::batches::Batches;
 pub use crate::{
-    batches::Batches,
     step::{
         Codec, Compensate, Compensation, CompensationHandler, ConnectionIs, Contract, DeclaredContract, EntitiesOf,
         FromStep, Given, Handler, HasCompensation, Hosted, Ignored, Needs, NoCompensation, OnExhausted, Resolution,

@@ -115,20 +115,43 @@ impl<Q: Clone, A> Batches<Q, A> {
 #[cfg(test)]
 mod tests {
     use std::future::{pending, ready};
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::task::{Context, Poll, Wake, Waker};
 
     use super::*;
 
-    /// Lets a caller come so far as it can without another one.
+    /// Lets a caller come so far as it can without another one: it yields once before it works for others.
     async fn poll<F: Future + Unpin>(caller: &mut F) {
-        tokio::select! {
-            biased;
-            _ = caller => panic!("it was answered"),
-            () = ready(()) => {}
+        for _ in 0..2 {
+            tokio::select! {
+                biased;
+                _ = &mut *caller => panic!("it was answered"),
+                () = ready(()) => {}
+            }
+        }
+    }
+
+    /// Counts how often a task is woken.
+    #[derive(Default)]
+    struct Wakes(AtomicU32);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     fn double(questions: Vec<u32>) -> impl Future<Output = Vec<u32>> {
         ready(questions.into_iter().map(|question| 2 * question).collect())
+    }
+
+    /// A task that is woken while it runs has another thread of the runtime woken up.
+    #[test]
+    fn a_question_that_comes_alone_wakes_nothing() {
+        let (batches, wakes) = (Batches::new(8, 1), Arc::new(Wakes::default()));
+        let (waker, mut caller) = (Waker::from(Arc::clone(&wakes)), Box::pin(batches.ask(1, double)));
+        assert_eq!(caller.as_mut().poll(&mut Context::from_waker(&waker)), Poll::Ready(2));
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
     }
 
     #[tokio::test]

@@ -17,7 +17,7 @@ use crate::reply::Reply;
 use crate::request::{AcquireRequest, HeldLock};
 use crate::scripts::{ACQUIRE, BEGIN_EPOCH, Call, RELEASE, RENEW, WITHDRAW};
 use crate::slot_epochs::SlotEpochs;
-use crate::token::{COUNTER_MAX, parts};
+use crate::token::parts;
 
 const ACQUIRING: &str = "acquire a lock";
 const RENEWING: &str = "renew a lock";
@@ -103,7 +103,6 @@ impl RedisLocks {
             request.holder().to_owned(),
             millis(request.lease_ttl_given()),
             millis(request.wait_ttl_given()),
-            COUNTER_MAX.to_string(),
         ];
         Call::new(ACQUIRING, &ACQUIRE, keys, arguments)
     }

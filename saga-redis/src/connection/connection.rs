@@ -141,6 +141,9 @@ impl Connection {
     pub(super) async fn call_all(&self, calls: &[Arc<Call>]) -> Result<Vec<Answer>, Unsent> {
         let (answers, confirmed) = self.send(calls).await?;
         let answers: Vec<Value> = redis::from_redis_value(answers).map_err(|error| Unsent::Error(error.into()))?;
+        if answers.len() != calls.len() {
+            return Err(Unsent::Unfit(format!("its script answered {} of {} calls", answers.len(), calls.len())));
+        }
         let read = answers.into_iter().map(|words| Answer::read(words, confirmed));
         read.collect::<Result<_, _>>().map_err(Unsent::Error)
     }

@@ -1,6 +1,7 @@
 //! Calls of one script that are made at the same time share one call of Redis: what a call costs besides its work is most of it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::slice;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use saga_core::__private::Batches;
 use tokio::time::Instant;
@@ -20,9 +21,14 @@ const SHARED_CALLS_MAX: usize = 2;
 /// The calls of one script, which answers several at once. A call that comes alone waits for nothing.
 pub(crate) struct SharedCalls {
     connection: Arc<Connection>,
-    /// Calls for the same server: of a slot in a cluster, and all of a single server.
-    batches: Vec<Batches<Asked, Result<Answer, Unsent>>>,
-    /// When Redis last failed to answer in time, and the error.
+    /// The calls of each slot in a cluster, and all calls of a single server.
+    lanes: Vec<Lane>,
+}
+
+/// Calls for the same server.
+struct Lane {
+    batches: Batches<Asked, Result<Answer, Unsent>>,
+    /// When the server last failed to answer in time, and the error.
     timed_out: Mutex<Option<(Instant, Unsent)>>,
 }
 
@@ -34,21 +40,18 @@ struct Asked {
 
 impl SharedCalls {
     pub(crate) fn new(connection: &Arc<Connection>) -> Self {
-        let servers = if connection.is_cluster() { SLOTS } else { 1 };
-        Self {
-            connection: Arc::clone(connection),
-            batches: (0..servers).map(|_| Batches::new(CALLS_MAX, SHARED_CALLS_MAX)).collect(),
-            timed_out: Mutex::default(),
-        }
+        let lanes = if connection.is_cluster() { SLOTS } else { 1 };
+        let lane = |_| Lane { batches: Batches::new(CALLS_MAX, SHARED_CALLS_MAX), timed_out: Mutex::default() };
+        Self { connection: Arc::clone(connection), lanes: (0..lanes).map(lane).collect() }
     }
 
     /// Makes a call whose keys are of this slot. A failed call may have taken effect.
     pub(crate) async fn call(&self, slot: u16, call: Call) -> Result<Answer, LockError> {
         let operation = call.operation;
         let asked = Asked { call: Arc::new(call), asked_at: Instant::now() };
-        let batches = &self.batches[usize::from(slot) % self.batches.len()];
-        // In a box, since few callers work for the others: the future of each caller is moved into a box itself, and is small so.
-        let answer = batches.ask(asked, |asked| Box::pin(self.answer(asked))).await;
+        let lane = &self.lanes[usize::from(slot) % self.lanes.len()];
+        // The work is in a box: few callers work for the others, and the future of each caller is moved into a box of its own.
+        let answer = lane.batches.ask(asked, |asked| Box::pin(lane.answer(&self.connection, asked))).await;
         answer.map_err(|unsent| unsent.into_error(operation, self.connection.address()))
     }
 
@@ -63,42 +66,53 @@ impl SharedCalls {
         let operation = call.operation;
         self.connection.confirmed(operation, self.call(slot, call).await?, counts)
     }
+}
 
-    async fn answer(&self, asked: Vec<Asked>) -> Vec<Result<Answer, Unsent>> {
-        let calls: Vec<Arc<Call>> = asked.iter().map(|asked| Arc::clone(&asked.call)).collect();
+impl Lane {
+    async fn answer(&self, connection: &Connection, asked: Vec<Asked>) -> Vec<Result<Answer, Unsent>> {
         if let Some(unsent) = asked.last().and_then(|last| self.timed_out_since(last.asked_at)) {
-            // Each would wait for all those before it.
-            return failed(&calls, &unsent);
+            // Each would wait until those before it have timed out.
+            return asked.iter().map(|_| Err(unsent.clone())).collect();
         }
-        match self.connection.call_all(&calls).await {
-            Ok(answers) if answers.len() == calls.len() => answers.into_iter().map(Ok).collect(),
-            Ok(answers) => failed(&calls, &Unsent::Unfit(format!("it has {} answers to {} calls", answers.len(), calls.len()))),
-            Err(Unsent::Error(error)) if calls.len() > 1 && is_refused(&error) => self.answer_each(calls).await,
+        let calls: Vec<Arc<Call>> = asked.into_iter().map(|asked| asked.call).collect();
+        match connection.call_all(&calls).await {
+            Ok(answers) => answers.into_iter().map(Ok).collect(),
+            Err(Unsent::Error(error)) if calls.len() > 1 && is_refused(&error) => answer_each(connection, &calls).await,
             Err(unsent) => {
-                if let Unsent::Error(error) = &unsent && error.is_timeout() {
-                    *self.timed_out.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), unsent.clone()));
-                }
-                failed(&calls, &unsent)
+                self.note_timeout(&unsent);
+                calls.iter().map(|_| Err(unsent.clone())).collect()
             }
         }
     }
 
-    /// One by one: a call that Redis refuses, for a key that is of another type perhaps, is no reason to refuse the others.
-    async fn answer_each(&self, calls: Vec<Arc<Call>>) -> Vec<Result<Answer, Unsent>> {
-        let mut answers = Vec::with_capacity(calls.len());
-        for call in calls {
-            let answer = self.connection.call_all(&[call]).await;
-            answers.push(answer.and_then(|mut answers| answers.pop().ok_or_else(|| Unsent::Unfit("it has no answer".to_owned()))));
+    fn note_timeout(&self, unsent: &Unsent) {
+        if matches!(unsent, Unsent::Error(error) if error.is_timeout()) {
+            *self.timed_out() = Some((Instant::now(), unsent.clone()));
         }
-        answers
     }
 
     fn timed_out_since(&self, asked_at: Instant) -> Option<Unsent> {
-        let last = self.timed_out.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().filter(|(at, _)| *at >= asked_at).map(|(_, unsent)| unsent.clone())
+        self.timed_out().as_ref().filter(|(at, _)| *at >= asked_at).map(|(_, unsent)| unsent.clone())
+    }
+
+    fn timed_out(&self) -> MutexGuard<'_, Option<(Instant, Unsent)>> {
+        self.timed_out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn failed(calls: &[Arc<Call>], unsent: &Unsent) -> Vec<Result<Answer, Unsent>> {
-    calls.iter().map(|_| Err(unsent.clone())).collect()
+/// One by one: what Redis refuses for one call, such as a key of another type, is no reason to refuse the others.
+async fn answer_each(connection: &Connection, calls: &[Arc<Call>]) -> Vec<Result<Answer, Unsent>> {
+    let mut all = Vec::with_capacity(calls.len());
+    for call in calls {
+        match connection.call_all(slice::from_ref(call)).await {
+            Ok(answers) => all.extend(answers.into_iter().map(Ok)),
+            Err(Unsent::Error(error)) if is_refused(&error) => all.push(Err(Unsent::Error(error))),
+            Err(unsent) => {
+                // It does not answer, and each of the rest would wait for that.
+                all.resize_with(calls.len(), || Err(unsent.clone()));
+                break;
+            }
+        }
+    }
+    all
 }

@@ -1,8 +1,8 @@
 -- Grants entities to holders, or puts the holders into the queues. One call may ask for many.
 -- KEYS, for each: incarnation, counter, lock, queue, waits.
--- ARGV, for each: the epoch that the client has checked, holder, lease in ms, wait in ms, highest counter.
+-- ARGV, for each: the epoch that the client has checked, holder, lease in ms, wait in ms.
+local COUNTER_MAX = 2 ^ 40 - 1
 local replid = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
-local counter_max = tonumber(ARGV[5])
 
 -- The incarnations and the locks, by their keys, and whether there may be queues. A command costs more than what it does, so each reads for all.
 local value_keys, queue_keys = {}, {}
@@ -11,11 +11,17 @@ for n = 1, #KEYS, 5 do
   table.insert(value_keys, KEYS[n + 2])
   table.insert(queue_keys, KEYS[n + 3])
 end
-local values = {}
+local values, incarnations = {}, {}
 for n, value in ipairs(redis.call('MGET', unpack(value_keys))) do
   values[value_keys[n]] = value
 end
 local has_queues = redis.call('EXISTS', unpack(queue_keys)) > 0
+
+-- What the key of an incarnation has if this epoch was begun on this server.
+local function incarnation_of(epoch)
+  incarnations[epoch] = incarnations[epoch] or epoch .. ':' .. replid
+  return incarnations[epoch]
+end
 
 local function now()
   local time = redis.call('TIME')
@@ -48,8 +54,8 @@ local function put_into_queue(lock, lock_key, queue, waits, holder, wait)
 end
 
 local function acquire(incarnation, counter_key, lock_key, queue, waits, epoch, holder, lease, wait)
-  local begun, begun_with = string.match(values[incarnation] or '', '^(%d+):(%x+)$')
-  if begun ~= epoch or begun_with ~= replid then
+  if values[incarnation] ~= incarnation_of(epoch) then
+    local begun, begun_with = string.match(values[incarnation] or '', '^(%d+):(%x+)$')
     -- A server that was a replica in between may lack counters that were given out, and a missing incarnation means that all was lost.
     return { begun_with == replid and 'unchecked' or 'stale', begun or '0' }
   end
@@ -76,24 +82,24 @@ local function acquire(incarnation, counter_key, lock_key, queue, waits, epoch, 
     return put_into_queue(lock, lock_key, queue, waits, holder, tonumber(wait))
   end
   local counter = redis.call('INCR', counter_key)
-  if counter > counter_max then
+  if counter > COUNTER_MAX then
     return { 'stale', epoch }
   end
   if first then
     redis.call('ZREM', queue, holder)
     redis.call('HDEL', waits, holder)
   end
-  counter = string.format('%d', counter)
-  values[lock_key] = epoch .. ':' .. counter .. ':' .. holder
+  values[lock_key] = string.format('%s:%d:%s', epoch, counter, holder)
   redis.call('SET', lock_key, values[lock_key], 'PX', lease)
   return { 'granted', epoch, counter }
 end
 
 local answers = {}
-for n = 1, #KEYS, 5 do
-  answers[#answers + 1] = acquire(
-    KEYS[n], KEYS[n + 1], KEYS[n + 2], KEYS[n + 3], KEYS[n + 4],
-    ARGV[n], ARGV[n + 1], ARGV[n + 2], ARGV[n + 3]
+for n = 0, #KEYS / 5 - 1 do
+  local k, a = 5 * n, 4 * n
+  answers[n + 1] = acquire(
+    KEYS[k + 1], KEYS[k + 2], KEYS[k + 3], KEYS[k + 4], KEYS[k + 5],
+    ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4]
   )
 end
 return answers

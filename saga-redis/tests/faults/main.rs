@@ -8,4 +8,5 @@ mod epochs;
 mod failover;
 mod refused;
 mod server;
+mod shared_calls;
 mod support;
