@@ -137,15 +137,17 @@ impl Connection {
         Ok(answer)
     }
 
-    /// Makes calls of one script, which answers each, as one call. They share their fate.
+    /// Makes calls of one script as one call, which answers each with as many words. They share their fate.
     pub(super) async fn call_all(&self, calls: &[Arc<Call>]) -> Result<Vec<Answer>, Unsent> {
-        let (answers, confirmed) = self.send(calls).await?;
-        let answers: Vec<Value> = redis::from_redis_value(answers).map_err(|error| Unsent::Error(error.into()))?;
-        if answers.len() != calls.len() {
-            return Err(Unsent::Unfit(format!("its script answered {} of {} calls", answers.len(), calls.len())));
+        let (words, confirmed) = self.send(calls).await?;
+        let words: Vec<String> = redis::from_redis_value(words).map_err(|error| Unsent::Error(error.into()))?;
+        let words_each = words.len() / calls.len().max(1);
+        if words_each == 0 || words_each * calls.len() != words.len() {
+            return Err(Unsent::Unfit(format!("its script has {} words for {} calls", words.len(), calls.len())));
         }
-        let read = answers.into_iter().map(|words| Answer::read(words, confirmed));
-        read.collect::<Result<_, _>>().map_err(Unsent::Error)
+        let mut words = words.into_iter();
+        let answer = |_| Answer { words: words.by_ref().take(words_each).collect(), confirmed };
+        Ok(calls.iter().map(answer).collect())
     }
 
     pub(super) fn is_cluster(&self) -> bool {

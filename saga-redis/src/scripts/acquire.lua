@@ -1,6 +1,7 @@
 -- Grants entities to holders, or puts the holders into the queues. One call may ask for many.
 -- KEYS, for each: incarnation, counter, lock, queue, waits.
 -- ARGV, for each: the epoch that the client has checked, holder, lease in ms, wait in ms.
+-- Answers three words for each.
 local COUNTER_MAX = 2 ^ 40 - 1
 local replid = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
 
@@ -50,21 +51,21 @@ local function put_into_queue(lock, lock_key, queue, waits, holder, wait)
     ahead = ahead + 1
     left = redis.call('PTTL', lock_key)
   end
-  return { 'waits', tostring(ahead), tostring(left) }
+  return 'waits', ahead, left
 end
 
 local function acquire(incarnation, counter_key, lock_key, queue, waits, epoch, holder, lease, wait)
   if values[incarnation] ~= incarnation_of(epoch) then
     local begun, begun_with = string.match(values[incarnation] or '', '^(%d+):(%x+)$')
     -- A server that was a replica in between may lack counters that were given out, and a missing incarnation means that all was lost.
-    return { begun_with == replid and 'unchecked' or 'stale', begun or '0' }
+    return begun_with == replid and 'unchecked' or 'stale', begun or '0', ''
   end
   local lock = values[lock_key]
   if lock then
     local of_epoch, counter, name = string.match(lock, '^(%d+):(%d+):(.*)$')
     if name == holder then
       redis.call('PEXPIRE', lock_key, lease)
-      return { 'granted', of_epoch, counter }
+      return 'granted', of_epoch, counter
     end
   end
   local first = first_of(queue)
@@ -83,7 +84,7 @@ local function acquire(incarnation, counter_key, lock_key, queue, waits, epoch, 
   end
   local counter = redis.call('INCR', counter_key)
   if counter > COUNTER_MAX then
-    return { 'stale', epoch }
+    return 'stale', epoch, ''
   end
   if first then
     redis.call('ZREM', queue, holder)
@@ -91,13 +92,13 @@ local function acquire(incarnation, counter_key, lock_key, queue, waits, epoch, 
   end
   values[lock_key] = string.format('%s:%d:%s', epoch, counter, holder)
   redis.call('SET', lock_key, values[lock_key], 'PX', lease)
-  return { 'granted', epoch, counter }
+  return 'granted', epoch, counter
 end
 
 local answers = {}
 for n = 0, #KEYS / 5 - 1 do
-  local k, a = 5 * n, 4 * n
-  answers[n + 1] = acquire(
+  local k, a, w = 5 * n, 4 * n, 3 * n
+  answers[w + 1], answers[w + 2], answers[w + 3] = acquire(
     KEYS[k + 1], KEYS[k + 2], KEYS[k + 3], KEYS[k + 4], KEYS[k + 5],
     ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4]
   )

@@ -3,9 +3,9 @@ local answers, ended = {}, {}
 for n, lock in ipairs(redis.call('MGET', unpack(KEYS))) do
   if lock == ARGV[n] then
     table.insert(ended, KEYS[n])
-    answers[n] = { 'released' }
+    answers[n] = 'released'
   else
-    answers[n] = { 'lost' }
+    answers[n] = 'lost'
   end
 end
 if #ended > 0 then

@@ -3,9 +3,9 @@ local answers = {}
 for n, key in ipairs(KEYS) do
   if redis.call('GET', key) == ARGV[2 * n - 1] then
     redis.call('PEXPIRE', key, ARGV[2 * n])
-    answers[n] = { 'renewed' }
+    answers[n] = 'renewed'
   else
-    answers[n] = { 'lost' }
+    answers[n] = 'lost'
   end
 end
 return answers

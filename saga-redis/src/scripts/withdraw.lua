@@ -7,6 +7,6 @@ for n, holder in ipairs(ARGV) do
   if string.match(redis.call('GET', lock) or '', '^%d+:%d+:(.*)$') == holder then
     redis.call('DEL', lock)
   end
-  answers[n] = { 'withdrawn' }
+  answers[n] = 'withdrawn'
 end
 return answers
