@@ -148,10 +148,10 @@ mod tests {
     /// A task that is woken while it runs has another thread of the runtime woken up.
     #[test]
     fn a_question_that_comes_alone_wakes_nothing() {
-        let (batches, wakes) = (Batches::new(8, 1), Arc::new(Wakes::default()));
-        let (waker, mut caller) = (Waker::from(Arc::clone(&wakes)), Box::pin(batches.ask(1, double)));
+        let (batches, woken) = (Batches::new(8, 1), Arc::new(Wakes::default()));
+        let (waker, mut caller) = (Waker::from(Arc::clone(&woken)), Box::pin(batches.ask(1, double)));
         assert_eq!(caller.as_mut().poll(&mut Context::from_waker(&waker)), Poll::Ready(2));
-        assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
+        assert_eq!(woken.0.load(Ordering::Relaxed), 0);
     }
 
     #[tokio::test]
