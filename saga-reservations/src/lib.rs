@@ -1,6 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-#[cfg(all(feature = "redis", any(feature = "sqlite", feature = "postgres")))]
 mod book;
 mod client;
 mod contract;
