@@ -4,7 +4,7 @@ use saga_core::Entity;
 use saga_redis::{AcquireRequest, HeldLock, LockError, LockService as _, MemoryEpochs, RedisLocks, RedisOptions};
 use saga_servers::RedisCluster;
 
-use crate::support::{LONG, granted, token, waits};
+use crate::support::{LONG, acquire_at_once, granted, scripts_run, token, waits};
 
 const ENTITIES: u32 = 24;
 
@@ -14,6 +14,14 @@ fn order(id: u32, holder: &str) -> AcquireRequest {
 
 async fn connect(cluster: &RedisCluster) -> RedisLocks {
     RedisLocks::connect(RedisOptions::cluster(cluster.urls()), MemoryEpochs::default()).await.unwrap()
+}
+
+async fn scripts_run_on(cluster: &RedisCluster) -> u64 {
+    let mut run = 0;
+    for node in cluster.nodes() {
+        run += scripts_run(node).await;
+    }
+    run
 }
 
 /// Where a key is.
@@ -46,6 +54,23 @@ async fn locks_are_on_all_nodes_and_a_lock_on_several_entities_spans_them() {
     locks.release(&lock).await.unwrap();
     for id in 0..ENTITIES {
         granted(&locks, &order(id, "b")).await;
+    }
+}
+
+#[tokio::test]
+async fn calls_at_once_share_a_call_if_they_are_of_one_slot() {
+    let cluster = RedisCluster::start().await.unwrap();
+    let locks = connect(&cluster).await;
+    for round in 0..2 {
+        let before = scripts_run_on(&cluster).await;
+        // There are 64 slots, so several accounts are in one.
+        let answers = acquire_at_once(&locks, 300).await;
+        let asked = scripts_run_on(&cluster).await - before;
+        // In the first round the slots get their epochs.
+        assert!(round == 0 || asked < 300, "300 locks took {asked} calls");
+        for answer in answers {
+            locks.release(&answer.unwrap().granted().expect("it is free")).await.unwrap();
+        }
     }
 }
 

@@ -2,32 +2,10 @@
 
 use std::time::Duration;
 
-use saga_core::Entity;
-use saga_redis::{AcquireRequest, Acquired, LockError, LockService as _, RedisLocks};
+use saga_redis::{LockError, LockService as _};
 use saga_servers::{FaultProxy, RedisServer, Traffic};
-use tokio::task::JoinSet;
 
-use crate::support::{LONG, assert_unavailable, connect, granted, options, request, token};
-
-/// Asks for so many accounts at once, and has the answers in the order of their numbers.
-async fn acquire_at_once(locks: &RedisLocks, accounts: u32) -> Vec<Result<Acquired, LockError>> {
-    let mut asking = JoinSet::new();
-    for number in 0..accounts {
-        let (locks, entity) = (locks.clone(), Entity::new("account", number));
-        let request = AcquireRequest::new([entity], format!("holder-{number}")).lease_ttl(LONG);
-        asking.spawn(async move { (number, locks.acquire(&request).await) });
-    }
-    let mut answers = asking.join_all().await;
-    answers.sort_by_key(|(number, _)| *number);
-    answers.into_iter().map(|(_, answer)| answer).collect()
-}
-
-/// How many scripts Redis was asked to run.
-async fn scripts_run(server: &RedisServer) -> u64 {
-    let stats = server.command(&["INFO", "commandstats"]).await.unwrap();
-    let of_evalsha = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
-    of_evalsha.map_or(0, |rest| rest.split(',').next().unwrap().parse().unwrap())
-}
+use crate::support::{acquire_at_once, assert_unavailable, connect, granted, options, request, scripts_run, token};
 
 #[tokio::test]
 async fn calls_at_once_share_a_call_of_redis() {
@@ -86,4 +64,14 @@ async fn calls_that_wait_for_one_without_an_answer_fail_with_it() {
 
     proxy.set_traffic(Traffic::Flows);
     locks.renew(&lock).await.expect("a later call connects again");
+}
+
+#[tokio::test]
+async fn each_call_of_a_shared_one_needs_its_replicas() {
+    let server = RedisServer::start().await.unwrap();
+    let locks = connect(options(&server.url()).replicas(1).confirm_timeout(Duration::from_millis(10))).await;
+    for answer in acquire_at_once(&locks, 20).await {
+        let error = answer.unwrap_err();
+        assert!(matches!(error, LockError::Unconfirmed { confirmed: 0, wanted: 1, .. }), "{error:?}");
+    }
 }
