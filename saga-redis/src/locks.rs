@@ -90,6 +90,7 @@ impl RedisLocks {
                 Reply::Stale(epoch) => (epoch, Missed::Stale),
                 reply => return Ok(reply),
             };
+            // It is seldom needed. Without the box each acquisition would carry its future, which is larger than all the rest.
             turn.begin(view, missed, Box::pin(self.begin_epoch(place, epoch))).await?;
         }
         let source = "other processes began new epochs all the time; do they use the same store of epochs?";

@@ -85,7 +85,8 @@ impl RedisOptions {
         self
     }
 
-    /// How long an answer may take, without the time for replicas. The default is 5 seconds.
+    /// How long an answer may take, without the time for replicas. The default is 5 seconds. A call that waits for earlier ones, so that it
+    /// shares a call of Redis with others, may take as long again.
     #[must_use]
     pub fn response_timeout(mut self, timeout: Duration) -> Self {
         self.response_timeout = timeout;

@@ -107,8 +107,7 @@ impl Connection {
         answer.map_err(|unsent| unsent.into_error(call.operation, &self.address))
     }
 
-    /// As [`call`](Self::call), and fails if too few replicas confirmed what the script wrote. `counts` says of which answers
-    /// it is asked.
+    /// Calls a script as [`call`](Self::call) does. It fails if too few replicas confirmed an answer that `counts` selects.
     ///
     /// # Errors
     /// Those of [`call`](Self::call), and when too few replicas confirmed.
@@ -123,7 +122,7 @@ impl Connection {
         self.confirmed(call.operation, self.call(call).await?, counts)
     }
 
-    /// An answer that enough replicas confirmed. `counts` says whether it is asked.
+    /// Passes an answer on, unless `counts` selects it and too few replicas confirmed it.
     pub(super) fn confirmed(
         &self,
         operation: &'static str,

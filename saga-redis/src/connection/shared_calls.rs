@@ -55,8 +55,7 @@ impl SharedCalls {
         answer.map_err(|unsent| unsent.into_error(operation, self.connection.address()))
     }
 
-    /// As [`call`](Self::call), and fails if too few replicas confirmed what the script wrote. `counts` says of which answers
-    /// it is asked.
+    /// Makes a call as [`call`](Self::call) does. It fails if too few replicas confirmed an answer that `counts` selects.
     pub(crate) async fn call_confirmed(
         &self,
         slot: u16,
