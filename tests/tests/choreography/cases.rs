@@ -41,7 +41,13 @@ async fn g5_a_rejection_undoes_what_the_others_did<S: Books>() {
     shop.place("o-1", 12, 11).await;
     shop.place("o-2", 1_001, 3).await;
     shop.timeline("o-1", |timeline| is_taken_back(timeline, &["payments/charge-card"])).await;
-    shop.timeline("o-2", |timeline| is_taken_back(timeline, &["stock/reserve-stock", "shipping/pack"])).await;
+    shop.timeline("o-2", |timeline| {
+        // The refusal may come before the order: then the stock is barred, and nothing is ever packed.
+        let was_reserved = last_of(timeline).get("stock/reserve-stock") == Some(&Became::Undone);
+        is_taken_back(timeline, &["stock/reserve-stock"])
+            && (!was_reserved || is_taken_back(timeline, &["shipping/pack"]))
+    })
+    .await;
     shop.is_quiet_but_for(2).await;
     let (charges, refunds) = (shop.payments.counter("charges").await, shop.payments.counter("refunds").await);
     assert!(charges == refunds && charges <= 1, "{charges} and {refunds}");
@@ -310,12 +316,12 @@ async fn what_the_services_report_is_one_timeline<S: Books>() {
     // What was done is undone, what was not is barred; the order in which that was told does not matter.
     let settled = |timeline: &TimelineStatus| {
         let last = last_of(timeline);
-        last.get("payments/charge-card").is_some_and(|became| matches!(became, Became::Undone | Became::Tombstoned))
+        timeline.status == Status::Compensated
+            && is_taken_back(timeline, &["payments/charge-card"])
             && last.get("shipping/pack") == Some(&Became::Tombstoned)
             && last.get("stock/reserve-stock") == Some(&Became::Rejected)
     };
     let rejected = shop.timeline("o-2", settled).await;
-    assert_eq!(rejected.status, Status::Compensated);
     let reason = |entry: &TimelineEntry| match &entry.what {
         Happened::Step { step, reason, .. } if step == "stock/reserve-stock" => reason.clone(),
         _ => None,
