@@ -52,7 +52,7 @@ pub use self::idempotency::{
 pub use self::interface::{Capabilities, Durability, Store};
 pub use self::locks::entity::{Entity, LOCKED_ENTITIES_MAX};
 pub use self::locks::lock_ring::{WaitsFor, youngest_in_ring};
-pub use self::locks::locks_to_try::locks_to_try;
+pub use self::locks::locks_to_try::{LocksOfClaims, locks_to_try, share_token};
 pub use self::locks::semantic_locks::{
     LockAnswer, LockFilter, LockRequest, LockState, SemanticLocks, StoredLock, Unlock,
 };

@@ -1,6 +1,8 @@
 //! The locks that a step transaction takes for its claims: one statement for all of them, before the claims are granted.
 
-use saga_core::store::{Changes, Claim, Entity, LockRequest, StoreError, TakenLock, locks_to_try};
+use saga_core::store::{
+    Changes, Claim, Entity, LockRequest, LocksOfClaims, StoreError, TakenLock, locks_to_try, share_token,
+};
 use sqlx::{PgConnection, Row as _};
 
 use crate::clock::micros;
@@ -12,7 +14,7 @@ use crate::store::store::PostgresStore;
 
 /// What a transaction has of the locks of its claims; nothing of claims without locks.
 #[derive(Debug, Default)]
-pub(crate) struct TakenLocks(Vec<(usize, Vec<Option<TakenLock>>)>);
+pub(crate) struct TakenLocks(LocksOfClaims);
 
 impl TakenLocks {
     /// Whether the transaction has all locks that the claim requires.
@@ -38,7 +40,8 @@ pub(crate) async fn take_locks(
     claims: &[Claim],
 ) -> Result<TakenLocks, StoreError> {
     let tried = locks_to_try(claims);
-    let mut all: Vec<_> = tried.iter().map(|(index, _)| (*index, vec![None; claims[*index].locks.len()])).collect();
+    let mut all: LocksOfClaims =
+        tried.iter().map(|(index, _)| (*index, vec![None; claims[*index].locks.len()])).collect();
     let requests: Vec<(usize, usize, &LockRequest)> = (0..)
         .zip(&tried)
         .flat_map(|(of, (_, own))| own.iter().map(move |(place, request)| (of, *place, *request)))
@@ -79,6 +82,7 @@ pub(crate) async fn take_locks(
             all[*of].1[*place] = Some(TakenLock { tokens, is_stored });
         }
     }
+    share_token(&mut all);
     Ok(TakenLocks(all))
 }
 

@@ -2,7 +2,7 @@
 //! free.
 
 use rusqlite::{Connection, OptionalExtension as _};
-use saga_core::store::{Claim, KeptLock, LockRequest, TakenLock, Timestamp, locks_to_try};
+use saga_core::store::{Claim, KeptLock, LockRequest, LocksOfClaims, TakenLock, Timestamp, locks_to_try, share_token};
 
 use crate::statements::lock_table::{entities_of, insert, number_of};
 use crate::statements::rows::{self, signed};
@@ -11,7 +11,7 @@ use crate::statements::rows::{self, signed};
 #[derive(Debug, Default)]
 pub(crate) struct TakenLocks {
     /// Nothing of claims without locks.
-    of_claims: Vec<(usize, Vec<Option<TakenLock>>)>,
+    of_claims: LocksOfClaims,
     /// The last token that was given.
     last: Option<u64>,
 }
@@ -27,6 +27,7 @@ impl TakenLocks {
             }
             all.of_claims.push((index, taken));
         }
+        share_token(&mut all.of_claims);
         Ok(all)
     }
 

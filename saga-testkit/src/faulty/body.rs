@@ -2,9 +2,8 @@ use std::time::Duration;
 
 use saga_core::env::BoxFuture;
 use saga_core::memory::MemoryConn;
-use saga_core::store::{Changes, HandlerVerdict, MovedSaga, TakenLock, TransactionBody};
+use saga_core::store::{Changes, HandlerVerdict, LocksOfClaims, MovedSaga, TakenLock, TransactionBody};
 
-use super::semantic_locks::TakenLocks;
 use super::{FaultyStore, StoreFlaw};
 
 /// Stands between a store and a body, and twists what they say.
@@ -12,7 +11,7 @@ pub(super) struct FaultyBody {
     pub(super) body: Box<dyn TransactionBody<MemoryConn>>,
     pub(super) store: FaultyStore,
     /// What is said of the locks of the claims, in the place of what is so.
-    pub(super) made_up: TakenLocks,
+    pub(super) made_up: LocksOfClaims,
 }
 
 impl TransactionBody<MemoryConn> for FaultyBody {
@@ -31,6 +30,10 @@ impl TransactionBody<MemoryConn> for FaultyBody {
         for taken in taken.iter_mut().flatten() {
             if self.store.has(StoreFlaw::RepeatsTokens) {
                 taken.tokens.fill(1);
+            }
+            if self.store.has(StoreFlaw::GivesEachClaimItsToken) {
+                let place = u64::try_from(index).unwrap_or_default();
+                taken.tokens.iter_mut().for_each(|token| *token += place);
             }
             taken.is_stored &= !self.store.has(StoreFlaw::ForgetsWhichLocksAreStored);
         }

@@ -356,6 +356,8 @@ flaws! {
         LetsGoBeforeTheCommit breaks "S-LOCK-10",
         /// A lock that was granted before counts as one that ends with the transaction.
         ForgetsWhichLocksAreStored breaks "S-LOCK-10",
+        /// The claims of a step transaction get tokens that grow in their order.
+        GivesEachClaimItsToken breaks "S-LOCK-10",
         /// A lock that a transaction keeps ends with the transaction.
         ForgetsKeptLocks breaks "S-LOCK-12",
         /// A lock that a transaction keeps is granted although the transaction fails.

@@ -6,14 +6,11 @@ use saga_core::env::BoxFuture;
 use saga_core::key::{Key, Tenant};
 use saga_core::memory::MemoryConn;
 use saga_core::store::{
-    Changes, Claim, HandlerVerdict, LockAnswer, LockFilter, LockRequest, MovedSaga, Records, SemanticLocks, Store,
-    StoreError, StoredLock, TakenLock, TransactionBody, Unlock, Work,
+    Changes, Claim, HandlerVerdict, LockAnswer, LockFilter, LockRequest, LocksOfClaims, MovedSaga, Records,
+    SemanticLocks, Store, StoreError, StoredLock, TakenLock, TransactionBody, Unlock, Work,
 };
 
 use super::{FaultyStore, StoreFlaw};
-
-/// Claims, and what a transaction has of their locks.
-pub(super) type TakenLocks = Vec<(usize, Vec<Option<TakenLock>>)>;
 
 /// How long a request waits that should not wait any more.
 const ON_AND_ON: Duration = Duration::from_hours(1);
@@ -84,7 +81,7 @@ impl FaultyStore {
     }
 
     /// What is said of the locks of claims in the place of what is so: then the claims are left without locks.
-    pub(super) async fn made_up_locks(&self, claims: &mut [Claim]) -> TakenLocks {
+    pub(super) async fn made_up_locks(&self, claims: &mut [Claim]) -> LocksOfClaims {
         let has_locks = |(_, claim): &(usize, &Claim)| !claim.locks.is_empty();
         let mut made_up = Vec::new();
         if self.has(StoreFlaw::TakesLocksOfOthers) {
@@ -155,7 +152,7 @@ fn made_up_lock(request: &LockRequest) -> TakenLock {
 
 /// A body that only looks at its locks.
 #[derive(Default)]
-struct Probe(Arc<Mutex<TakenLocks>>);
+struct Probe(Arc<Mutex<LocksOfClaims>>);
 
 impl TransactionBody<MemoryConn> for Probe {
     fn granted(&mut self, _granted: &[bool]) {}

@@ -2,14 +2,11 @@
 
 use crate::memory::tables::data::Data;
 use crate::memory::tables::locks::{Lock, TxId};
-use crate::store::{Claim, Entity, LockRequest, TakenLock, locks_to_try};
-
-/// What a transaction has of the locks of its claims; nothing of claims without locks.
-pub(in crate::memory) type Taken = Vec<(usize, Vec<Option<TakenLock>>)>;
+use crate::store::{Claim, Entity, LockRequest, LocksOfClaims, TakenLock, locks_to_try, share_token};
 
 /// Takes what no other request has or waits for.
-pub(in crate::memory) fn take_locks(data: &mut Data, claims: &[Claim], me: TxId) -> Taken {
-    let mut all = Taken::new();
+pub(in crate::memory) fn take_locks(data: &mut Data, claims: &[Claim], me: TxId) -> LocksOfClaims {
+    let mut all = LocksOfClaims::new();
     for (index, tried) in locks_to_try(claims) {
         let mut taken = vec![None; claims[index].locks.len()];
         for (place, request) in tried {
@@ -17,11 +14,12 @@ pub(in crate::memory) fn take_locks(data: &mut Data, claims: &[Claim], me: TxId)
         }
         all.push((index, taken));
     }
+    share_token(&mut all);
     all
 }
 
 /// Whether the transaction has all locks that the claim requires.
-pub(in crate::memory) fn has_required(claim: &Claim, index: usize, all: &Taken) -> bool {
+pub(in crate::memory) fn has_required(claim: &Claim, index: usize, all: &LocksOfClaims) -> bool {
     let Some((_, taken)) = all.iter().find(|(of, _)| *of == index) else { return true };
     claim.locks.iter().zip(taken).all(|(wanted, taken)| taken.is_some() || !wanted.is_required)
 }

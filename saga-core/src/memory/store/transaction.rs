@@ -7,12 +7,12 @@ use crate::memory::MemoryStore;
 use crate::memory::commit_hook::{CommitFate, CommitPoint, PendingCommit};
 use crate::memory::conn::{MemoryConn, Savepoint, TxState};
 use crate::memory::statements::changes::{blocked, locks_of, miss, refuse_misuse};
-use crate::memory::statements::taken_locks::{Taken, has_required, take_locks};
+use crate::memory::statements::taken_locks::{has_required, take_locks};
 use crate::memory::tables::data::Data;
 use crate::memory::tables::locks::{Lock, TxId};
 use crate::store::{
-    Capabilities, Changes, Claim, Durability, HandlerVerdict, Miss, MovedSaga, NewSaga, RetryClass, Status, Store,
-    StoreError, StoreErrorKind, TransactError, TransactionBody, WorkKind,
+    Capabilities, Changes, Claim, Durability, HandlerVerdict, LocksOfClaims, Miss, MovedSaga, NewSaga, RetryClass,
+    Status, Store, StoreError, StoreErrorKind, TransactError, TransactionBody, WorkKind,
 };
 
 /// More claims in one transaction do not make it faster.
@@ -131,7 +131,7 @@ async fn run(
 }
 
 /// Which claims are granted, and with which locks of their steps. Their rows are locked from here on.
-fn grant(data: &mut Data, claims: &[Claim], starts: &mut Vec<NewSaga>, me: TxId) -> (Vec<bool>, Taken) {
+fn grant(data: &mut Data, claims: &[Claim], starts: &mut Vec<NewSaga>, me: TxId) -> (Vec<bool>, LocksOfClaims) {
     let taken = take_locks(data, claims, me);
     let mut granted = Vec::with_capacity(claims.len());
     for (index, claim) in claims.iter().enumerate() {

@@ -1,5 +1,7 @@
 //! What a definition with locks of steps may say, and where they work: in lists, batches and other services.
 
+use std::collections::BTreeSet;
+
 use saga_core::memory::{MemoryConn, MemoryStore};
 use saga_core::{Batch, BatchResults, Entity, Locked, Outcome, Runtime, Saga, StepError, saga_compensation, saga_step};
 
@@ -40,6 +42,8 @@ async fn a_step_that_names_no_entity_is_stuck() {
 
 #[saga_step(no_compensation, lock = |shelf| Entity::new("shelf", shelf))]
 async fn fill(tx: &mut MemoryConn, shelves: Batch<u32>) -> Result<BatchResults<u64>, StepError> {
+    let different: BTreeSet<u32> = shelves.iter().copied().collect();
+    assert_eq!(different.len(), shelves.len(), "the inputs of one call lock different shelves");
     Ok(shelves.map_each_with(|ctx, shelf| {
         let token = ctx.locked()[0].token;
         tx.put(&format!("shelf-{shelf}"), token.to_be_bytes())?;
@@ -47,9 +51,10 @@ async fn fill(tx: &mut MemoryConn, shelves: Batch<u32>) -> Result<BatchResults<u
     }))
 }
 
-/// Each item of a list has a lock of its own, and so has each input of a batch.
+/// G5: each item of a list has a lock of its own, and so has each input of a batch. Those that share a transaction and a shelf come in
+/// one call after the other.
 #[tokio::test(start_paused = true)]
-async fn items_and_inputs_of_batches_have_their_own_locks() {
+async fn g5_items_and_inputs_of_batches_have_their_own_locks() {
     let saga = Saga::named("shelves")
         .input::<Vec<u32>>()
         .for_each::<fill, _>(6, |shelves: &Vec<u32>| shelves.clone())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use saga_core::key::Tenant;
 use saga_core::store::{
-    Changes, Claim, HandlerVerdict, KeptLock, LockAnswer, LockRequest, SemanticLocks, Store, TakenLock, Unlock,
+    Changes, Claim, Entity, HandlerVerdict, KeptLock, LockAnswer, LockRequest, SemanticLocks, Store, TakenLock, Unlock,
     WantedLock,
 };
 
@@ -113,7 +113,7 @@ pub(crate) async fn a_lock_that_was_granted_before_is_kept<H: StoreHarness>(benc
     Ok(())
 }
 
-pub(crate) async fn claims_of_a_transaction_share_no_entity<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+pub(crate) async fn claims_of_a_transaction_share_no_semantic_lock<H: StoreHarness>(bench: Bench<H>) -> Outcome {
     let [first, second] = [bench.start("k-1").await?, bench.start("k-2").await?];
     // The steps of one saga run one after the other.
     let claims =
@@ -123,8 +123,32 @@ pub(crate) async fn claims_of_a_transaction_share_no_entity<H: StoreHarness>(ben
     ensure_eq!(seen.granted, [true, false], "which claims were granted");
     ensure_eq!(of_claim(&seen, 1), [None], "what the second claim has");
     let both: Vec<u64> = of_claim(&seen, 0).iter().flatten().flat_map(|taken| taken.tokens.clone()).collect();
-    ensure!(both.len() == 2 && both[0] < both[1], "the steps of one saga have growing tokens: {both:?}");
+    ensure!(both.len() == 2 && both[0] == both[1], "the locks of one transaction have one token: {both:?}");
     ensure_eq!(bench.business("k-2").await, None, "what the second step wrote");
+    Ok(())
+}
+
+pub(crate) async fn steps_of_a_transaction_share_an_entity_and_its_token<H: StoreHarness>(bench: Bench<H>) -> Outcome {
+    let [first, second, has] = [bench.start("k-1").await?, bench.start("k-2").await?, bench.start("k-3").await?];
+    let [fourth, last] = [bench.start("k-4").await?, bench.start("k-5").await?];
+    let of_step = |begun: &Begun, accounts: &[u32]| LockRequest {
+        entities: accounts.iter().map(|account| Entity::new("step:account", account)).collect(),
+        ..request(begun, accounts)
+    };
+    granted(&bench, of_step(&has, &[3])).await?;
+    let claims = vec![
+        claim(&first, [of_step(&first, &[1])]),
+        claim(&second, [of_step(&second, &[1, 2])]),
+        claim(&fourth, [of_step(&fourth, &[2, 3])]),
+    ];
+    let plays = vec![Play::keep("k-1", 1), Play::keep("k-2", 1), Play::keep("k-4", 1)];
+    let seen = transact(&bench, claims, plays, vec![first.done(1), second.done(1)]).await?;
+    ensure_eq!(seen.granted, [true, true, false], "which claims were granted");
+    let (of_first, of_second) = (tokens(&seen, 0)?, tokens(&seen, 1)?);
+    ensure!(of_second.iter().all(|token| *token == of_first[0]), "one token: {of_first:?} and {of_second:?}");
+    ensure_eq!(of_claim(&seen, 2), [None], "what a claim has if another saga has one of its entities");
+    let later = granted(&bench, of_step(&last, &[1, 2])).await?;
+    ensure!(later.iter().all(|token| *token > of_first[0]), "tokens grow: {of_first:?}, and later {later:?}");
     Ok(())
 }
 

@@ -4,4 +4,4 @@ mod lock_requests;
 mod step_locks;
 
 pub(crate) use self::lock_requests::LockRequests;
-pub(crate) use self::step_locks::{StepLocks, split_by_entities};
+pub(crate) use self::step_locks::StepLocks;

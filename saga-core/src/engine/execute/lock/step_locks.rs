@@ -1,6 +1,5 @@
 //! Takes the locks of steps before their functions are called.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -137,25 +136,4 @@ fn with_locks<S: Store>(mut command: WorkItem<S>, request: &LockRequest, tokens:
 fn needs_lock<S: Store>(command: &WorkItem<S>) -> bool {
     let takes_it = !command.locked.is_empty() || !command.wanted_locks.is_empty();
     lock_of(command).is_some() && !takes_it && command.late_success.is_none()
-}
-
-/// The commands that may share a transaction, and those that lock an entity of one of these: two claims of one transaction do not share
-/// an entity. A semantic lock mostly outlasts its transaction, so a command behind it would wait for it in any case.
-pub(crate) fn split_by_entities<S: Store>(commands: Vec<WorkItem<S>>) -> (Vec<WorkItem<S>>, Vec<WorkItem<S>>) {
-    if commands.iter().filter(|command| !command.wanted_locks.is_empty()).count() < 2 {
-        return (commands, Vec::new());
-    }
-    let mut locked = BTreeSet::new();
-    let mut apart = Vec::with_capacity(commands.len());
-    for command in &commands {
-        let requests = command.wanted_locks.iter().map(|wanted| &wanted.request).filter(|request| request.is_of_step());
-        let entities = requests.flat_map(|of| of.entities.iter().map(|entity| (&of.tenant, entity)));
-        let shares = entities.clone().any(|entity| locked.contains(&entity));
-        if !shares {
-            locked.extend(entities);
-        }
-        apart.push(shares);
-    }
-    let mut shares = apart.into_iter();
-    commands.into_iter().partition(|_| !shares.next().unwrap_or_default())
 }

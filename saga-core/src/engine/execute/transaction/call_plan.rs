@@ -1,11 +1,11 @@
 //! Plans the handler calls of a step transaction: which comes next, and for which of its commands.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::entry::BatchEntry;
 use crate::engine::instance::WorkItem;
-use crate::store::Store;
+use crate::store::{Entity, Store};
 
 /// One call of a handler: for one member of the transaction, or for the members of a batch step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,7 +121,10 @@ impl CallPlan {
         let call = match command_of(members, index).filter(|command| command.is_batch()) {
             None => HandlerCall::One(index),
             Some(command) => {
-                let joins = |other: &usize| !self.has_begun(*other) && joins(members, *other, command);
+                let mut locked = BTreeSet::new();
+                let joins = |other: &usize| {
+                    !self.has_begun(*other) && joins(members, *other, command) && adds(members, *other, &mut locked)
+                };
                 HandlerCall::Many((index..members.len()).filter(joins).collect())
             }
         };
@@ -143,7 +146,8 @@ impl CallPlan {
                 HandlerCall::One(first)
             }
             Some(command) => {
-                let joins = |member: &mut usize| joins(members, *member, command);
+                let mut locked = BTreeSet::new();
+                let joins = |other: &mut usize| joins(members, *other, command) && adds(members, *other, &mut locked);
                 HandlerCall::Many(self.later.extract_if(.., joins).collect())
             }
         }
@@ -163,6 +167,16 @@ fn joins<S: Store>(members: &[BatchEntry<S>], index: usize, command: &WorkItem<S
     command_of(members, index).is_some_and(|other| {
         other.is_batch() && is_same_step(other, command) && other.saga.tenant == command.saga.tenant
     })
+}
+
+/// Adds the entities that the member locks to those that its call locks. Not if it locks one of them: then it has the next call.
+fn adds<'a, S: Store>(members: &'a [BatchEntry<S>], index: usize, locked: &mut BTreeSet<&'a Entity>) -> bool {
+    let entities = || command_of(members, index).into_iter().flat_map(|of| &of.locked).map(|locked| &locked.entity);
+    let is_apart = !entities().any(|entity| locked.contains(entity));
+    if is_apart {
+        locked.extend(entities());
+    }
+    is_apart
 }
 
 /// Whether two commands are of one step of one definition.

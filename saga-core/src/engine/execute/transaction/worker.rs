@@ -12,7 +12,7 @@ use crate::engine::commit::Committer;
 use crate::engine::context::EngineContext;
 use crate::engine::execute::attempt::Attempts;
 use crate::engine::execute::lease::LeaseKeeper;
-use crate::engine::execute::lock::{StepLocks, split_by_entities};
+use crate::engine::execute::lock::StepLocks;
 use crate::engine::execute::record::AttemptRecorder;
 use crate::engine::instance::{InlineRequest, TakenWork, WorkItem, asks_for_lock, lock_of, takes_semantic_lock};
 use crate::engine::queue::{CALM_AFTER, CALM_AFTER_REFUSAL};
@@ -147,10 +147,6 @@ impl<S: Store> Transactions<S> {
         let mut waiting = vec![SubBatch::of(commands)];
         while let Some(SubBatch { commands, failures, uses_own_savepoints }) = waiting.pop() {
             let commands = self.locks.take_or_want(commands, |command| self.takes_locks(command)).await;
-            let (commands, behind) = split_by_entities(commands);
-            if !behind.is_empty() {
-                waiting.push(SubBatch::of(behind));
-            }
             let commands = self.leases.hold_leases(commands).await;
             if commands.is_empty() {
                 continue;
