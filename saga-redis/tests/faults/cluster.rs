@@ -1,5 +1,7 @@
 //! Three nodes with the slots among them.
 
+use std::time::Duration;
+
 use saga_core::Entity;
 use saga_redis::{AcquireRequest, HeldLock, LockError, LockService as _, MemoryEpochs, RedisLocks, RedisOptions};
 use saga_servers::RedisCluster;
@@ -7,6 +9,8 @@ use saga_servers::RedisCluster;
 use crate::support::{LONG, acquire_at_once, granted, scripts_run, token, waits};
 
 const ENTITIES: u32 = 24;
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(100);
 
 fn order(id: u32, holder: &str) -> AcquireRequest {
     AcquireRequest::new([Entity::new("order", id)], holder).lease_ttl(LONG).wait_ttl(LONG)
@@ -102,7 +106,7 @@ async fn a_node_that_is_killed_takes_only_its_entities_along() {
     for node in cluster.nodes() {
         node.command(&["CONFIG", "SET", "cluster-require-full-coverage", "no"]).await.unwrap();
     }
-    let options = RedisOptions::cluster(cluster.urls()).response_timeout(std::time::Duration::from_secs(3));
+    let options = RedisOptions::cluster(cluster.urls()).response_timeout(Duration::from_secs(3));
     let locks = RedisLocks::connect(options, MemoryEpochs::default()).await.unwrap();
     let mut held: Vec<HeldLock> = Vec::new();
     for id in 0..ENTITIES {
@@ -129,10 +133,11 @@ async fn a_node_that_is_killed_takes_only_its_entities_along() {
     for lock in gone {
         let mut renewed = locks.renew(lock).await;
         // The client may not have found the node again yet.
-        for _ in 0..20 {
+        for _ in 0..100 {
             if renewed.is_ok() {
                 break;
             }
+            tokio::time::sleep(PAUSE).await;
             renewed = locks.renew(lock).await;
         }
         renewed.expect("the lock survived");
