@@ -53,6 +53,16 @@ async fn has_passed(cluster: &Cluster, group: &'static str, topic: &'static str,
     tokio::time::timeout(PATIENCE, asking).await.expect("it is committed in time").unwrap();
 }
 
+/// Waits until it holds.
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let looking = async {
+        while !holds().await {
+            tokio::time::sleep(PAUSE).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, looking).await.expect(what);
+}
+
 /// Times so short that a cluster that is away is noticed soon.
 fn impatient(cluster: &Cluster) -> KafkaOptions {
     options(cluster, "f.").publish_timeout(Duration::from_secs(1)).connect_timeout(Duration::from_secs(1))
@@ -99,24 +109,15 @@ async fn a_cluster_that_is_away_takes_nothing_and_is_found_again() {
     // The first message may be under way; later ones are not taken at all, and the outbox is left to other processes.
     let answers = transport.publish(vec![message(2)]).await;
     assert_eq!(answers[0].as_ref().unwrap_err().kind(), TransportErrorKind::Unknown, "{answers:?}");
-    let away = async {
-        while transport.reachable().await.is_ok() {
-            tokio::time::sleep(PAUSE).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, away).await.expect("it is noticed");
+    until("it is noticed", async || transport.reachable().await.is_err()).await;
     let answers = transport.publish(vec![message(3)]).await;
     assert_eq!(answers[0].as_ref().unwrap_err().kind(), TransportErrorKind::Unavailable, "{answers:?}");
     assert!(!transport.health().is_healthy());
     cluster.order(|cluster| (1..=3).for_each(|broker| cluster.broker_up(broker).unwrap())).await;
-    let back = async {
-        while transport.reachable().await.is_err() {
-            tokio::time::sleep(PAUSE).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, back).await.expect("it is found again");
+    until("it is found again", async || transport.reachable().await.is_ok()).await;
     publish(&transport, vec![message(4)]).await;
-    assert!(transport.health().is_healthy());
+    // On a busy machine the message was sent again, and a look at the cluster may have failed beside it.
+    until("it is healthy again", async || transport.health().is_healthy()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
