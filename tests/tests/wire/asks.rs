@@ -89,6 +89,28 @@ struct Step<'a> {
     tenant: Option<&'a str>,
 }
 
+impl Step<'_> {
+    /// The reply to what was sent under this id, with all that belongs to it; answers its body.
+    fn answer(self, kind: &str, id: &Value, answer: &str, reply: &Value) -> Value {
+        let (headers, undo) = (&reply["headers"], if kind == "undo" { ":undo" } else { "" });
+        assert_eq!((&reply["exchange"], &reply["routing_key"]), (&json!("saga.services"), &json!("service:asking")));
+        assert_eq!(reply["type"], format!("{}{undo}", self.name), "{reply}");
+        for (name, expected) in [
+            ("saga-kind", json!("reply")),
+            ("saga-answer", json!(answer)),
+            ("saga-correlation", id.clone()),
+            ("saga-cause", json!(self.cause)),
+            ("saga-step", json!(self.name)),
+            ("saga-tenant", json!(self.tenant)),
+            ("saga-reply-to", json!("payments")),
+            ("saga-key", reply["id"].clone()),
+        ] {
+            assert_eq!(headers[name], expected, "{name}: {reply}");
+        }
+        reply["body"].clone()
+    }
+}
+
 impl Place {
     async fn open() -> Self {
         let (vhost, asking) = start("asking", &[]).await;
@@ -107,30 +129,14 @@ impl Place {
         self.asking.run(json!(["ask", "payments", kind, cause, name, body, more])).await
     }
 
-    /// The reply to what was sent under this id, with all that belongs to it; answers its body.
-    async fn answer(&mut self, step: Step<'_>, kind: &str, id: &Value, answer: &str) -> Value {
-        let reply = self.asking.run(json!(["take"])).await;
-        let (headers, undo) = (&reply["headers"], if kind == "undo" { ":undo" } else { "" });
-        assert_eq!((&reply["exchange"], &reply["routing_key"]), (&json!("saga.services"), &json!("service:asking")));
-        assert_eq!(reply["type"], format!("{}{undo}", step.name), "{reply}");
-        for (name, expected) in [
-            ("saga-kind", json!("reply")),
-            ("saga-answer", json!(answer)),
-            ("saga-correlation", id.clone()),
-            ("saga-cause", json!(step.cause)),
-            ("saga-step", json!(step.name)),
-            ("saga-tenant", json!(step.tenant)),
-            ("saga-reply-to", json!("payments")),
-            ("saga-key", reply["id"].clone()),
-        ] {
-            assert_eq!(headers[name], expected, "{name}: {reply}");
-        }
-        reply["body"].clone()
+    async fn take(&mut self) -> Value {
+        self.asking.run(json!(["take"])).await
     }
 
     async fn ask(&mut self, step: Step<'_>, kind: &str, body: &Value, more: Value, answer: &str) -> Value {
         let id = self.send(step, kind, body, more).await;
-        self.answer(step, kind, &id, answer).await
+        let reply = self.take().await;
+        step.answer(kind, &id, answer, &reply)
     }
 
     async fn command(&mut self, step: Step<'_>, body: &Value, answer: &str) -> Value {
@@ -161,7 +167,8 @@ async fn what_was_done_is_answered_again_undone_and_then_barred() {
     for tenant in [None, Some("acme")] {
         let step = Step { tenant, ..pay_for("s-1") };
         let id = place.send(step, "command", &bill("well"), json!({ "traceparent": TRACE })).await;
-        assert_eq!(place.answer(step, "command", &id, "done").await, 120);
+        let reply = place.take().await;
+        assert_eq!(step.answer("command", &id, "done", &reply), 120);
         // The same message, and another one that asks for the same.
         for again in [json!({ "message_id": id }), json!({})] {
             assert_eq!(place.ask(step, "command", &bill("well"), again, "done").await, 120);
@@ -185,14 +192,17 @@ async fn what_came_to_nothing_is_answered_with_its_reason() {
     assert!(failed["message"].to_string().contains("there is no power"), "{failed}");
     let phone = Step { name: "phone", ..pay_for("s-3") };
     let id = place.send(phone, "command", &bill("well"), json!({})).await;
-    let report = place.asking.run(json!(["take"])).await;
+    // Each has an ordering key of its own: their order is not promised.
+    let mut came = [place.take().await, place.take().await];
+    came.sort_by_key(|message| message["headers"]["saga-kind"] == "reply");
+    let [report, reply] = came;
     assert_eq!(report["body"]["report"], json!({ "rings": 3 }), "{report}");
     assert!(report["body"]["number"].is_u64(), "{report}");
     let headers = &report["headers"];
     assert_eq!((&headers["saga-kind"], &headers["saga-correlation"]), (&json!("report"), &id), "{report}");
     assert!(headers.get("saga-answer").is_none(), "{report}");
     // The host itself undoes what may have been done, and answers behind that.
-    let failed = place.answer(phone, "command", &id, "failed").await;
+    let failed = phone.answer("command", &id, "failed", &reply);
     assert!(failed["message"].to_string().contains("the line is dead"), "{failed}");
     place.undo(phone, "unknown", &json!({ "input": bill("well") }), "undone").await;
 }
