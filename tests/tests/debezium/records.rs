@@ -13,7 +13,7 @@ use saga_tests::eventually;
 use crate::outbox::Row;
 use crate::page;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// The connector's own headers begin so.
 const OF_CONNECTOR: &str = "__debezium.";
 /// A record with this header is one that the transport sent.
