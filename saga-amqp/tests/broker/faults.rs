@@ -238,8 +238,8 @@ async fn a_broker_that_stays_away_fails_a_publish_in_time_and_health_says_so() {
     proxy.set_traffic(Traffic::RefusesNew);
     proxy.cut_all();
     let is_lost = |state: &ConnectionState| matches!(state, ConnectionState::Reconnecting { .. });
-    // Each of the two connections sees its own loss. A publish before that fails as well, and says something else: the task that keeps
-    // the connection has seen the loss when it has tried to connect again.
+    // Each of the two connections sees its own loss. A publish before that fails as well, and says something else. The
+    // task that keeps the publisher's has seen its loss once it has tried to connect again.
     until_holds("the loss of both", || {
         let health = transport.health();
         let is_retried = matches!(health.publisher.state, ConnectionState::Reconnecting { attempts: 1.., .. });
