@@ -2,7 +2,7 @@ use std::fmt::Debug;
 use std::ops::{Add, Mul};
 
 /// How often sagas run before their cost counts as too high.
-const RUNS_MAX: u32 = 5;
+const RUNS_MAX: u32 = 20;
 
 /// What something cost, in counters and not in time. [`counted!`](crate::counted) declares one.
 pub trait Cost: Copy + Debug + Add<Output = Self> + Mul<u64, Output = Self> {
@@ -24,7 +24,7 @@ pub trait Cost: Copy + Debug + Add<Output = Self> + Mul<u64, Output = Self> {
     }
 }
 
-/// Runs sagas until their cost is within the bound, five times at most: a machine that is busy with something else splits
+/// Runs sagas until their cost is within the bound, twenty times at most: a machine that is busy with something else splits
 /// batches, and a path that got heavier is above the bound each time.
 ///
 /// # Panics
