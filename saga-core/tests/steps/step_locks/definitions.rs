@@ -1,9 +1,12 @@
 //! What a definition with locks of steps may say, and where they work: in lists, batches and other services.
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 
 use saga_core::memory::{MemoryConn, MemoryStore};
-use saga_core::{Batch, BatchResults, Entity, Locked, Outcome, Runtime, Saga, StepError, saga_compensation, saga_step};
+use saga_core::{
+    Batch, BatchResults, Entity, Locked, Outcome, Runtime, Saga, State, StepError, saga_compensation, saga_step,
+};
 
 #[saga_step(compensate = put_back)]
 async fn take(_shelf: u32) -> Result<(), StepError> {
@@ -40,10 +43,17 @@ async fn a_step_that_names_no_entity_is_stuck() {
     runtime.shutdown().await;
 }
 
+/// The inputs of each call.
+#[derive(Clone, Default)]
+struct Calls(Arc<Mutex<Vec<Vec<u32>>>>);
+
 #[saga_step(no_compensation, lock = |shelf| Entity::new("shelf", shelf))]
-async fn fill(tx: &mut MemoryConn, shelves: Batch<u32>) -> Result<BatchResults<u64>, StepError> {
-    let different: BTreeSet<u32> = shelves.iter().copied().collect();
-    assert_eq!(different.len(), shelves.len(), "the inputs of one call lock different shelves");
+async fn fill(
+    tx: &mut MemoryConn,
+    shelves: Batch<u32>,
+    State(calls): State<Calls>,
+) -> Result<BatchResults<u64>, StepError> {
+    calls.0.lock().unwrap().push(shelves.to_vec());
     Ok(shelves.map_each_with(|ctx, shelf| {
         let token = ctx.locked()[0].token;
         tx.put(&format!("shelf-{shelf}"), token.to_be_bytes())?;
@@ -60,17 +70,25 @@ async fn g5_items_and_inputs_of_batches_have_their_own_locks() {
         .for_each::<fill, _>(6, |shelves: &Vec<u32>| shelves.clone())
         .build()
         .unwrap();
+    let calls = Calls::default();
     let store = MemoryStore::new();
-    let runtime = Runtime::builder(store.clone()).saga(&saga).start().await.unwrap();
-    let mut running = Vec::new();
+    let runtime = Runtime::builder(store.clone()).saga(&saga).state(calls.clone()).start().await.unwrap();
+    let mut running = tokio::task::JoinSet::new();
     for number in 0..8_u32 {
         let shelves = (0..6).map(|item| (number + item) % 5).collect();
-        running.push(runtime.start(&saga, format!("s-{number}"), shelves).await.unwrap());
+        let (runtime, saga) = (runtime.clone(), saga.clone());
+        running.spawn(async move {
+            let saga = runtime.start(&saga, format!("s-{number}"), shelves).await.unwrap();
+            saga.outcome().await.unwrap()
+        });
     }
-    for saga in running {
-        let outcome = saga.outcome().await.unwrap();
+    for outcome in running.join_all().await {
         assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
     }
+    let calls = std::mem::take(&mut *calls.0.lock().unwrap());
+    assert!(calls.iter().any(|shelves| shelves.len() > 1), "several come in one call: {calls:?}");
+    let is_apart = |shelves: &Vec<u32>| shelves.iter().collect::<BTreeSet<_>>().len() == shelves.len();
+    assert!(calls.iter().all(is_apart), "one call has a shelf once: {calls:?}");
     let left = runtime.admin().query().semantic_locks(saga_core::engine::SemanticLocksFilter::default()).await.unwrap();
     assert_eq!(left, []);
     runtime.shutdown().await;
