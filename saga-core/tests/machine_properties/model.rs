@@ -322,7 +322,8 @@ impl Model {
         if !self.is_open(step) {
             return Vec::new();
         }
-        if self.shape.side(self.base(step)) == Side::After {
+        // A saga that goes back does so behind its pivot as well.
+        if !self.goes_back && self.shape.side(self.base(step)) == Side::After {
             return self.needs_a_person(step);
         }
         self.settle(step);

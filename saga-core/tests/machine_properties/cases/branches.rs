@@ -163,3 +163,22 @@ fn g5_what_another_service_was_asked_for_is_barred_or_awaited() {
         assert!(row.unwanted(&state).is_some(), "it is decided");
     }
 }
+
+/// An operator ended the saga as compensated, and a step behind the pivot took effect after that. A sibling that is rejected
+/// then took no effect: no operator is asked about it, and what took effect is undone (G5).
+#[test]
+fn g5_a_rejection_behind_the_pivot_needs_no_operator_on_the_way_back() {
+    let branch = |name| StepShape { after: Some(vec![0]), ..StepShape::new(name, Effect::External, UndoShape::NeedsOutput) };
+    let pivot = StepShape::new("a", Effect::External, UndoShape::NeedsOutput);
+    let shape = Shape { steps: vec![pivot, branch("b"), branch("c"), branch("d")], pivot: Some(0) };
+    let (mut state, _) = machine::start(&shape);
+    done(&shape, &mut state, 0);
+    assert!(apply(&shape, &mut state, rejected(1)).became_stuck);
+    apply(&shape, &mut state, force(false));
+    assert_eq!(done(&shape, &mut state, 2), [], "a step is in flight, and nothing is undone");
+    let decision = apply(&shape, &mut state, rejected(3));
+    assert_eq!(decision.commands, [Command::Undo { step: 2, round: 1, known: true }]);
+    assert!(!decision.became_stuck);
+    apply(&shape, &mut state, Event::Undone { step: 2, informed: true });
+    assert_eq!(state.status(), Status::Compensated);
+}

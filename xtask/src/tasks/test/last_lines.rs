@@ -22,6 +22,11 @@ pub(super) fn last_words(output: &str) -> String {
     heads.into_iter().map(block).collect::<Vec<_>>().join("\n")
 }
 
+/// The names of the tests that failed.
+pub(super) fn failed_tests(output: &str) -> Vec<&str> {
+    output.lines().filter_map(|line| line.strip_prefix("---- ")?.strip_suffix(" stdout ----")).collect()
+}
+
 /// The last lines up to an empty one: the result of a test program, the summary of a task.
 pub(super) fn last_paragraph(output: &str) -> String {
     let lines: Vec<&str> = output.lines().collect();
@@ -49,6 +54,7 @@ mod tests {
         let words = last_words(&output);
         let expected = format!("---- a stdout ----\n{}\n---- b stdout ----\nno", long[75..].join("\n"));
         assert_eq!(words, expected);
+        assert_eq!(failed_tests(&output), ["a", "b"]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use saga_servers::Addresses;
 
 use super::lanes::{Ended, Job, queue, side_by_side};
-use super::last_lines::{last_paragraph, last_words};
+use super::last_lines::{failed_tests, last_paragraph, last_words};
 use super::totals::Totals;
 
 /// How many test programs run at once for each processor: they wait more than they compute.
@@ -66,7 +66,7 @@ impl Report {
         output.lines().for_each(|line| self.totals.add(line));
         if !is_success {
             self.failed.push(format!("{title}: {how}\n{}", last_words(&output)));
-            self.titles.push(title);
+            self.titles.push(format!("{title} {}", failed_tests(&output).join(" ")));
         }
     }
 }
