@@ -21,7 +21,7 @@ const IN_STOCK: u32 = 20;
 /// An order up to this many cents needs no approval.
 const FREE_CENTS_MAX: u64 = 10_000;
 /// How long an approver has; days in a real shop.
-const TO_DECIDE: Duration = Duration::from_secs(4);
+const TO_DECIDE: Duration = Duration::from_secs(8);
 /// How long an order may take before it is confirmed.
 const DEADLINE: Duration = Duration::from_mins(1);
 /// How long after the confirmation the receipt is sent; the next morning in a real shop.

@@ -25,10 +25,10 @@ const COUNTED_WITHIN: Duration = Duration::from_mins(1);
 async fn a_key_costs_no_round_trip() {
     let (_store, database) = PostgresStore::fresh().await;
     let proxy = FaultProxy::start(database.url()).await.unwrap();
-    let through = PostgresStore::connect(proxy.url()).await.unwrap();
+    let through = connect(proxy.url()).await;
     let shop = Application::<MemoryStore>::start().await.shop;
     let app = routes(&Idempotency::of_store(through.clone()).principal(user).required(), &shop.on());
-    let elsewhere = PostgresStore::connect(proxy.url()).await.unwrap();
+    let elsewhere = connect(proxy.url()).await;
     let elsewhere = routes(&Idempotency::of_store(elsewhere).principal(user).required(), &shop.on());
     let trips = || proxy.counts().round_trips;
     // Connections are open and statements are prepared after the first ones.
@@ -58,7 +58,7 @@ async fn replays_of_what_another_process_answered_cost_one_round_trip() {
     const REQUESTS: usize = 24;
     let (store, database) = PostgresStore::fresh().await;
     let proxy = FaultProxy::start(database.url()).await.unwrap();
-    let through = PostgresStore::connect(proxy.url()).await.unwrap();
+    let through = connect(proxy.url()).await;
     let shop = Application::<MemoryStore>::start().await.shop;
     let app = routes(&Idempotency::of_store(store).principal(user).required(), &shop.on());
     let elsewhere = routes(&Idempotency::of_store(through).principal(user).required(), &shop.on());
@@ -120,9 +120,7 @@ const STATEMENTS_MAX: u64 = 6;
 async fn many_replays_share_a_round_trip() {
     let (_store, database) = PostgresStore::fresh().await;
     let proxy = FaultProxy::start(database.url()).await.unwrap();
-    // A second connection that is opened meanwhile would have round trips of its own.
-    let options = PostgresOptions::from_url(proxy.url()).unwrap().connections_max(1);
-    let through = PostgresStore::connect_with(options).await.unwrap();
+    let through = connect(proxy.url()).await;
     let shop = Application::<MemoryStore>::start().await.shop;
     let app = routes(&Idempotency::of_store(through).principal(user).required(), &shop.on());
     let mut firsts = Vec::new();
@@ -162,7 +160,7 @@ async fn many_replays_share_a_round_trip() {
 async fn a_statement_that_fails_fails_for_one_replay_only() {
     let (_store, database) = PostgresStore::fresh().await;
     let proxy = FaultProxy::start(database.url()).await.unwrap();
-    let through = PostgresStore::connect(proxy.url()).await.unwrap();
+    let through = connect(proxy.url()).await;
     let shop = Application::<MemoryStore>::start().await.shop;
     let app = routes(&Idempotency::of_store(through).principal(user).required(), &shop.on());
     for number in 0..TOGETHER {
@@ -189,4 +187,10 @@ async fn a_statement_that_fails_fails_for_one_replay_only() {
         failed += usize::from(!answer.unwrap().is_replayed());
     }
     assert!(failed <= 2, "{failed} of {TOGETHER} replays failed with the connection of one");
+}
+
+/// A connection that is opened while another one comes back would have round trips of its own.
+async fn connect(url: &str) -> PostgresStore {
+    let options = PostgresOptions::from_url(url).unwrap().connections_max(1);
+    PostgresStore::connect_with(options).await.unwrap()
 }

@@ -135,7 +135,7 @@ async fn vanished_bytes_never_arrive_and_refused_connections_are_closed() {
     assert_eq!(said_back(&mut stream, b"before").await, b"before");
     proxy.set_traffic(Traffic::Vanishes);
     stream.write_all(b"lost").await.expect("nobody is told");
-    let closed = tokio::time::timeout(Duration::from_millis(100), until_closed(&mut stream)).await;
+    let closed = tokio::time::timeout(Duration::from_millis(500), until_closed(&mut stream)).await;
     assert!(closed.is_err(), "the connection stays open");
     proxy.set_traffic(Traffic::RefusesNew);
     assert_eq!(until_closed(&mut stream).await, b"", "it lacks bytes, so it is closed");
