@@ -261,7 +261,7 @@ async fn a_host_that_needs_a_person_says_so_and_goes_on<S: Books>() {
     shop.payments_runtime.admin().control(key).at_revision(hosted.revision).retry("mended").await.unwrap();
     assert!(matches!(running.closed().await.unwrap(), Outcome::Compensated { .. }));
     assert_eq!(shop.charged().await, 0);
-    tokio::time::timeout(Duration::from_mins(1), shop.is_quiet()).await.unwrap();
+    shop.is_quiet().await;
     shop.close().await;
 }
 

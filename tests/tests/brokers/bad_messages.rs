@@ -97,7 +97,7 @@ async fn g8_each_bad_message_is_one_dead_letter_on_real_servers() {
     // One reply to the good command, and a refusal for each bad one that could be answered.
     let mut answers = Vec::new();
     while !answers.iter().any(|answer: &String| answer == "done") {
-        let came = tokio::time::timeout(Duration::from_mins(1), replies.receive(100)).await.unwrap().unwrap();
+        let came = tokio::time::timeout(Duration::from_mins(5), replies.receive(100)).await.unwrap().unwrap();
         let settled: Vec<_> = came.iter().map(|delivery| (delivery.tag, Settlement::Accept)).collect();
         replies.settle(&settled).await.unwrap();
         let answer = |delivery: &saga_core::transport::Delivery| {
