@@ -337,7 +337,7 @@ mod tests {
             let queue = Arc::clone(&queue);
             tokio::spawn(async move { assert!(queue.push(0, caller).is_none()) });
         }
-        assert_eq!(worker.await.unwrap(), [0, 1, 2, 3]);
+        assert_eq!(worker.await.unwrap(), [0, 1], "half of all four");
     }
 
     #[test]
