@@ -225,6 +225,12 @@ impl<S: Books> Shop<S> {
         Self::open_with(meddling, |_| {}).await
     }
 
+    /// No command is sent again while a case lasts.
+    pub(crate) async fn open_patient(meddling: Meddling) -> Self {
+        let patient = |settings: &mut Settings| settings.reply_timeout = Duration::from_hours(1);
+        Self::open_with(meddling, patient).await.with_payments().await
+    }
+
     /// Hosts ask every other second which sagas are closed.
     pub(crate) async fn open_asking(meddling: Meddling) -> Self {
         let asking = |settings: &mut Settings| {

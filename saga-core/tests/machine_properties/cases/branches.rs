@@ -168,7 +168,8 @@ fn g5_what_another_service_was_asked_for_is_barred_or_awaited() {
 /// then took no effect: no operator is asked about it, and what took effect is undone (G5).
 #[test]
 fn g5_a_rejection_behind_the_pivot_needs_no_operator_on_the_way_back() {
-    let branch = |name| StepShape { after: Some(vec![0]), ..StepShape::new(name, Effect::External, UndoShape::NeedsOutput) };
+    let branch =
+        |name| StepShape { after: Some(vec![0]), ..StepShape::new(name, Effect::External, UndoShape::NeedsOutput) };
     let pivot = StepShape::new("a", Effect::External, UndoShape::NeedsOutput);
     let shape = Shape { steps: vec![pivot, branch("b"), branch("c"), branch("d")], pivot: Some(0) };
     let (mut state, _) = machine::start(&shape);
