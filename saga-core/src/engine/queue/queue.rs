@@ -184,8 +184,6 @@ impl<T> Queue<T> {
     ) -> Option<Vec<T>> {
         let mut is_patient = true;
         loop {
-            // The callers that were answered just now start their next sagas first, so that these are in this share.
-            tokio::task::yield_now().await;
             let filled = self.filled.notified();
             match self.find(Some(Sharing { workers, is_patient }), &mut take) {
                 Found::Taken(commands) => return Some(commands),
@@ -325,19 +323,6 @@ mod tests {
         assert_eq!(share(&queue).await, [1, 2, 3], "half of all five, rounded up");
         assert_eq!(share(&queue).await, [4], "less than its share");
         assert!(began.elapsed() >= GATHERING_MAX, "it waited for the others to come");
-    }
-
-    #[tokio::test]
-    async fn what_callers_ask_for_that_were_answered_just_now_is_in_the_next_share() {
-        let queue = Arc::new(Queue::new());
-        assert!(queue.push(0, 0).is_none());
-        let taking = Arc::clone(&queue);
-        let worker = tokio::spawn(async move { share(&taking).await });
-        for caller in 1..4 {
-            let queue = Arc::clone(&queue);
-            tokio::spawn(async move { assert!(queue.push(0, caller).is_none()) });
-        }
-        assert_eq!(worker.await.unwrap(), [0, 1], "half of all four");
     }
 
     #[test]
