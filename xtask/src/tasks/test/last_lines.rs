@@ -6,7 +6,7 @@ const LINES_MAX: usize = 25;
 /// The last lines of each failed test, under its name; of a program that says nothing of its tests, its own last lines.
 pub(super) fn last_words(output: &str) -> String {
     let lines: Vec<&str> = output.lines().collect();
-    let is_head = |line: &str| line.starts_with("---- ") && line.ends_with(" ----");
+    let is_head = |line: &str| failed_test(line).is_some();
     let heads: Vec<usize> = (0..lines.len()).filter(|&nth| is_head(lines[nth])).collect();
     if heads.is_empty() {
         return tail(&lines).join("\n");
@@ -24,7 +24,12 @@ pub(super) fn last_words(output: &str) -> String {
 
 /// The names of the tests that failed.
 pub(super) fn failed_tests(output: &str) -> Vec<&str> {
-    output.lines().filter_map(|line| line.strip_prefix("---- ")?.strip_suffix(" stdout ----")).collect()
+    output.lines().filter_map(failed_test).collect()
+}
+
+/// The test whose output begins behind this line.
+fn failed_test(line: &str) -> Option<&str> {
+    line.strip_prefix("---- ")?.strip_suffix(" stdout ----")
 }
 
 /// The last lines up to an empty one: the result of a test program, the summary of a task.

@@ -13,9 +13,9 @@ use super::totals::Totals;
 /// How many test programs run at once for each processor: they wait more than they compute.
 const LANES_PER_PROCESSOR: usize = 1;
 
-/// Runs `jobs` side by side, and beside them those of the `background`, when these are built, two at a time, since large parts of each
-/// use one processor only. Prints what each failed job printed when
-/// it ended, and of the others the last paragraph. Fails at the end with the names of the failed.
+/// Runs `jobs` side by side, and beside them those of the `background`, when these are built, two at a time, since large parts of
+/// each use one processor only. Prints what each failed job printed when it ended, and of the others the last paragraph. Fails at
+/// the end with the names of the failed programs and tests.
 pub(super) async fn run_jobs(
     mut jobs: Vec<Job>,
     background: impl Future<Output = Result<Vec<Job>>>,
@@ -66,7 +66,7 @@ impl Report {
         output.lines().for_each(|line| self.totals.add(line));
         if !is_success {
             self.failed.push(format!("{title}: {how}\n{}", last_words(&output)));
-            self.titles.push(format!("{title} {}", failed_tests(&output).join(" ")));
+            self.titles.push([&[&*title], &*failed_tests(&output)].concat().join(" "));
         }
     }
 }
