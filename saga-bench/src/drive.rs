@@ -78,14 +78,15 @@ pub(crate) async fn drive<S: Store, I: Serialize + DeserializeOwned + Send + Syn
     in_flight: u32,
     input: fn(u32) -> I,
 ) -> Result<Duration> {
-    let driven = drive_to(runtime, saga, 0..sagas, in_flight, None, input, |_| Expected::Completed).await?;
+    let runtimes = std::slice::from_ref(runtime);
+    let driven = drive_to(runtimes, saga, 0..sagas, in_flight, None, input, |_| Expected::Completed).await?;
     Ok(driven.took)
 }
 
-/// Runs the sagas with these numbers. Each must end as expected of it. With a number of tenants, each saga belongs to the
-/// next one of them.
+/// Runs the sagas with these numbers, on each of the runtimes as many at a time. Each must end as expected of it. With a number of
+/// tenants, each saga belongs to the next one of them.
 pub(crate) async fn drive_to<S: Store, I: Serialize + DeserializeOwned + Send + Sync + 'static>(
-    runtime: &Runtime<S>,
+    runtimes: &[Runtime<S>],
     saga: &Saga<S, I>,
     numbers: Range<u32>,
     in_flight: u32,
@@ -97,7 +98,7 @@ pub(crate) async fn drive_to<S: Store, I: Serialize + DeserializeOwned + Send + 
     let next = Arc::new(AtomicU32::new(numbers.start));
     let callers = Callers { next, watch, end: numbers.end, tenants, input, expected };
     let mut calling = JoinSet::new();
-    for _ in 0..in_flight {
+    for (_, runtime) in (0..in_flight).zip(runtimes.iter().cycle()) {
         calling.spawn(callers.clone().call(runtime.clone(), saga.clone()));
     }
     let mut driven = Driven { began: watch, took: Duration::ZERO, sagas: Vec::new() };

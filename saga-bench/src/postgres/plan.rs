@@ -3,11 +3,13 @@
 use super::options::Options;
 use super::work::{Spec, Subject, Work};
 
-const ALL: [Work; 15] = [
+const ALL: [Work; 17] = [
     Work::Orders,
     Work::Undo,
     Work::Hot,
     Work::HotLocked,
+    Work::HotReplicas,
+    Work::HotLockedReplicas,
     Work::Batch,
     Work::Retrying,
     Work::Portable,
@@ -71,6 +73,11 @@ pub(super) fn specs(options: &Options, peers: &[String]) -> Vec<Spec> {
             }
             Work::HotLocked => {
                 add(Work::Hot, 16, Subject::Saga);
+                add(work, 16, Subject::Saga);
+            }
+            Work::HotReplicas => add(work, 16, Subject::Saga),
+            Work::HotLockedReplicas => {
+                add(Work::HotReplicas, 16, Subject::Saga);
                 add(work, 16, Subject::Saga);
             }
             Work::HandedOver => {

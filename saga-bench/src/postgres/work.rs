@@ -19,6 +19,12 @@ pub(crate) enum Work {
     /// W-hot whose steps lock their row's entity, so that they do not wait for the row.
     #[value(name = "W-hot-lock")]
     HotLocked,
+    /// W-hot by two replicas, whose transactions wait for each other's rows.
+    #[value(name = "W-hot-replicas")]
+    HotReplicas,
+    /// W-hot-lock by two replicas.
+    #[value(name = "W-hot-lock-replicas")]
+    HotLockedReplicas,
     /// Orders whose steps take a batch.
     #[value(name = "W-batch")]
     Batch,
@@ -54,6 +60,18 @@ pub(crate) enum Work {
     Waiting,
 }
 
+impl Work {
+    /// Whether its steps update rows that many sagas share.
+    pub(crate) fn is_hot(self) -> bool {
+        matches!(self, Self::Hot | Self::HotLocked | Self::HotReplicas | Self::HotLockedReplicas)
+    }
+
+    /// How many replicas the runtime does it with.
+    pub(crate) fn replicas(self) -> u32 {
+        if matches!(self, Self::HotReplicas | Self::HotLockedReplicas) { 2 } else { 1 }
+    }
+}
+
 impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -61,6 +79,8 @@ impl fmt::Display for Work {
             Self::Undo => "W-undo",
             Self::Hot => "W-hot",
             Self::HotLocked => "W-hot-lock",
+            Self::HotReplicas => "W-hot-replicas",
+            Self::HotLockedReplicas => "W-hot-lock-replicas",
             Self::Batch => "W-batch",
             Self::Retrying => "W-retrying",
             Self::Portable => "W-sql",
@@ -126,7 +146,7 @@ impl Spec {
             (Subject::F4, _) => sagas * 2 / 3,
             (Subject::F5, _) => sagas * 4,
             (Subject::Peer(_), _) => sagas / 6,
-            (_, Work::Hot | Work::HotLocked) => sagas / 2,
+            (_, work) if work.is_hot() => sagas / 2,
             (_, Work::HandedOver) => sagas / 4,
             (_, Work::Batch) => sagas * 3,
             _ => sagas,

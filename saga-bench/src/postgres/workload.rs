@@ -74,7 +74,7 @@ pub(crate) fn steps(work: Work, numbers: Range<u32>) -> u32 {
 /// Counts what the sagas left: every step and every undo exactly once.
 pub(crate) async fn verify(url: &str, work: Work, sagas: u32) -> Result<()> {
     let mut conn = PgConnection::connect(url).await?;
-    if matches!(work, Work::Hot | Work::HotLocked) {
+    if work.is_hot() {
         let updates: i64 = sqlx::query_scalar("SELECT sum(amount)::bigint FROM hot").fetch_one(&mut conn).await?;
         let steps = i64::from(steps(work, 0..sagas));
         ensure!(updates == steps, "{updates} updates of the hot rows for {steps} steps");

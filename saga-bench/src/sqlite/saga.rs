@@ -59,7 +59,9 @@ pub(crate) async fn run(
     let runtime = Runtime::builder(store).saga(create_order).settings(share).start().await?;
     let order = |number| Order { number, amount: amount(number) };
     let (count, completed) = (tenants.map(|tenants| tenants.count), |_| Expected::Completed);
-    let took = drive_to(&runtime, create_order, 0..sagas, in_flight, count, order, completed).await?.took;
+    let took = drive_to(std::slice::from_ref(&runtime), create_order, 0..sagas, in_flight, count, order, completed)
+        .await?
+        .took;
     runtime.shutdown().await;
     drop(runtime);
     assert_rows(file, sagas)?;

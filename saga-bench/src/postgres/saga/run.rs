@@ -37,8 +37,8 @@ async fn runtime_with(
 pub(crate) async fn run(url: &str, work: Work, numbers: Range<u32>, in_flight: u32) -> Result<Done> {
     let saga = match work {
         Work::Undo => refusing::saga()?,
-        Work::Hot => hot::saga()?,
-        Work::HotLocked => hot::locked()?,
+        Work::Hot | Work::HotReplicas => hot::saga()?,
+        Work::HotLocked | Work::HotLockedReplicas => hot::locked()?,
         Work::Batch => batched::saga()?,
         Work::Retrying => retrying::saga()?,
         Work::Portable => portable::saga()?,
@@ -62,11 +62,16 @@ pub(crate) async fn run(url: &str, work: Work, numbers: Range<u32>, in_flight: u
         }
     };
     let turns = Turns::default();
-    let runtime = runtime_with(url, &saga, turns.clone(), change).await?;
-    let driven = drive_to(&runtime, &saga, numbers.clone(), in_flight, tenants, order, expected).await?;
-    let store = runtime.store().clone();
-    runtime.shutdown().await;
-    store.close().await;
+    let mut runtimes = Vec::new();
+    for _ in 0..work.replicas() {
+        runtimes.push(runtime_with(url, &saga, turns.clone(), change).await?);
+    }
+    let driven = drive_to(&runtimes, &saga, numbers.clone(), in_flight, tenants, order, expected).await?;
+    for runtime in runtimes {
+        let store = runtime.store().clone();
+        runtime.shutdown().await;
+        store.close().await;
+    }
     let is_handed_over = work == Work::HandedOver;
     let latencies = if is_handed_over { driven.gaps_ms() } else { driven.latencies_ms() };
     let hand_overs = is_handed_over.then(|| driven.hand_overs_ms(&turns.begun()));

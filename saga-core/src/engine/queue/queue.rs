@@ -1,7 +1,10 @@
 //! The queue of leased commands. It has two parts, which are served in turn: commands that follow from a commit of this process,
 //! and commands claimed from the store.
 
+use std::future::poll_fn;
+use std::mem::replace;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -80,6 +83,19 @@ struct Sharing {
 /// transaction, that gains little, and the worker takes as many commands as are worth a transaction.
 fn share_of(all: usize, workers: usize, worthwhile: usize) -> usize {
     all.div_ceil(workers).max(SHARE_MIN.min(all.div_ceil(2).max(worthwhile)))
+}
+
+/// Lets the tasks run that are ready. Unlike `tokio::task::yield_now`, it wakes its task at once, so that virtual time stands still.
+async fn let_others_run() {
+    let mut has_yielded = false;
+    poll_fn(|cx| {
+        if replace(&mut has_yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// Counts a worker as waiting for its share until it is dropped.
@@ -184,6 +200,8 @@ impl<T> Queue<T> {
     ) -> Option<Vec<T>> {
         let mut is_patient = true;
         loop {
+            // The callers that were answered just now start their next sagas first, so that these are in this share.
+            let_others_run().await;
             let filled = self.filled.notified();
             match self.find(Some(Sharing { workers, is_patient }), &mut take) {
                 Found::Taken(commands) => return Some(commands),
@@ -323,6 +341,19 @@ mod tests {
         assert_eq!(share(&queue).await, [1, 2, 3], "half of all five, rounded up");
         assert_eq!(share(&queue).await, [4], "less than its share");
         assert!(began.elapsed() >= GATHERING_MAX, "it waited for the others to come");
+    }
+
+    #[tokio::test]
+    async fn what_callers_ask_for_that_were_answered_just_now_is_in_the_next_share() {
+        let queue = Arc::new(Queue::new());
+        assert!(queue.push(0, 0).is_none());
+        let taking = Arc::clone(&queue);
+        let worker = tokio::spawn(async move { share(&taking).await });
+        for caller in 1..4 {
+            let queue = Arc::clone(&queue);
+            tokio::spawn(async move { assert!(queue.push(0, caller).is_none()) });
+        }
+        assert_eq!(worker.await.unwrap(), [0, 1], "half of all four");
     }
 
     #[test]
