@@ -35,7 +35,7 @@ const fn whole(number: i32, name: &'static str, sql: &'static str) -> Migration 
 }
 
 /// In the order of their numbers. A released migration never changes.
-pub(crate) const MIGRATIONS: [Migration; 20] = [
+pub(crate) const MIGRATIONS: [Migration; 21] = [
     whole(1, "tables", include_str!("../../migrations/0001_tables.sql")),
     whole(2, "steps", include_str!("../../migrations/0002_steps.sql")),
     whole(3, "shapes", include_str!("../../migrations/0003_shapes.sql")),
@@ -86,6 +86,7 @@ pub(crate) const MIGRATIONS: [Migration; 20] = [
             Index { name: "history_operator", on: "history (id) WHERE kind = 'operator'" },
         ],
     },
+    whole(21, "waits_for_transactions", include_str!("../../migrations/0021_waits_for_transactions.sql")),
 ];
 
 pub(crate) const LATEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].number;

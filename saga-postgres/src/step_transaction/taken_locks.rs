@@ -10,6 +10,7 @@ use crate::error::store_error;
 use crate::rows::arrays::column;
 use crate::rows::rows::signed;
 use crate::step_transaction::aborted::OPERATION;
+use crate::store::lock_wait::millis;
 use crate::store::store::PostgresStore;
 
 /// What a transaction has of the locks of its claims; nothing of claims without locks.
@@ -33,7 +34,8 @@ impl IntoIterator for TakenLocks {
     }
 }
 
-/// Takes the locks whose entities no other request has or waits for. Without locks it sends nothing.
+/// Takes the locks whose entities no other request has or waits for. Entities of open transactions are waited for as long as rows.
+/// Without locks it sends nothing.
 pub(crate) async fn take_locks(
     store: &PostgresStore,
     conn: &mut PgConnection,
@@ -59,27 +61,30 @@ pub(crate) async fn take_locks(
     });
     // What this transaction starts has no request that is stored.
     let stored_saga = |of: usize, request: &LockRequest| claims[tried[of].0].start.is_none().then_some(request.saga.0);
-    let rows =
-        sqlx::query(store.sql("SELECT place, tokens, stored FROM {schema}.take_locks($1, $2, $3, $4, $5, $6, $7)"))
-            .bind(column(&requests, |(of, _, request)| stored_saga(*of, request)))
-            .bind(column(&requests, |(.., request)| &*request.name))
-            .bind(lasts.collect::<Vec<i32>>())
-            .bind(column(&entities, |(number, ..)| *number))
-            .bind(column(&entities, |(_, tenant, _)| *tenant))
-            .bind(column(&entities, |(.., entity)| entity.kind()))
-            .bind(column(&entities, |(.., entity)| entity.id()))
-            .persistent(store.prepares_statements())
-            .fetch_all(conn)
-            .await
-            .map_err(|error| store_error(OPERATION, error))?;
+    let rows = sqlx::query(store.sql("SELECT * FROM {schema}.acquire_locks($1, $2, $3, $4, $5, $6, $7, $8)"))
+        .bind(column(&requests, |(of, _, request)| stored_saga(*of, request)))
+        .bind(column(&requests, |(.., request)| &*request.name))
+        .bind(lasts.collect::<Vec<i32>>())
+        .bind(column(&entities, |(number, ..)| *number))
+        .bind(column(&entities, |(_, tenant, _)| *tenant))
+        .bind(column(&entities, |(.., entity)| entity.kind()))
+        .bind(column(&entities, |(.., entity)| entity.id()))
+        .bind(millis(store.shared().options.batch_lock_timeout))
+        .persistent(store.prepares_statements())
+        .fetch_all(conn)
+        .await
+        .map_err(|error| store_error(OPERATION, error))?;
     for row in rows {
-        let read =
-            || Ok::<_, sqlx::Error>((row.try_get::<i32, _>(0)?, row.try_get::<Vec<i64>, _>(1)?, row.try_get(2)?));
-        let (number, tokens, is_stored) = read().map_err(|error| store_error(OPERATION, error))?;
+        let read = || {
+            let tokens: Vec<i64> = row.try_get(1)?;
+            let tokens = tokens.into_iter().map(i64::cast_unsigned).collect();
+            let taken = TakenLock { tokens, is_stored: row.try_get(2)?, has_waited: row.try_get(3)? };
+            Ok::<(i32, _), sqlx::Error>((row.try_get(0)?, taken))
+        };
+        let (number, taken) = read().map_err(|error| store_error(OPERATION, error))?;
         let request = usize::try_from(number - 1).ok().and_then(|number| requests.get(number));
         if let Some((of, place, _)) = request {
-            let tokens = tokens.into_iter().map(i64::cast_unsigned).collect();
-            all[*of].1[*place] = Some(TakenLock { tokens, is_stored });
+            all[*of].1[*place] = Some(taken);
         }
     }
     share_token(&mut all);

@@ -55,27 +55,27 @@ const MISTAKES: &[Mistake] = &[
     (
         "a transaction does not look for stored requests",
         "S-LOCK-10/a_claim_without_its_lock_is_not_granted",
-        &[("take_locks", "RAISE SQLSTATE 'SG001'", "NULL")],
+        &[("acquire_locks", "RAISE SQLSTATE 'SG001'", "NULL")],
     ),
     (
         "two transactions have one entity",
         "S-LOCK-10/an_entity_of_an_open_transaction_is_granted_to_no_other",
-        &[("take_locks", "pg_try_advisory_xact_lock(", "pg_try_advisory_xact_lock_shared(")],
+        &[("acquire_locks", "pg_try_advisory_xact_lock(", "pg_try_advisory_xact_lock_shared(")],
     ),
     (
         "a lock that was granted before is one of other entities",
         "S-LOCK-10/a_lock_that_was_granted_before_is_kept",
-        &[("take_locks", "= p_ids[", "<= p_ids[")],
+        &[("acquire_locks", "= p_ids[", "<= p_ids[")],
     ),
     (
         "a lock that was granted before counts as one of the transaction",
         "S-LOCK-10/a_lock_that_was_granted_before_is_kept",
-        &[("take_locks", "ORDER BY e.kind, e.id), true", "ORDER BY e.kind, e.id), false")],
+        &[("acquire_locks", "ORDER BY e.kind, e.id), true", "ORDER BY e.kind, e.id), false")],
     ),
     (
         "the tokens of transactions do not grow",
         "S-LOCK-2/a_lock_lasts_as_long_as_the_transaction",
-        &[("take_locks", "array_fill(nextval(", "array_fill(0 * nextval(")],
+        &[("acquire_locks", "v_token := nextval(", "v_token := 0 * nextval(")],
     ),
     (
         "a request is granted although another saga has the entity",
@@ -143,8 +143,8 @@ async fn is_free_behind_a_refusal(place: &Place) -> bool {
     let (mut refused, mut other) = (place.connection().await, place.connection().await);
     refused.execute("BEGIN").await.unwrap();
     let take = format!(
-        "SELECT count(*) FROM {}.take_locks(ARRAY[NULL::bigint], ARRAY['held'], ARRAY[1], ARRAY[1], ARRAY[''], \
-         ARRAY['account'], ARRAY['ada'])",
+        "SELECT count(*) FROM {}.acquire_locks(ARRAY[NULL::bigint], ARRAY['held'], ARRAY[1], ARRAY[1], ARRAY[''], \
+         ARRAY['account'], ARRAY['ada'], '50ms')",
         place.schema
     );
     let taken: i64 = sqlx::query_scalar(AssertSqlSafe(take)).fetch_one(&mut refused).await.unwrap();
@@ -167,7 +167,7 @@ async fn a_transaction_keeps_no_entity_that_it_is_refused() {
 async fn without_beginning_again_a_transaction_keeps_an_entity_that_it_is_refused() {
     let place = Place::new().await;
     place.open().await.close().await;
-    place.spoil("take_locks", "RAISE SQLSTATE 'SG001'", "v_refused := v_refused || p_places").await;
+    place.spoil("acquire_locks", "RAISE SQLSTATE 'SG001'", "v_refused := v_refused || p_places").await;
     assert!(!is_free_behind_a_refusal(&place).await);
     place.remove().await;
 }

@@ -206,31 +206,34 @@ async fn a_call_that_waits_for_an_entity_has_no_other_one() {
     place.remove().await;
 }
 
-/// What `take_locks` answers about each of these requests: nothing where it was not taken, else whether it is stored.
+/// What `acquire_locks` answers about each of these requests: nothing where it was not taken, else where it comes from. It waits for so many
+/// milliseconds.
 async fn taken_in(
     conn: &mut PgConnection,
     schema: &str,
     name: &str,
     requests: &[(Option<i64>, &str)],
-) -> Vec<Option<bool>> {
+    wait: i32,
+) -> Vec<String> {
     let sql = format!(
-        "SELECT place, stored FROM {schema}.take_locks($1, array_fill($5::text, ARRAY[$3]), $2, $2, \
-         array_fill(''::text, ARRAY[$3]), array_fill('account'::text, ARRAY[$3]), $4)"
+        "SELECT coalesce(CASE WHEN stored THEN 'stored' WHEN waited THEN 'waited' WHEN tokens[1] > 0 THEN 'free' END, '') \
+         FROM unnest($2) AS asked(place) LEFT JOIN {schema}.acquire_locks($1, array_fill($5::text, ARRAY[$3]), $2, $2, \
+         array_fill(''::text, ARRAY[$3]), array_fill('account'::text, ARRAY[$3]), $4, $6) USING (place) ORDER BY place"
     );
     let count = i32::try_from(requests.len()).unwrap();
-    let rows: Vec<(i32, bool)> = sqlx::query_as(AssertSqlSafe(sql))
+    sqlx::query_scalar(AssertSqlSafe(sql))
         .bind(requests.iter().map(|(saga, _)| *saga).collect::<Vec<_>>())
         .bind((1..=count).collect::<Vec<_>>())
         .bind(count)
         .bind(requests.iter().map(|(_, id)| (*id).to_owned()).collect::<Vec<_>>())
         .bind(name)
+        .bind(wait)
         .fetch_all(conn)
         .await
-        .unwrap();
-    (1..=count).map(|place| rows.iter().find(|row| row.0 == place).map(|row| row.1)).collect()
+        .unwrap()
 }
 
-/// A row that names one of the entities makes `take_locks` begin again: what it had locked is free for others until it commits.
+/// A row that names one of the entities makes `acquire_locks` begin again: what it had locked is free for others until it commits.
 #[tokio::test]
 async fn a_transaction_takes_what_is_free_beside_what_others_have_and_what_is_its_own() {
     let place = Place::new().await;
@@ -241,17 +244,46 @@ async fn a_transaction_takes_what_is_free_beside_what_others_have_and_what_is_it
     conn.execute("BEGIN").await.unwrap();
     let (own, other, name) = (Some(first.saga.0), Some(second.saga.0), request(&first).name);
     let free = [(other, "bob"), (None, "cara")];
-    assert_eq!(taken_in(&mut conn, &place.schema, &name, &free).await, [Some(false), Some(false)]);
+    assert_eq!(taken_in(&mut conn, &place.schema, &name, &free, 1).await, ["free", "free"]);
     conn.execute("ROLLBACK; BEGIN").await.unwrap();
     let mixed = [(other, "ada"), (None, "bob"), (own, "ada")];
-    assert_eq!(taken_in(&mut conn, &place.schema, &name, &mixed).await, [None, Some(false), Some(true)]);
+    assert_eq!(taken_in(&mut conn, &place.schema, &name, &mixed, 1).await, ["", "free", "stored"]);
     let mut rival = place.connection().await;
     rival.execute("BEGIN").await.unwrap();
     let tried = [(other, "bob"), (None, "cara"), (own, "ada")];
-    assert_eq!(taken_in(&mut rival, &place.schema, &name, &tried).await, [None, Some(false), Some(true)]);
+    assert_eq!(taken_in(&mut rival, &place.schema, &name, &tried, 1).await, ["", "free", "stored"]);
     rival.execute("ROLLBACK").await.unwrap();
     conn.execute("ROLLBACK").await.unwrap();
     store.close().await;
+    place.remove().await;
+}
+
+/// Each takes its entities in the same order, however they were named.
+#[tokio::test]
+async fn transactions_that_wait_for_an_open_one_do_not_wait_for_each_other() {
+    let place = Place::new().await;
+    place.open().await.close().await;
+    let mut first = place.connection().await;
+    first.execute("BEGIN").await.unwrap();
+    let both = [(None, "ada"), (None, "bob")];
+    assert_eq!(taken_in(&mut first, &place.schema, "held", &both, 1).await, ["free", "free"]);
+    let wait_for_both = async |both: [(Option<i64>, &str); 2]| {
+        let mut conn = place.connection().await;
+        conn.execute("BEGIN").await.unwrap();
+        let taken = taken_in(&mut conn, &place.schema, "held", &both, 600_000).await;
+        conn.execute("COMMIT").await.unwrap();
+        taken
+    };
+    let until_both_wait = async {
+        let waiting = "SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))";
+        while sqlx::query_scalar::<_, i64>(waiting).fetch_one(&mut first).await.unwrap() < 2 {
+            tokio::task::yield_now().await;
+        }
+        first.execute("COMMIT").await.unwrap();
+    };
+    let [ada, bob] = both;
+    let (one, other, ()) = tokio::join!(wait_for_both([ada, bob]), wait_for_both([bob, ada]), until_both_wait);
+    assert_eq!((one, other), (vec!["waited".to_owned(); 2], vec!["waited".to_owned(); 2]));
     place.remove().await;
 }
 

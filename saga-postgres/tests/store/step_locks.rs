@@ -1,4 +1,4 @@
-//! A transactional step that is refused its lock: another transaction tries once more before it asks.
+//! A transactional step whose lock others have: its transaction waits for short ones, and else it asks.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -54,8 +54,13 @@ struct Bank {
 impl Bank {
     /// A bank whose only worker knows that `book` is quick. Each request that is stored from now on leaves a note.
     async fn new() -> Self {
+        Self::with(Duration::from_mins(10)).await
+    }
+
+    /// The same whose transactions wait no longer than that for locks.
+    async fn with(lock_timeout: Duration) -> Self {
         let place = Place::new().await;
-        let store = PostgresStore::connect_with(place.options().batch_lock_timeout(Duration::from_mins(10))).await;
+        let store = PostgresStore::connect_with(place.options().batch_lock_timeout(lock_timeout)).await;
         let booking = Saga::named("booking").input::<Input>().step::<book>().build().unwrap();
         let holding = Saga::named("holding").input::<Input>().step::<hold>().build().unwrap();
         let (gate, took) = (Arc::new(Semaphore::new(0)), Took::default());
@@ -129,64 +134,38 @@ async fn completes(saga: SagaHandle<PostgresStore>) {
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
 }
 
-async fn pid_of(conn: &mut PgConnection) -> i32 {
-    sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(conn).await.unwrap()
-}
-
-/// Waits until a session waits for one of these, and answers for which.
-async fn first_blocker(conn: &mut PgConnection, pids: [i32; 2]) -> i32 {
-    let sql =
-        "SELECT b.pid FROM unnest($1::int[]) AS b(pid), pg_stat_activity a WHERE b.pid = ANY (pg_blocking_pids(a.pid))";
-    loop {
-        match sqlx::query_scalar(sql).bind(pids.to_vec()).fetch_optional(&mut *conn).await.unwrap() {
-            Some(pid) => return pid,
-            None => tokio::task::yield_now().await,
-        }
-    }
-}
-
-/// The transactions that try to take the lock: the one that starts the saga, the one of its command, and the one that tries once more.
-const TRIES: u32 = 3;
-
-/// Another transaction has the entity while the saga starts, until the given try, which waits for the test before it looks. Answers the
-/// notes, and whether there was such a try before the step asked.
-async fn free_before_try(number: u32) -> (Vec<String>, bool) {
-    let mut bank = Bank::new().await;
-    bank.execute("CREATE SEQUENCE {schema}.tries").await;
-    let schema = &bank.place.schema;
-    // Other tests in the database have gates of their own.
-    let key = format!("pg_advisory_xact_lock(hashtext('{schema}'))");
-    let gate = format!(
-        "v_asked int[] := '{{}}'; v_gate text := CASE WHEN nextval('{schema}.tries') = {number} THEN {key}::text END;"
-    );
-    bank.place.spoil("take_locks", "v_asked int[] := '{}';", &gate).await;
-    let mut gatekeeper = bank.place.connection().await;
-    gatekeeper.execute(sqlx::raw_sql(AssertSqlSafe(format!("BEGIN; SELECT {key}")))).await.unwrap();
+/// Another transaction has the entity while the saga starts, until a session waits for it with such a statement. Answers the notes.
+async fn behind_a_transaction(lock_timeout: Duration, statement: &str) -> Vec<String> {
+    let mut bank = Bank::with(lock_timeout).await;
     let mut other = bank.place.connection().await;
     let entity = format!("SELECT pg_advisory_xact_lock({}.entity_lock('', 'step:account', 'ada'))", bank.place.schema);
     other.execute(sqlx::raw_sql(AssertSqlSafe(format!("BEGIN; {entity}")))).await.unwrap();
-    let saga = bank.start(&bank.booking, "o-1", "ada").await;
-    let at_the_gate = pid_of(&mut gatekeeper).await;
-    let pids = [at_the_gate, pid_of(&mut other).await];
-    let tries = first_blocker(&mut bank.conn, pids).await == at_the_gate;
-    other.execute("COMMIT").await.unwrap();
-    gatekeeper.execute("COMMIT").await.unwrap();
-    completes(saga).await;
+    let start = bank.runtime.start(&bank.booking, "o-1", ("ada".to_owned(), "o-1".to_owned()));
+    let until_it_waits = async {
+        let waits = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid)) \
+             AND strpos(query, $1) > 0)";
+        while !sqlx::query_scalar::<_, bool>(waits).bind(statement).fetch_one(&mut other).await.unwrap() {
+            tokio::task::yield_now().await;
+        }
+        other.execute("COMMIT").await.unwrap();
+    };
+    let (saga, ()) = tokio::join!(start, until_it_waits);
+    completes(saga.unwrap()).await;
     let status = bank.runtime.status("o-1").await.unwrap().unwrap();
     assert_eq!(status.steps[0].attempts, 1);
-    (bank.close().await, tries)
+    bank.close().await
 }
 
-/// S-LOCK-10: a step that is refused its lock by a short transaction takes it in another one, and no request is stored.
+/// S-LOCK-10: a transaction waits for the short one that has its entity, and no request is stored.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_step_that_is_refused_its_lock_tries_once_more() {
-    assert_eq!(free_before_try(TRIES).await, (vec!["o-1".to_owned()], true));
+async fn a_transaction_waits_for_another_one_that_has_its_entity() {
+    assert_eq!(behind_a_transaction(Duration::from_mins(10), "acquire_locks").await, ["o-1"]);
 }
 
-/// It tries no more than that: the call that asks waits for the other transaction.
+/// It does not wait for long. Then the step asks, and waits in its order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_step_that_is_refused_its_lock_again_asks() {
-    assert_eq!(free_before_try(TRIES + 1).await, (vec!["o-1 asks".to_owned(), "o-1".to_owned()], false));
+async fn a_step_whose_transaction_waited_for_too_long_asks() {
+    assert_eq!(behind_a_transaction(Duration::from_millis(20), "ask_for_locks").await, ["o-1 asks", "o-1"]);
 }
 
 /// S-LOCK-4: a row has the entity. The step asks, waits without its worker, and is called when the lock is handed over.

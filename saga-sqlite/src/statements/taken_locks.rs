@@ -56,7 +56,11 @@ impl TakenLocks {
             let is_same = entities.iter().map(|(entity, _)| entity).eq(&request.entities);
             // A request that waits has no tokens.
             let tokens: Option<Vec<u64>> = entities.into_iter().map(|(_, token)| token).collect();
-            return Ok(tokens.filter(|_| is_same).map(|tokens| TakenLock { tokens, is_stored: true }));
+            return Ok(tokens.filter(|_| is_same).map(|tokens| TakenLock {
+                tokens,
+                is_stored: true,
+                has_waited: false,
+            }));
         }
         if !is_free(conn, request)? {
             return Ok(None);
@@ -66,7 +70,7 @@ impl TakenLocks {
             None => last_number(conn)?,
         };
         self.last = Some(before + 1);
-        Ok(Some(TakenLock { tokens: vec![before + 1; request.entities.len()], is_stored: false }))
+        Ok(Some(TakenLock { tokens: vec![before + 1; request.entities.len()], is_stored: false, has_waited: false }))
     }
 }
 

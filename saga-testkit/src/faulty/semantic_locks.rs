@@ -147,7 +147,7 @@ impl FaultyStore {
 }
 
 fn made_up_lock(request: &LockRequest) -> TakenLock {
-    TakenLock { tokens: vec![1; request.entities.len()], is_stored: false }
+    TakenLock { tokens: vec![1; request.entities.len()], is_stored: false, has_waited: false }
 }
 
 /// A body that only looks at its locks.

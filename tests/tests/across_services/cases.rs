@@ -263,7 +263,8 @@ async fn a_host_that_needs_a_person_says_so_and_goes_on<S: Books>() {
         let control = shop.payments_runtime.admin().control(key).at_revision(hosted.revision);
         match control.retry("mended").await {
             Err(RuntimeError::Moved { .. }) => None,
-            retried => Some(retried.unwrap()),
+            Err(error) => panic!("{error}"),
+            Ok(()) => Some(()),
         }
     };
     eventually("a retry", retry).await;

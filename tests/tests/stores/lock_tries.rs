@@ -232,10 +232,10 @@ async fn a_semantic_lock_that_a_claimed_saga_is_refused_is_asked_for<S: Books>()
     asks_behind(bank, refused, &["try", "ask"]).await;
 }
 
-async fn a_step_lock_that_is_refused_once_more_is_asked_for<S: Books>() {
+async fn a_step_lock_that_is_refused_again_is_asked_for<S: Books>() {
     let bank = Bank::<S>::of_steps().await;
     let refused = bank.start(2).await;
-    asks_behind(bank, refused, &["start", "try", "try", "ask"]).await;
+    asks_behind(bank, refused, &["start", "try", "ask"]).await;
 }
 
 /// S-LOCK-10: the entity is free when the transaction tries to take it, and no request is stored.
@@ -257,6 +257,6 @@ async fn a_semantic_lock_that_is_free_at_the_try_is_not_asked_for<S: Books>() {
 saga_tests::on_every_store! {
     a_semantic_lock_that_the_start_is_refused_is_asked_for,
     a_semantic_lock_that_a_claimed_saga_is_refused_is_asked_for,
-    a_step_lock_that_is_refused_once_more_is_asked_for,
+    a_step_lock_that_is_refused_again_is_asked_for,
     a_semantic_lock_that_is_free_at_the_try_is_not_asked_for,
 }

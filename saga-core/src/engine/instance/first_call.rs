@@ -11,11 +11,6 @@ pub(crate) fn takes_semantic_lock<S: Store>(command: &WorkItem<S>) -> bool {
     !command.is_undo() && matches!(command.step().run, StepRun::Idle(Idle::Lock(_)))
 }
 
-/// Whether the command waits for its lock as others do. Transactions are short, so a second one tries to take the lock of a step.
-pub(crate) fn asks_for_lock<S: Store>(command: &WorkItem<S>) -> bool {
-    command.lock_refusals >= if takes_semantic_lock(command) { 1 } else { 2 }
-}
-
 /// The name and the options of the function that the transaction of the command calls first; nothing if there is none. A step that takes
 /// a semantic lock has no function, and that of the step behind it follows in the same transaction.
 pub(crate) fn first_call<S: Store>(command: &WorkItem<S>) -> Option<(&'static str, &StepOptions)> {

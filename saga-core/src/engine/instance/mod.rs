@@ -20,7 +20,7 @@ mod work_item;
 
 pub(crate) use self::attempt_details::AttemptDetails;
 pub(crate) use self::attempt_result::AttemptResult;
-pub(crate) use self::first_call::{asks_for_lock, first_call, takes_semantic_lock};
+pub(crate) use self::first_call::{first_call, takes_semantic_lock};
 pub(crate) use self::held_lease::HeldLease;
 pub(crate) use self::inline_request::{InlineDecision, InlineRequest, NotInlined};
 pub(crate) use self::inline_start::InlineStart;

@@ -45,8 +45,8 @@ pub(crate) struct WorkItem<S: Store> {
     pub(crate) locked: Vec<LockedEntity>,
     /// The locks that its transaction takes, before that begins.
     pub(crate) wanted_locks: Vec<Arc<WantedLock>>,
-    /// How many of its transactions found that others have what it locks, or wait for it.
-    pub(crate) lock_refusals: u8,
+    /// Whether its transaction found that others have what it locks, or wait for it. Then it asks for its lock, and waits as they do.
+    pub(crate) asks_for_lock: bool,
 }
 
 impl<S: Store> WorkItem<S> {
@@ -78,7 +78,7 @@ impl<S: Store> WorkItem<S> {
             reported: None,
             locked: Vec::new(),
             wanted_locks: Vec::new(),
-            lock_refusals: 0,
+            asks_for_lock: false,
         }
     }
 
@@ -139,7 +139,7 @@ impl<S: Store> WorkItem<S> {
             reported: claimed.reported,
             locked: Vec::new(),
             wanted_locks: Vec::new(),
-            lock_refusals: 0,
+            asks_for_lock: false,
             saga,
         })
     }

@@ -9,10 +9,7 @@ use super::refused_starts::RefusedStarts;
 use crate::store::WorkId;
 
 /// After a lock conflict, this many commands of the step run before its transactions run concurrently again.
-pub(crate) const CALM_AFTER: u32 = 5_000;
-
-/// The same after a lock of a step that a transaction was refused, as long as it may be one that others have for longer.
-pub(crate) const CALM_AFTER_REFUSAL: u32 = 128;
+const CALM_AFTER: u32 = 5_000;
 
 /// A step whose last handler took longer than this shares no transaction: the others would wait for it.
 pub(crate) const SLOW: Duration = Duration::from_millis(20);
@@ -139,13 +136,10 @@ impl BatchLimits {
         step.calm_in = CALM_AFTER;
     }
 
-    /// Transactions with this step run one at a time for at least so many commands, since another one was refused its lock. The locks that
-    /// they take are refused to none of them then.
-    pub(crate) fn run_one_at_a_time(&self, step: &'static str, commands: u32) {
+    /// Transactions with this step run one at a time for a while, since one of them waited for a lock that another one had.
+    pub(crate) fn run_one_at_a_time(&self, step: &'static str) {
         let batch_max = self.max_of(step);
-        let mut steps = self.lock();
-        let step = steps.of(step, batch_max);
-        step.calm_in = step.calm_in.max(commands);
+        self.lock().of(step, batch_max).calm_in = CALM_AFTER;
     }
 
     /// Whether transactions with this step run one at a time.
@@ -222,13 +216,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_whose_locks_are_refused_run_one_at_a_time_for_a_while() {
+    fn steps_that_waited_for_locks_run_one_at_a_time_for_a_while() {
         let limits = BatchLimits::new(8, 8, []);
         let succeed = |times: u32| (0..times).for_each(|_| limits.succeeded("hot", Duration::ZERO));
-        limits.run_one_at_a_time("hot", CALM_AFTER_REFUSAL);
+        limits.run_one_at_a_time("hot");
         assert!(limits.is_contended("hot") && !limits.is_contended("cold"));
-        limits.run_one_at_a_time("hot", CALM_AFTER);
-        limits.run_one_at_a_time("hot", CALM_AFTER_REFUSAL);
         assert_eq!(limits.of("hot"), 8, "it met no lock of a row");
         succeed(CALM_AFTER - 1);
         assert!(limits.is_contended("hot"));

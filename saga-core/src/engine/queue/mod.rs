@@ -7,7 +7,7 @@ mod queue;
 mod refused_starts;
 mod transaction_cost;
 
-pub(crate) use self::batch_limits::{BatchLimits, CALM_AFTER, CALM_AFTER_REFUSAL, SLOW};
+pub(crate) use self::batch_limits::{BatchLimits, SLOW};
 pub(crate) use self::failure_rate::Protection;
 pub(crate) use self::poll_timer::PollTimer;
 pub(crate) use self::queue::Queue;

@@ -32,7 +32,7 @@ pub(in crate::memory) fn is_held(data: &Data, request: &LockRequest) -> bool {
 fn take(data: &mut Data, request: &LockRequest, me: TxId) -> Option<TakenLock> {
     if data.semantic_locks.is_asked_for(request) {
         let tokens = data.semantic_locks.granted_before(request)?;
-        return Some(TakenLock { tokens, is_stored: true });
+        return Some(TakenLock { tokens, is_stored: true, has_waited: false });
     }
     let is_free = |entity: &Entity| data.locks.holder(&lock_of(request, entity), Some(me)).is_none();
     if !data.semantic_locks.is_free(request) || !request.entities.iter().all(is_free) {
@@ -42,7 +42,7 @@ fn take(data: &mut Data, request: &LockRequest, me: TxId) -> Option<TakenLock> {
         data.locks.take(lock_of(request, entity), me);
     }
     let tokens = request.entities.iter().map(|_| data.semantic_locks.next()).collect();
-    Some(TakenLock { tokens, is_stored: false })
+    Some(TakenLock { tokens, is_stored: false, has_waited: false })
 }
 
 fn lock_of(request: &LockRequest, entity: &Entity) -> Lock {

@@ -30,7 +30,7 @@ fn more(begun: &Begun, accounts: &[u32]) -> LockRequest {
 /// The tokens of the only lock of a claim, which must be taken until the end of the transaction.
 fn tokens(seen: &Seen, index: usize) -> Result<Vec<u64>, Failed> {
     match of_claim(seen, index) {
-        [Some(TakenLock { tokens, is_stored: false })] => Ok(tokens.clone()),
+        [Some(TakenLock { tokens, is_stored: false, .. })] => Ok(tokens.clone()),
         other => Err(Failed(format!("the claim {index} should have its lock until the end, and has {other:?}"))),
     }
 }
@@ -107,7 +107,7 @@ pub(crate) async fn a_lock_that_was_granted_before_is_kept<H: StoreHarness>(benc
     let ended = Changes { unlocked: vec![of_lock], ..saga.done(1) };
     let claims = vec![claim(&saga, [request(&saga, &[1])])];
     let seen = transact(&bench, claims, vec![Play::keep("k-1", 1)], vec![ended]).await?;
-    let expected = [Some(TakenLock { tokens: before, is_stored: true })];
+    let expected = [Some(TakenLock { tokens: before, is_stored: true, has_waited: false })];
     ensure_eq!(of_claim(&seen, 0), expected, "the lock that the saga had before");
     ensure_eq!(having(&bench).await?, ["k-2"], "the sagas that have a lock behind the transaction");
     Ok(())

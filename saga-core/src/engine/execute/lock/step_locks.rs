@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::lock_requests::{LockAnswers, LockRequests};
 use crate::engine::decide::{step_lock_request, wanted_locks};
 use crate::engine::execute::record::AttemptRecorder;
-use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem, asks_for_lock, lock_of, takes_semantic_lock};
+use crate::engine::instance::{AttemptDetails, AttemptResult, WorkItem, lock_of, takes_semantic_lock};
 use crate::machine::Ending;
 use crate::step::LockedEntity;
 use crate::store::{LockAnswer, LockRequest, Store};
@@ -33,7 +33,7 @@ impl<S: Store> StepLocks<S> {
         let steps_max = self.records.ctx.settings.steps_per_transaction_max;
         let is_wanting = |command: &WorkItem<S>| {
             let has_locks = command.saga.definition.locks_calls || takes_semantic_lock(command);
-            has_locks && command.locked.is_empty() && !asks_for_lock(command)
+            has_locks && command.locked.is_empty() && !command.asks_for_lock
         };
         for command in commands.iter_mut().filter(|command| is_wanting(command)) {
             // What cannot be said is refused where it is asked for.

@@ -30,8 +30,8 @@ pub(crate) struct BatchEntry<S: Store> {
     pub(crate) prepared_changes: Option<Box<Changes>>,
     /// The locks that the transaction takes for its steps.
     pub(crate) locks: TakenLocks,
-    /// The step that was claimed, if an earlier transaction was refused its lock.
-    pub(crate) refused_before: Option<&'static str>,
+    /// The step that was claimed, if the transaction takes locks.
+    pub(crate) locking_step: Option<&'static str>,
 }
 
 impl<S: Store> BatchEntry<S> {
@@ -39,8 +39,7 @@ impl<S: Store> BatchEntry<S> {
     pub(crate) fn new(mut command: WorkItem<S>, next_ids: i64) -> Self {
         Self {
             inline: command.inline.take(),
-            refused_before: (command.lock_refusals == 1 && !command.wanted_locks.is_empty())
-                .then(|| command.step().name),
+            locking_step: (!command.wanted_locks.is_empty()).then(|| command.step().name),
             locks: TakenLocks::new(std::mem::take(&mut command.wanted_locks)),
             command: Some(Box::new(command)),
             next_ids,

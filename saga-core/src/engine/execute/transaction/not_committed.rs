@@ -128,7 +128,7 @@ impl<S: Store> Transactions<S> {
         }
         if member.command.as_ref().is_some_and(|command| takes_semantic_lock(command)) {
             // Taking a lock is no attempt that fails. It is asked for in a commit of its own.
-            let asking = member.into_claimed().map(|command| WorkItem { lock_refusals: 1, ..command });
+            let asking = member.into_claimed().map(|command| WorkItem { asks_for_lock: true, ..command });
             return waiting.extend(asking.map(|command| SubBatch::of(vec![command])));
         }
         let has_only_claimed_step_run = member.chained.len() == 1 && member.attempted.is_none();

@@ -36,6 +36,11 @@ impl TakenLocks {
         self.pairs().any(|(wanted, taken)| wanted.is_required && taken.is_none())
     }
 
+    /// Whether the transaction waited for another one that had one of the entities.
+    pub(crate) fn have_waited(&self) -> bool {
+        self.taken.iter().flatten().any(|taken| taken.has_waited)
+    }
+
     /// What the transaction has for the step that was claimed.
     pub(crate) fn of_claimed(&self) -> Option<Vec<LockedEntity>> {
         let (wanted, taken) = self.pairs().find(|(wanted, _)| wanted.is_required)?;

@@ -14,8 +14,7 @@ use crate::engine::execute::attempt::Attempts;
 use crate::engine::execute::lease::LeaseKeeper;
 use crate::engine::execute::lock::StepLocks;
 use crate::engine::execute::record::AttemptRecorder;
-use crate::engine::instance::{InlineRequest, TakenWork, WorkItem, asks_for_lock, lock_of, takes_semantic_lock};
-use crate::engine::queue::{CALM_AFTER, CALM_AFTER_REFUSAL};
+use crate::engine::instance::{InlineRequest, TakenWork, WorkItem, takes_semantic_lock};
 use crate::engine::schedule::take_with_permit;
 use crate::engine::start::log_start;
 use crate::machine::{Effect, Ending};
@@ -193,7 +192,7 @@ impl<S: Store> Transactions<S> {
                 let lacks_lock = member.locks.lack_required();
                 match (member.inline, member.command) {
                     (Some(request), _) => request.leave(),
-                    (None, Some(command)) if lacks_lock => locked.extend(self.refused_lock(*command)),
+                    (None, Some(command)) if lacks_lock => locked.push(WorkItem { asks_for_lock: true, ..*command }),
                     _ => lost.extend(work),
                 }
                 continue;
@@ -237,30 +236,16 @@ impl<S: Store> Transactions<S> {
         apart
     }
 
-    /// The command if it asks for its lock now; nothing if another transaction tries to take it.
-    fn refused_lock(&self, mut command: WorkItem<S>) -> Option<WorkItem<S>> {
-        command.lock_refusals = command.lock_refusals.saturating_add(1);
-        if asks_for_lock(&command) {
-            return Some(command);
-        }
-        self.committer.scheduler.enqueue(command);
-        None
-    }
-
-    /// Takes note of whether a transaction got the lock of the step that was claimed, or the semantic lock with which its saga begins.
+    /// Takes note of whether a transaction got the semantic lock with which its saga begins, and of whether it waited for a lock.
     fn note_locks(&self, member: &BatchEntry<S>) {
-        let Some(command) = member.command.as_ref().filter(|_| member.locks.are_wanted()) else { return };
-        let (limits, was_refused) = (&self.attempts.limits, member.locks.lack_required());
-        let first = command.saga.definition.steps.first();
+        let Some(step) = member.locking_step else { return };
+        let limits = &self.attempts.limits;
+        let first = member.command.as_ref().and_then(|command| command.saga.definition.steps.first());
         if let (Some(InlineRequest::Start(_)), Some(first)) = (&member.inline, first) {
-            limits.refused_starts.started(first.name, was_refused);
+            limits.refused_starts.started(first.name, member.locks.lack_required());
         }
-        match member.refused_before {
-            Some(step) if member.granted => limits.run_one_at_a_time(step, CALM_AFTER),
-            _ if was_refused && lock_of(command).is_some() => {
-                limits.run_one_at_a_time(command.step().name, CALM_AFTER_REFUSAL);
-            }
-            _ => {}
+        if member.locks.have_waited() {
+            limits.run_one_at_a_time(step);
         }
     }
 }
