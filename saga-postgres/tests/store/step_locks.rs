@@ -136,7 +136,7 @@ async fn completes(saga: SagaHandle<PostgresStore>) {
 
 /// Another transaction has the entity while the saga starts, until a session waits for it with such a statement. Answers the notes.
 async fn behind_a_transaction(lock_timeout: Duration, statement: &str) -> Vec<String> {
-    let mut bank = Bank::with(lock_timeout).await;
+    let bank = Bank::with(lock_timeout).await;
     let mut other = bank.place.connection().await;
     let entity = format!("SELECT pg_advisory_xact_lock({}.entity_lock('', 'step:account', 'ada'))", bank.place.schema);
     other.execute(sqlx::raw_sql(AssertSqlSafe(format!("BEGIN; {entity}")))).await.unwrap();
