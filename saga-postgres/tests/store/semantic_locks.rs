@@ -275,7 +275,8 @@ async fn transactions_that_wait_for_an_open_one_do_not_wait_for_each_other() {
         taken
     };
     let until_both_wait = async {
-        let waiting = "SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))";
+        let waiting =
+            "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))";
         while sqlx::query_scalar::<_, i64>(waiting).fetch_one(&mut first).await.unwrap() < 2 {
             tokio::task::yield_now().await;
         }
