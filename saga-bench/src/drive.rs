@@ -83,7 +83,7 @@ pub(crate) async fn drive<S: Store, I: Serialize + DeserializeOwned + Send + Syn
     Ok(driven.took)
 }
 
-/// Runs the sagas with these numbers, on each of the runtimes as many at a time. Each must end as expected of it. With a number of
+/// Runs the sagas with these numbers, so many at a time, on the runtimes in turn. Each must end as expected of it. With a number of
 /// tenants, each saga belongs to the next one of them.
 pub(crate) async fn drive_to<S: Store, I: Serialize + DeserializeOwned + Send + Sync + 'static>(
     runtimes: &[Runtime<S>],

@@ -119,7 +119,8 @@ impl PostgresOptions {
 
     /// How long a commit that several calls share waits for a lock. The default is 50 ms. Such commits are a
     /// transaction of several steps, which then releases its locks and runs again in halves, and a commit that starts
-    /// sagas or records outcomes, in which the call that waits is tried again by itself.
+    /// sagas or records outcomes, in which the call that waits is tried again by itself. A transaction also waits as long
+    /// for another one that has what its steps lock.
     #[must_use]
     pub fn batch_lock_timeout(mut self, timeout: Duration) -> Self {
         self.batch_lock_timeout = timeout.max(Duration::from_millis(1));

@@ -238,7 +238,7 @@ async fn a_step_lock_that_is_refused_again_is_asked_for<S: Books>() {
     asks_behind(bank, refused, &["start", "try", "ask"]).await;
 }
 
-/// S-LOCK-10: the entity is free when the transaction tries to take it, and no request is stored.
+/// S-LOCK-10: the entity is free when the transaction takes it, and no request is stored.
 async fn a_semantic_lock_that_is_free_at_the_try_is_not_asked_for<S: Books>() {
     let bank = Bank::<S>::semantic().await;
     bank.tries.waits.store(true, Ordering::SeqCst);
