@@ -278,7 +278,7 @@ async fn a_migration_that_waits_too_long_says_for_what() {
     dump.execute(AssertSqlSafe(format!("LOCK TABLE {}.work IN ACCESS SHARE MODE", place.schema))).await.unwrap();
     let error = refused(place.options().migration_tries(2)).await;
     assert_eq!(error.kind(), StoreErrorKind::Conflict);
-    let wanted = "could not be brought to migration 20: 2 times another session held one of its tables";
+    let wanted = "could not be brought to migration 21: 2 times another session held one of its tables";
     assert!(error.to_string().contains(wanted), "{error}");
     dump.execute("ROLLBACK").await.unwrap();
     place.open().await.close().await;
