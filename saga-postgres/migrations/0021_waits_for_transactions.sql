@@ -28,40 +28,28 @@ BEGIN
     END IF;
     IF cardinality(v_asked) < cardinality(p_sagas) THEN
         -- Mostly no row names one of the entities, and no other transaction has one. They are looked up once, when they are locked: a
-        -- later statement sees what was committed until then.
-        BEGIN
-            v_refused := ARRAY(
-                SELECT e.place FROM unnest(p_places, p_tenants, p_kinds, p_ids) AS e(place, tenant, kind, id)
-                WHERE e.place <> ALL (v_asked)
-                  AND NOT pg_try_advisory_xact_lock({schema}.entity_lock(e.tenant, e.kind, e.id)));
-            IF EXISTS (
-                SELECT FROM unnest(p_places, p_tenants, p_kinds, p_ids) AS e(place, tenant, kind, id)
-                WHERE e.place <> ALL (v_asked) AND EXISTS (
-                    SELECT FROM {schema}.locked_entities q
-                    WHERE q.tenant = e.tenant AND q.kind = e.kind AND q.id = e.id OFFSET 0))
-            THEN
-                RAISE SQLSTATE 'SG001';
-            END IF;
-            IF cardinality(v_refused) > 0 THEN
-                RAISE SQLSTATE 'SG002';
-            END IF;
-        EXCEPTION
-            WHEN SQLSTATE 'SG001' THEN v_begins_again := true;
-            WHEN SQLSTATE 'SG002' THEN v_waited := v_refused;
-        END;
-        IF cardinality(v_waited) > 0 THEN
-            -- The entities are free again. Each such transaction takes its entities in one order, so that none waits for the other.
+        -- later statement sees what was committed until then. An error of the block lets go of the entities.
+        LOOP
             BEGIN
-                FOR v_lock IN
-                    SELECT DISTINCT {schema}.entity_lock(e.tenant, e.kind, e.id) AS lock
-                    FROM unnest(p_places, p_tenants, p_kinds, p_ids) AS e(place, tenant, kind, id)
-                    WHERE e.place <> ALL (v_asked) ORDER BY lock
-                LOOP
-                    PERFORM set_config('lock_timeout', ceil(greatest(
-                        1, p_wait - 1000 * extract(epoch FROM clock_timestamp() - v_began)))::text, true);
-                    PERFORM pg_advisory_xact_lock(v_lock);
-                END LOOP;
-                PERFORM set_config('lock_timeout', v_timeout, true);
+                IF cardinality(v_waited) = 0 THEN
+                    v_refused := ARRAY(
+                        SELECT e.place FROM unnest(p_places, p_tenants, p_kinds, p_ids) AS e(place, tenant, kind, id)
+                        WHERE e.place <> ALL (v_asked)
+                          AND NOT pg_try_advisory_xact_lock({schema}.entity_lock(e.tenant, e.kind, e.id)));
+                ELSE
+                    -- Each such transaction takes its entities in one order, so that none waits for the other.
+                    FOR v_lock IN
+                        SELECT DISTINCT {schema}.entity_lock(e.tenant, e.kind, e.id) AS lock
+                        FROM unnest(p_places, p_tenants, p_kinds, p_ids) AS e(place, tenant, kind, id)
+                        WHERE e.place <> ALL (v_asked) ORDER BY lock
+                    LOOP
+                        PERFORM set_config('lock_timeout', ceil(greatest(
+                            1, p_wait - 1000 * extract(epoch FROM clock_timestamp() - v_began)))::text, true);
+                        PERFORM pg_advisory_xact_lock(v_lock);
+                    END LOOP;
+                    PERFORM set_config('lock_timeout', v_timeout, true);
+                    v_refused := '{}';
+                END IF;
                 IF EXISTS (
                     SELECT FROM unnest(p_places, p_tenants, p_kinds, p_ids) AS e(place, tenant, kind, id)
                     WHERE e.place <> ALL (v_asked) AND EXISTS (
@@ -70,14 +58,21 @@ BEGIN
                 THEN
                     RAISE SQLSTATE 'SG001';
                 END IF;
-                v_refused := '{}';
-            EXCEPTION WHEN SQLSTATE 'SG001' OR lock_not_available THEN
-                v_begins_again := true;
+                IF cardinality(v_refused) > 0 THEN
+                    RAISE SQLSTATE 'SG002';
+                END IF;
+                EXIT;
+            EXCEPTION
+                WHEN SQLSTATE 'SG001' OR lock_not_available THEN
+                    v_begins_again := true;
+                    EXIT;
+                WHEN SQLSTATE 'SG002' THEN
+                    v_waited := v_refused;
             END;
-        END IF;
+        END LOOP;
         IF v_begins_again THEN
-            -- The entities are free again. One that a row names is left alone: the transaction that ends its lock may wait for
-            -- it. One that another transaction has for long is not waited for again.
+            -- One that a row names is left alone: the transaction that ends its lock may wait for it. One that another transaction has
+            -- for long is not waited for again.
             v_refused := ARRAY(
                 SELECT e.place FROM unnest(p_places, p_tenants, p_kinds, p_ids) AS e(place, tenant, kind, id)
                 WHERE e.place <> ALL (v_asked) AND CASE

@@ -110,8 +110,7 @@ pub(super) fn targets() -> Vec<Target> {
         steps(saga(Work::Undo, 64), to(w, 64, Subject::Saga), 0.7),
         steps(saga(Work::Hot, 16), to(Work::Hot, 16, Subject::F1), 0.8),
         nothing(saga(Work::Hot, 16), Measure::Pause, 1.0),
-        // In one process no step of the hot work waits for a row, so the lock has nothing to save.
-        steps(saga(Work::HotLocked, 16), to(Work::Hot, 16, Subject::Saga), 0.9),
+        steps(saga(Work::HotLocked, 16), to(Work::Hot, 16, Subject::Saga), 1.0),
         steps(saga(Work::HotLockedReplicas, 16), to(Work::HotReplicas, 16, Subject::Saga), 1.0),
         Target { of: saga(Work::Alone, 1), to: to(Work::Alone, 1, Subject::F1), measure: Measure::P50, wanted: 1.5 },
         steps(full, to(Work::Finished, 64, Subject::Saga), 0.85),

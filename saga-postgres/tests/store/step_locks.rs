@@ -26,9 +26,27 @@ struct Took(Arc<Mutex<Duration>>);
 async fn book(tx: &mut PgConnection, input: Input, State(took): State<Took>) -> Result<(), StepError> {
     let begun = Instant::now();
     write_note(tx, &input.1).await?;
+    if input.1 == GATED {
+        sqlx::query("SELECT pg_advisory_xact_lock(hashtext($1))").bind(&input.0).execute(&mut *tx).await?;
+    }
     *took.0.lock().unwrap() = begun.elapsed();
     Ok(())
 }
+
+/// The step that follows in the same transaction.
+#[saga_step(no_compensation, lock = |input: &Input| account(input))]
+async fn confirm(_tx: &mut PgConnection, _input: Input) -> Result<(), StepError> {
+    Ok(())
+}
+
+/// A step without a lock.
+#[saga_step(no_compensation)]
+async fn look(_tx: &mut PgConnection, _input: Input) -> Result<(), StepError> {
+    Ok(())
+}
+
+/// The saga whose step waits for a lock of the test, which has the name of its account.
+const GATED: &str = "gated";
 
 /// A step that takes twice as long is slow for the runtime, and tries nothing.
 const QUICK: Duration = Duration::from_millis(10);
@@ -47,6 +65,8 @@ struct Bank {
     runtime: Runtime<PostgresStore>,
     booking: Saga<PostgresStore, Input>,
     holding: Saga<PostgresStore, Input>,
+    touring: Saga<PostgresStore, Input>,
+    looking: Saga<PostgresStore, Input>,
     gate: Arc<Semaphore>,
     conn: PgConnection,
 }
@@ -54,21 +74,25 @@ struct Bank {
 impl Bank {
     /// A bank whose only worker knows that `book` is quick. Each request that is stored from now on leaves a note.
     async fn new() -> Self {
-        Self::with(Duration::from_mins(10)).await
+        Self::with(Duration::from_mins(10), 1).await
     }
 
-    /// The same whose transactions wait no longer than that for locks.
-    async fn with(lock_timeout: Duration) -> Self {
+    /// The same with so many workers, whose transactions wait no longer than that for locks.
+    async fn with(lock_timeout: Duration, workers: usize) -> Self {
         let place = Place::new().await;
         let store = PostgresStore::connect_with(place.options().batch_lock_timeout(lock_timeout)).await;
         let booking = Saga::named("booking").input::<Input>().step::<book>().build().unwrap();
         let holding = Saga::named("holding").input::<Input>().step::<hold>().build().unwrap();
+        let touring = Saga::named("touring").input::<Input>();
+        let touring = touring.step_from::<book, _>(|input: &Input| input.clone());
+        let touring = touring.step_from::<confirm, _>(|input: &Input| input.clone()).build().unwrap();
+        let looking = Saga::named("looking").input::<Input>().step::<look>().build().unwrap();
         let (gate, took) = (Arc::new(Semaphore::new(0)), Took::default());
-        let runtime = Runtime::builder(store.unwrap()).saga(&booking).saga(&holding).state(Arc::clone(&gate));
-        let runtime =
-            runtime.state(took.clone()).settings(|settings| settings.transactions_max = 1).start().await.unwrap();
+        let runtime = Runtime::builder(store.unwrap()).saga(&booking).saga(&holding);
+        let runtime = runtime.saga(&touring).saga(&looking).state(Arc::clone(&gate)).state(took.clone());
+        let runtime = runtime.settings(|settings| settings.transactions_max = workers).start().await.unwrap();
         let conn = place.connection().await;
-        let mut bank = Self { place, runtime, booking, holding, gate, conn };
+        let mut bank = Self { place, runtime, booking, holding, touring, looking, gate, conn };
         // On a busy machine it may be slow at first.
         for number in 0.. {
             bank.books(&format!("first-{number}"), "bob").await;
@@ -134,39 +158,78 @@ async fn completes(saga: SagaHandle<PostgresStore>) {
     assert!(matches!(outcome, Outcome::Completed { .. }), "{outcome}");
 }
 
-/// Another transaction has the entity while the saga starts, until a session waits for it with such a statement. Answers the notes.
-async fn behind_a_transaction(lock_timeout: Duration, statement: &str) -> Vec<String> {
-    let bank = Bank::with(lock_timeout).await;
+/// Waits until a session waits for this one, which is in a transaction, with such a statement.
+async fn until_it_waits(conn: &mut PgConnection, statement: &str) {
+    let waits = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid)) \
+         AND strpos(query, $1) > 0)";
+    while !sqlx::query_scalar::<_, bool>(waits).bind(statement).fetch_one(&mut *conn).await.unwrap() {
+        // Within a transaction the activity is read once.
+        conn.execute("SELECT pg_stat_clear_snapshot()").await.unwrap();
+    }
+}
+
+/// Another transaction has the entity while the saga starts, until a session waits for it with such a statement.
+async fn behind_a_transaction(bank: &Bank, saga: &Saga<PostgresStore, Input>, statement: &str) {
     let mut other = bank.place.connection().await;
     let entity = format!("SELECT pg_advisory_xact_lock({}.entity_lock('', 'step:account', 'ada'))", bank.place.schema);
     other.execute(sqlx::raw_sql(AssertSqlSafe(format!("BEGIN; {entity}")))).await.unwrap();
-    let start = bank.runtime.start(&bank.booking, "o-1", ("ada".to_owned(), "o-1".to_owned()));
-    let until_it_waits = async {
-        let waits = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid)) \
-             AND strpos(query, $1) > 0)";
-        while !sqlx::query_scalar::<_, bool>(waits).bind(statement).fetch_one(&mut other).await.unwrap() {
-            // Within a transaction the activity is read once.
-            other.execute("SELECT pg_stat_clear_snapshot()").await.unwrap();
-        }
+    let commit = async {
+        until_it_waits(&mut other, statement).await;
         other.execute("COMMIT").await.unwrap();
     };
-    let (saga, ()) = tokio::join!(start, until_it_waits);
-    completes(saga.unwrap()).await;
+    let (saga, ()) = tokio::join!(bank.start(saga, "o-1", "ada"), commit);
+    completes(saga).await;
     let status = bank.runtime.status("o-1").await.unwrap().unwrap();
     assert_eq!(status.steps[0].attempts, 1);
-    bank.close().await
 }
 
 /// S-LOCK-10: a transaction waits for the short one that has its entity, and no request is stored.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_transaction_waits_for_another_one_that_has_its_entity() {
-    assert_eq!(behind_a_transaction(Duration::from_mins(10), "acquire_locks").await, ["o-1"]);
+    let bank = Bank::new().await;
+    behind_a_transaction(&bank, &bank.booking, "acquire_locks").await;
+    assert_eq!(bank.close().await, ["o-1"]);
 }
 
 /// It does not wait for long. Then the step asks, and waits in its order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_step_whose_transaction_waited_for_too_long_asks() {
-    assert_eq!(behind_a_transaction(Duration::from_millis(20), "ask_for_locks").await, ["o-1 asks", "o-1"]);
+    let bank = Bank::with(Duration::from_millis(20), 1).await;
+    behind_a_transaction(&bank, &bank.booking, "ask_for_locks").await;
+    assert_eq!(bank.close().await, ["o-1 asks", "o-1"]);
+}
+
+/// Else the second one would often wait for the first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn steps_of_which_one_has_waited_run_one_transaction_at_a_time() {
+    let bank = Bank::with(Duration::from_mins(10), 2).await;
+    behind_a_transaction(&bank, &bank.touring, "acquire_locks").await;
+    let mut gatekeeper = bank.place.connection().await;
+    gatekeeper.execute("BEGIN").await.unwrap();
+    let close = "SELECT pg_advisory_xact_lock(hashtext($1))";
+    sqlx::query(close).bind(&bank.place.schema).execute(&mut gatekeeper).await.unwrap();
+    let gated = async { completes(bank.start(&bank.touring, GATED, &bank.place.schema).await).await };
+    let (behind, meanwhile) = (tokio::sync::Notify::new(), tokio::sync::Notify::new());
+    let next = async {
+        behind.notified().await;
+        meanwhile.notify_one();
+        completes(bank.start(&bank.touring, "o-2", "bob").await).await;
+    };
+    let look = async {
+        until_it_waits(&mut gatekeeper, "hashtext").await;
+        behind.notify_one();
+        meanwhile.notified().await;
+        // The other worker is free.
+        for number in 0..5 {
+            completes(bank.start(&bank.looking, &format!("look-{number}"), "cara").await).await;
+        }
+        assert_eq!(bank.place.notes().await, ["o-1"], "the step runs beside one that has not ended");
+        gatekeeper.execute("COMMIT").await.unwrap();
+    };
+    tokio::join!(gated, next, look);
+    // The step counts as slow if the gate was closed for long, and then the next one asks.
+    let notes = bank.close().await;
+    assert_eq!(notes.iter().filter(|note| *note != "o-2 asks").collect::<Vec<_>>(), ["o-1", GATED, "o-2"]);
 }
 
 /// S-LOCK-4: a row has the entity. The step asks, waits without its worker, and is called when the lock is handed over.
